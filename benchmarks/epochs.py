@@ -227,8 +227,8 @@ def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
 
     reference = root / "reference"
     files = [root / "data/train.parquet", root / "data/validation.parquet"]
-    files += [reference / "train.parquet", reference / "test.parquet", reference / "classifier.safetensors"]
-    compared = ImageComparison.read(RealImages(*files), ExtractorSettings(), CPU)
+    files += [reference / "train.parquet", reference / "test.parquet"]
+    compared = ImageComparison.read(RealImages(*files), ExtractorSettings(weights="digits"), CPU)
     train = compared.train
 
     def measure(trials: list[np.ndarray]) -> dict:

@@ -3,7 +3,7 @@
     python benchmarks/mnist8.py mnist8/digits
 
 The border of two pixels is cut off, and a pixel is white if five of its nine are. It writes `data/` and
-`reference/` as the workflow does for `digits`; give `epochs.py` the same folder.
+`reference/` as the workflow does for `digits`, with its classifier; give `epochs.py` the same folder.
 """
 
 import subprocess
@@ -48,17 +48,10 @@ def main(root: Path) -> None:
         write_table(data / f"{split}.parquet", table, metadata)
     (data / "vocabulary.json").write_text(contract((1, 8, 8), 2) + "\n")
     train, test = data / "train.parquet", data / "validation.parquet"
-    classifier = reference / "classifier.safetensors"
-    files = ["--tokens", train, "--validation", test, "--out", classifier]
-    run("classify", *files, "--description", classifier.with_suffix(".json"))
+    command = [sys.executable, "-m", "pairflow", "reference", "--weights=digits", "--threads=1", "--quiet"]
     for name, tokens in (("train", train), ("test", test)):
-        out = reference / f"{name}.parquet"
-        run("reference", "--classifier", classifier, "--tokens", tokens, "--out", out)
-
-
-def run(step: str, *arguments: str | Path) -> None:
-    command = [sys.executable, "-m", f"pairflow.steps.{step}", "--threads", "1", "--quiet"]
-    subprocess.run([*command, *map(str, arguments)], check=True)
+        files = ["--tokens", str(tokens), "--out", str(reference / f"{name}.parquet")]
+        subprocess.run([*command, *files], check=True)
 
 
 if __name__ == "__main__":

@@ -229,13 +229,12 @@ def test_a_failing_step_leaves_no_output_and_says_why(fresh):
 
 
 def test_images_go_the_same_way_with_measures_of_their_own(fresh):
-    """The embedded digits, from pixels to the page: FD on a classifier that the workflow trains itself."""
-    classifier = {"extractor": "classifier", "iterations": 20}
+    """The embedded digits, from pixels to the page: FD on a classifier that comes with pairflow."""
     images = {
         "data": {"source": "digits", "training_rows": 200},
         "network": {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1},
         "pairing.coverage": False,
-        "features": classifier,
+        "features": "classifier",
         "correlation": {"sources": 20, "samples": 4, "steps": 2, "methods": ["pairflow", "pairflow+dcd"]},
         "methods": ["mdlm", "pairflow", "pairflow+dcd"],
         "evaluations.main.nfe": [2],
@@ -258,7 +257,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
     assert "Valid molecules" not in page
     assert fresh.planned() == []
     # A further extractor measures the samples that are there, and the first one's measurements stay.
-    fresh.configure(images | {"features": [classifier, "dinov2"]})
+    fresh.configure(images | {"features": ["classifier", "dinov2"]})
     plan = fresh.run("--dry-run", "--printshellcmds", "--", REPORT)
     assert Counter(re.findall(r"^rule (\w+):", plan, re.MULTILINE)) == {
         **{"reference": 2, "floor_images": 1, "evaluate_images": 3},

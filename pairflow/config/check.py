@@ -1,6 +1,6 @@
 """Closed, immutable settings, and their check: one line about the first mistake."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args
 
@@ -20,11 +20,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    def recorded(self, parameters: Mapping[str, Any], hash_of: Callable[[str], str | None]) -> dict[str, Any]:
-        """Values that a file made with these settings has in its metadata instead of the settings' own.
-
-        `parameters` are the file's, and `hash_of` gives the hash of an input by its name, if it is known.
-        """
+    def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Values that a file made with these settings has in its metadata, whose `parameters` are given,
+        instead of the settings' own."""
         return {}
 
 

@@ -110,10 +110,6 @@ class Kind(ABC):
         """The settings of a floor, of the class `floor`. Asked by `plan.jobs` and by the rule."""
         return experiment.real_draws(evaluation)
 
-    def shown_files(self, root: Path, experiment: Experiment) -> Iterable[Path]:
-        """Further files that the page shows. Asked by `plan.jobs`."""
-        return ()
-
     # Metrics of samples
 
     real: ClassVar[type] = RowFiles  # what samples are compared with: a NamedTuple of files with their help

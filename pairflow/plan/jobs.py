@@ -150,7 +150,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", *coupled, among=shown), *kind.shown_files(root, experiment)],
+        "pictured": [*collect("pairs", *coupled, among=shown)],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": collect("properties", "evaluate", among=ends),

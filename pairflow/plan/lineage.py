@@ -67,14 +67,9 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
     if None not in (split, _SPLITS.get(name)) and split != _SPLITS[name]:
         raise InputError(f"{path}: holds {split} rows, expected {_SPLITS[name]} rows")
     sources = {key: path for key, path in job.inputs.items() if isinstance(path, Path)}
-
-    def hash_of(key: str) -> str | None:
-        source = sources.get(key)
-        return digest_of(source) if digest_of and source and source.is_file() else None
-
     expected = job.parameters
     if job.settings:
-        expected |= job.settings.recorded(parameters, hash_of)
+        expected |= job.settings.recorded(parameters)
     for key, value in expected.items():
         if key in parameters and parameters[key] != value:
             differs = f"{key} is {parameters[key]} there and {value} in the configuration"

@@ -92,17 +92,13 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
             {"source": "ffhq64", "size": 64},
             r"size: only the source image_folder takes this key, ffhq64",
         ),
-        (
-            "data",
-            {"source": "ffhq64"},
-            r"the images of a folder have no labels, .* set features: \{extractor",
-        ),
+        ("data", {"source": "ffhq64"}, r"no classifier, .*, comes with pairflow for ffhq64; set features: "),
         (
             "data",
             {"source": "qm9", "length": 8, "validation_fraction": 0},
             "fraction: input should be greater",
         ),
-        ("data", IMAGES, r"the images of a folder have no labels, .* set features: \{extractor: inception\}"),
+        ("data", IMAGES, r"no classifier, .* for image_folder; set features: \{extractor: inception\}"),
         (
             "data",
             {**IMAGES, "folder": ""},
@@ -362,7 +358,7 @@ def test_features_are_one_extractor_or_a_list():
         values["experiments"]["demo"]["features"] = features
         return check(Configuration, values, "x").experiments["demo"].model_dump(mode="json")["features"]
 
-    inception = {"extractor": "inception", "weights": None, "sha256": None, "iterations": 400}
+    inception = {"extractor": "inception", "weights": None, "sha256": None}
     assert dumped("inception") == dumped({"extractor": "inception"}) == inception
     assert dumped(["inception"]) == [inception]
     assert dumped(["inception", "dinov2"])[1] == inception | {"extractor": "dinov2"}

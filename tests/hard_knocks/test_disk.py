@@ -23,7 +23,7 @@ CHAIN += ["teach", "distill", "report"]
 MINI, DIGITS = "results/mini", "results/mini/digits"
 MODEL = [f"{MINI}/seed0/models/pairflow", f"{DIGITS}/model", f"{MINI}/text/model", f"{MINI}/vectors/model"]
 REAL = ["--tokens", f"{DIGITS}/train.parquet", "--validation", f"{DIGITS}/validation.parquet"]
-CLASSIFIER = ["--classifier", f"{DIGITS}/classifier.safetensors"]
+CLASSIFIER = ["--weights", "digits"]
 COMPARED = [*REAL, *CLASSIFIER]
 COMPARED += ["--train-reference", f"{DIGITS}/train-reference.parquet"]
 COMPARED += ["--test-reference", f"{DIGITS}/test-reference.parquet"]
@@ -47,10 +47,6 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
             "vocabulary": f"{DIGITS}/vocabulary.json",
             "known": f"{DIGITS}/known.parquet",
         },
-    ),
-    "classify": (
-        [*REAL, "--iterations", "2"],
-        {"out": f"{DIGITS}/classifier.safetensors", "description": f"{DIGITS}/classifier.json"},
     ),
     "reference": ([*REAL[:2], *CLASSIFIER], {"out": f"{DIGITS}/train-reference.parquet"}),
     "floor images": (["images", *COMPARED, "--samples=20", "--trials=1"], {"out": f"{DIGITS}/floor.parquet"}),

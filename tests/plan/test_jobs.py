@@ -30,7 +30,6 @@ EXPERIMENTS = SHIPPED | {
         "methods": ["udlm", "pairflow"],
         "evaluations": {"high": {"nfe": [4], "condition": "qed=high", "guidances": [0, 2.5]}},
     },
-    "classified": SHIPPED["digits"] | {"features": {"extractor": "classifier"}},
     "tuned": SHIPPED["demo"] | {"data": {"source": "my.smi", "length": 16}, "from": "models/zinc"},
     "tuned_images": SHIPPED["digits"] | {"from": "results/digits/seed0/models/udlm"},
     "tuned_text": SHIPPED["digits"]

@@ -25,7 +25,7 @@ SETTINGS = {
     "methods": ["udlm", "pairflow"],
     "evaluations": {"main": {"nfe": [1, 4], "samples": 1024, "trials": 2}},
 }
-IMAGES = SETTINGS | {"data": {"source": "digits"}, "features": {"extractor": "classifier", "iterations": 100}}
+IMAGES = SETTINGS | {"data": {"source": "digits"}, "features": {"extractor": "classifier"}}
 VALUES = {  # method, NFE -> the trials of each seed
     ("udlm", 1): [(9, 11), (11, 13), (13, 15)],
     ("udlm", 4): [(20, 20), (21, 21), (25, 25)],

@@ -17,17 +17,15 @@ from pairflow.kinds.images import extractors
 from pairflow.kinds.images import reference as image_reference
 from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.dinov2 import DinoV2
-from pairflow.kinds.images.kind import classifier_files
 from pairflow.kinds.images.measures import kernel_distance, nearest
 from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.images.settings import (
     CLASSIFIERS,
     ExtractorSettings,
-    classify_settings,
     extractor_settings,
     floor_settings,
 )
-from pairflow.kinds.images.steps import classify, reference
+from pairflow.kinds.images.steps import reference
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import draw_trials
 from pairflow.plan.jobs import jobs, report_inputs
@@ -36,7 +34,7 @@ from pairflow.steps import evaluate, floor, preprocess
 SHAPE = [1, 8, 8]
 DRAW = np.random.default_rng(0)
 TEMPLATES = DRAW.integers(0, 2, (3, 64), dtype=np.uint8)
-STEPS = {"classify": classify, "reference": reference, "floor": floor, "evaluate": evaluate}
+STEPS = {"reference": reference, "floor": floor, "evaluate": evaluate}
 
 
 def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,11 +63,10 @@ def samples(path: Path, tokens, trials, **facts) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
-    """A folder with train.parquet (301 images) and validation.parquet (99), and the classifier trained."""
+    """A folder with train.parquet (301 images) and validation.parquet (99), and their statistics."""
     folder = tmp_path_factory.mktemp("data")
     write(folder / "train.parquet", *drawn(301, 1))
     write(folder / "validation.parquet", *drawn(99, 2))
-    run("classify", folder)
     run("reference", folder)
     out = ("--out", folder / "test-reference.parquet")
     run("reference", folder, "--tokens", folder / "validation.parquet", *out)
@@ -81,17 +78,16 @@ def data(tmp_path_factory) -> Path:
 
 def arguments(step: str, folder: Path, *changes) -> list[str]:
     real = {"--tokens": folder / "train.parquet", "--validation": folder / "validation.parquet"}
-    weights, description = folder / "classifier.safetensors", folder / "classifier.json"
     references = {f"--{name}-reference": folder / f"{name}-reference.parquet" for name in ("train", "test")}
     train_reference, samples = references["--train-reference"], folder / "samples.parquet"
-    compared = {**real, **references, "--classifier": weights}
+    compared = {**real, **references}
     given = {
-        "classify": {**real, "--out": weights, "--description": description, "--iterations": 30},
-        "reference": {"--tokens": real["--tokens"], "--classifier": weights, "--out": train_reference},
+        "reference": {"--tokens": real["--tokens"], "--out": train_reference},
         "floor": {**compared, "--out": folder / "floor.parquet", "--samples": 70, "--trials": 2},
         "evaluate": {**compared, "--samples": samples, "--out": folder / "metrics.parquet"},
     }[step]
-    given |= dict(zip(changes[::2], changes[1::2], strict=True))
+    changed = dict(zip(changes[::2], changes[1::2], strict=True))
+    given |= changed if "--extractor" in changed else {"--weights": "digits", **changed}
     kind = ["images"] if step in ("floor", "evaluate") else []
     return [*kind, *(str(item) for pair in given.items() for item in pair), "--quiet", "--threads", "1"]
 
@@ -120,22 +116,12 @@ def metric(path: Path, name: str, **where) -> list[float]:
     return rows["value"].tolist()
 
 
-def test_the_classifier_says_how_good_it_is_and_comes_again_byte_for_byte(data, tmp_path):
-    facts = json.loads((data / "classifier.json").read_text())
-    assert facts["accuracy"] > 0.9
-    assert (facts["shape"], facts["classes"], facts["iterations"]) == (SHAPE, 3, 30)
-    out = tmp_path / "classifier.safetensors"
-    run("classify", data, "--out", out, "--description", out.with_suffix(".json"))
-    for suffix in (".safetensors", ".json"):
-        assert digest(out.with_suffix(suffix)) == digest((data / "classifier").with_suffix(suffix))
-
-
 def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
     out = run("evaluate", data)
     before = digest(out)
     assert digest(run("evaluate", data)) == before
     rows = pd.read_parquet(out)
-    name = f"classifier-{digest(data / 'classifier.safetensors')[:8]}"
+    name = f"classifier-{CLASSIFIERS['digits'][:8]}"
     shared = {"method": "udlm", "nfe": 4, "seed": 0, "evaluation": "main", "samples": 70, "extractor": name}
     assert all((rows[key] == value).all() for key, value in shared.items())
     counted = rows.fillna({"trial": -1}).groupby(["metric", "trial"])["reference"].apply(list).to_dict()
@@ -144,7 +130,7 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
         **{(key, trial): value for key, value in of_trial.items() for trial in (0, 1)},
         ("rank_deficient", -1): ["train", "test"],
     }
-    extractor = extractors.load(ExtractorSettings(), data / "classifier.safetensors")
+    extractor = extractors.load(ExtractorSettings(weights="digits"))
     images = [image_rows.read_images(data / f"{name}.parquet") for name in ("train", "validation")]
     train, test = (extractor(each[:])[0] for each in images)
     tokens = np.stack(pd.read_parquet(data / "samples.parquet")["tokens"])
@@ -196,11 +182,10 @@ def test_the_floor_of_the_digits_is_the_same_on_every_machine(tmp_path):
     files = {name: tmp_path / f"{name}.parquet" for name in ("train", "validation", "known")}
     out = [f"--{name}={path}" for name, path in {**files, "vocabulary": tmp_path / "v.json"}.items()]
     preprocess.main.main(["images", "--source=digits", *out], standalone_mode=False)
-    shipped = ("--classifier", tmp_path, "--weights", "digits")
     for name, of in (("train", "train"), ("test", "validation")):
         changes = ("--tokens", files[of], "--out", tmp_path / f"{name}-reference.parquet")
-        run("reference", tmp_path, *shipped, *changes)
-    out = run("floor", tmp_path, *shipped, "--samples", 1000)
+        run("reference", tmp_path, *changes)
+    out = run("floor", tmp_path, "--samples", 1000)
     expected = {"fd": (0.0744040765, 0.3732289156), "kd": (-0.0029444800, 0.0011801874)}
     for name, values in expected.items():
         found = [metric(out, name, reference=reference) for reference in ("train", "test")]
@@ -241,7 +226,7 @@ def test_mirror_images_are_neighbours_but_no_reference(tmp_path, data):
     tokens = drawn(20, 6)[0]
     both = np.concatenate([tokens, tokens.reshape(-1, 8, 8)[:, :, ::-1].reshape(-1, 64)])
     path = write(tmp_path / "flipped.parquet", both, parameters={"flips": True})
-    extractor = extractors.load(ExtractorSettings(), data / "classifier.safetensors")
+    extractor = extractors.load(ExtractorSettings(weights="digits"))
     found = image_reference.measure(extractor, image_rows.read_images(path), progress=False)
     assert found.whole.count == 20
     np.testing.assert_allclose(
@@ -277,7 +262,7 @@ def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkey
         features = images.flatten(1) @ directions
         return features, torch.softmax(features, dim=1)
 
-    def stand_in(settings, trained, device):
+    def stand_in(settings, device):
         return extractors.Extractor("inception", 5, network, distance="fid", kernel="kid")
 
     monkeypatch.setitem(extractors.EXTRACTORS, "inception", stand_in)
@@ -321,32 +306,26 @@ def test_without_test_images_samples_are_compared_with_training_images_only(data
     whole = pd.read_parquet(run("evaluate", data))
     expected = whole[whole["reference"] == "train"].reset_index(drop=True)
     pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
-    files = ("--out", tmp_path / "none.safetensors", "--description", tmp_path / "none.json")
-    run("classify", data, "--validation", none, *files)
-    assert json.loads((tmp_path / "none.json").read_text())["accuracy"] is None
     floors = pd.read_parquet(run("floor", data, *changes, "--out", tmp_path / "floor.parquet"))
     assert set(floors["metric"]) == {"fd", "kd", "rank_deficient"}
     assert set(floors["reference"]) == {"train"}
 
 
 def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
-    tokens, labels = drawn(20, 7)[0], np.zeros(20)
+    tokens = drawn(20, 7)[0]
     plain = write(tmp_path / "plain.parquet", tokens, shape=None)
-    unlabelled = write(tmp_path / "unlabelled.parquet", tokens)
-    other = write(tmp_path / "other.parquet", tokens, labels, vocabulary="w")
-    wide = write(tmp_path / "wide.parquet", tokens, labels, shape=[1, 4, 16])
+    other = write(tmp_path / "other.parquet", tokens, vocabulary="w")
+    wide = write(tmp_path / "wide.parquet", tokens, shape=[1, 4, 16])
     few = write(tmp_path / "few.parquet", tokens[:3])
     for step, path, text in (
         ("reference", plain, "plain.parquet: holds no images; its metadata name no shape"),
-        ("classify", unlabelled, "unlabelled.parquet: the classifier needs a label for every image"),
-        ("classify", other, "other.parquet and "),
+        ("floor", other, "other.parquet and "),
         ("floor", other, "do not belong together: vocabulary w against v"),
-        ("classify", wide, "images of different sizes: [1, 4, 16] against [1, 8, 8]"),
+        ("floor", wide, "images of different sizes: [1, 4, 16] against [1, 8, 8]"),
         ("reference", wide, "made for images of 8 x 8 x 1, found 4 x 16 x 1"),
         ("reference", few, "few.parquet: expected at least 4 images, found 3"),
     ):
         mistake(step, data, text, "--tokens", path)
-    mistake("classify", data, "--description: expected ", "--description", tmp_path / "other.json")
 
 
 def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
@@ -366,23 +345,19 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     )
     refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
     refuse("was made from a file other than ", "--train-reference", data / "test-reference.parquet")
-    weights = tmp_path / "classifier.safetensors"
-    changes = ("--out", weights, "--description", weights.with_suffix(".json"), "--seed", 1)
-    run("classify", data, *changes)
-    refuse("train-reference.parquet: made by the extractor classifier-", "--classifier", weights)
+    refuse("train-reference.parquet: made by the extractor classifier-", "--weights", "mnist")
 
 
 @pytest.fixture
 def experiment(miniature):
     evaluations = {"main": {"nfe": [1], "samples": 70, "trials": 2}, "check": {"nfe": [2]}}
-    images = {"data": {"source": "digits"}, "features": {"iterations": 30}, "evaluations": evaluations}
+    images = {"data": {"source": "digits"}, "features": None, "evaluations": evaluations}
     return lambda **changes: miniature(**(images | changes))
 
 
 def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     images = Experiment.model_validate(experiment(seeds=[3, 4]))
-    assert classify_settings(images).model_dump() == {"iterations": 30, "seed": 0}
-    extractor = {"extractor": "classifier", "weights": None, "sha256": None}
+    extractor = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
     assert extractor_settings(images).model_dump() == extractor
     assert floor_settings(images, "main").model_dump() == {
         **extractor,
@@ -391,22 +366,18 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
         "trials": 2,
         "seed": 3,
     }
-    assert set(classifier_files(Path("r"), images)) == {"classifier", "description"}
     assert report_inputs(Path("r"), images)["floors"] == [
         Path("r/reference/floor-main.parquet"),
         Path("r/reference/floor-check.parquet"),
     ]
-    shipped = Experiment.model_validate(experiment(features=None))
-    known = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
-    assert extractor_settings(shipped).model_dump() == known
-    assert classifier_files(Path("r"), shipped) == {}
-    inception = Experiment.model_validate(experiment(features="inception"))
-    assert classifier_files(Path("r"), inception) == {}
+    assert extractor_settings(Experiment.model_validate(experiment(features="classifier"))) == (
+        extractor_settings(images)
+    )
 
 
 def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
     """The first has the same files as if it were the only one, and compares pixels: it need not run again."""
-    several = Experiment.model_validate(experiment(features=["inception", "dinov2", {"iterations": 9}]))
+    several = Experiment.model_validate(experiment(features=["inception", "dinov2", "classifier"]))
     alone = Experiment.model_validate(experiment(features="inception"))
     table, table_alone = (
         {job.record: job for job in jobs(Path("r"), plan) if job.rule in ("reference", "floor", "evaluate")}
@@ -417,10 +388,7 @@ def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
     floor = table[Path("r/reference/floor-check-dinov2.parquet")]
     assert (floor.settings.extractor, floor.settings.pixels) == ("dinov2", False)
     assert floor.inputs["train_reference"] == Path("r/reference/train-dinov2.parquet")
-    assert "classifier" not in floor.inputs
-    last = table[Path("r/seed0/metrics/udlm/main/nfe1-classifier.parquet")]
-    assert last.inputs["classifier"] == Path("r/reference/classifier.safetensors")
-    assert classify_settings(several).iterations == 9
+    assert table[Path("r/seed0/metrics/udlm/main/nfe1-classifier.parquet")].settings.weights == "digits"
     samples = [job for job in jobs(Path("r"), several) if job.rule == "sample"]
     assert len(samples) == sum(job.rule == "sample" for job in jobs(Path("r"), alone))
     with pytest.raises(InputError, match="features: no extractor 'dinov2'"):
@@ -432,6 +400,6 @@ def test_molecules_are_not_compared_by_features(experiment):
     molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert report_inputs(Path("r"), molecules)["floors"] == []
     with pytest.raises(InputError, match="only images are compared by features"):
-        classify_settings(molecules)
+        extractor_settings(molecules)
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
-        Experiment.model_validate(experiment(data=data))
+        Experiment.model_validate(experiment(data=data, features="inception"))

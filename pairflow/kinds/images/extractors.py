@@ -3,6 +3,10 @@
 A Frechet distance is called FID, and a kernel distance KID, only on the features of FID's own Inception
 with its published weights. On any other they are `fd` and `kd`, beside the extractor's name. See
 docs/method.md, "Distances between images".
+
+The small classifiers that come with pairflow, in the folder `SHIPPED`, have features of mean square 1 over
+training images. Their weights are stored in half precision, and features are computed in double: so
+distances between images are the same on every machine, to more digits than a report prints.
 """
 
 from collections.abc import Callable
@@ -12,15 +16,17 @@ from unittest import mock
 
 import numpy as np
 import torch
-from torch import Tensor
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
-from pairflow.artifacts import digest
+from pairflow.artifacts import digest, read_object
 from pairflow.data.download import RawFile
 from pairflow.errors import InputError
-from pairflow.kinds.images import classifier
 from pairflow.kinds.images.dinov2 import DinoV2
 from pairflow.kinds.images.settings import ExtractorSettings
 
+SHIPPED = Path(__file__).parent / "classifiers"
+DIMENSION = 64  # features of the classifier
 _INCEPTION = "pt_inception-2015-12-05-6726825d.pth"
 INCEPTION = RawFile(
     (_INCEPTION,),
@@ -64,41 +70,66 @@ class Extractor:
         if self.shape not in (None, (channels, height, width)):
             sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
             raise InputError(f"extractor {self.name}: made for images of {sizes}")
-        inputs = classifier.as_input(images).to(self.device)
+        inputs = as_input(images).to(self.device)
         if self.shape is None and channels == 1:
             inputs = inputs.expand(-1, 3, -1, -1)
         features, probabilities = self.network(inputs)
         return features.float().cpu().numpy(), None if probabilities is None else probabilities.cpu().numpy()
 
 
-def load(
-    settings: ExtractorSettings, trained: Path | None = None, device: torch.device | str = "cpu"
-) -> Extractor:
-    """The extractor that the settings name, `trained` being the file of a classifier; InputError for weights
-    that are absent, damaged, or have another checksum."""
-    return EXTRACTORS[settings.extractor](settings, trained, device)
+def load(settings: ExtractorSettings, device: torch.device | str = "cpu") -> Extractor:
+    """The extractor that the settings name; InputError for weights that are absent, damaged, or have another
+    checksum."""
+    return EXTRACTORS[settings.extractor](settings, device)
 
 
-def _classifier(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
-    if settings.weights:
-        trained = classifier.SHIPPED / f"{settings.weights}.safetensors"
-        _verified(trained, str(settings.sha256), "the classifier that comes with pairflow")
-    if trained is None:
-        raise InputError(
-            "extractor classifier: needs --classifier, the weight file that `pairflow classify` writes"
+class Classifier(nn.Module):
+    """Images (B, C, H, W) in [0, 1] -> features (B, 64); `head` makes class logits of them."""
+
+    def __init__(self, shape: tuple[int, int, int], classes: int):
+        super().__init__()
+        channels, height, width = shape
+        after = 64 * (-(-height // 4)) * (-(-width // 4))
+        self.features = nn.Sequential(
+            nn.Conv2d(channels, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(32, 32, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(after, DIMENSION),
         )
-    network, description = classifier.load(trained)
-    network = network.to(device)
+        self.head = nn.Sequential(nn.ReLU(), nn.Linear(DIMENSION, classes))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.features(2 * images - 1)
+
+
+def as_input(images: np.ndarray) -> Tensor:
+    """uint8 (B, H, W, C) -> float (B, C, H, W) in [0, 1]."""
+    return torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+
+
+def _classifier(settings: ExtractorSettings, device: torch.device | str) -> Extractor:
+    if settings.weights is None:
+        raise InputError("extractor classifier: expected --weights, the name of a classifier; found none")
+    path = SHIPPED / f"{settings.weights}.safetensors"
+    sha256 = _verified(path, str(settings.sha256), "the classifier that comes with pairflow")
+    facts = read_object(path.with_suffix(".json"))
+    network = Classifier(facts["shape"], facts["classes"])
+    network.load_state_dict(load_file(path))
+    network = network.double().eval().to(device)
     return Extractor(
-        name=f"classifier-{description['weights'][:8]}",
-        dimension=classifier.DIMENSION,
+        name=f"classifier-{sha256[:8]}",
+        dimension=DIMENSION,
         network=lambda images: (network(images.double()), None),
-        shape=tuple(description["shape"]),
+        shape=tuple(facts["shape"]),
         device=device,
     )
 
 
-def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+def _inception(settings: ExtractorSettings, device: torch.device | str) -> Extractor:
     """pytorch-fid's Inception: images resized to 299 x 299 bilinearly; 2,048 features; 1,008 classes.
 
     The classes' logits go without their bias, as in the original Inception Score.
@@ -125,7 +156,7 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.
     return Extractor(f"inception-{sha256[:8]}", 2048, run, device=device)
 
 
-def _dinov2(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+def _dinov2(settings: ExtractorSettings, device: torch.device | str) -> Extractor:
     """DINOv2's class token, of ViT-L/14 by default: 1,024 features."""
     path, sha256 = _file(settings, DINOV2)
     try:

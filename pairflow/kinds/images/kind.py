@@ -1,6 +1,6 @@
 """Images, as pixels."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -45,16 +45,6 @@ def extractors(experiment: Experiment) -> list[str]:
     return ["", *[*images_settings.extractors(experiment)][1:]]
 
 
-def classifier_files(root: Path, experiment: Experiment, comparison: str | None = None) -> dict[str, Path]:
-    """The files of the classifier that compares images (by default in any way), if one is trained."""
-    names = extractors(experiment) if comparison is None else [comparison]
-    settings = [images_settings.extractor_settings(experiment, name) for name in names]
-    if not any(chosen.extractor == "classifier" and not chosen.weights for chosen in settings):
-        return {}
-    weights = paths.reference(root, "classifier.safetensors")
-    return {"classifier": weights, "description": weights.with_suffix(".json")}
-
-
 class RealImages(NamedTuple):
     """What samples of images are compared with and by; `test_reference` is not read without test images."""
 
@@ -64,14 +54,13 @@ class RealImages(NamedTuple):
     test_reference: Annotated[
         Path | None, "Feature statistics of the test images (Parquet); not needed without any."
     ] = None
-    classifier: Annotated[Path | None, "Weights of the classifier, if it is the extractor."] = None
 
 
 class ImagesKind(Kind):
     name, settings, rows = "images", Images, "images"
     metrics, groups = METRICS, GROUPS
     floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
-    shows_pairs, steps = True, ("classify", "reference")
+    shows_pairs, steps = True, ("reference",)
 
     def prepare(
         self, settings: Images, files: Mapping[str, Path], parent: Path | None, progress: bool
@@ -94,17 +83,11 @@ class ImagesKind(Kind):
         return Needs(memory_mb=8000)
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """The training of the classifier, if there is one, and the statistics of real images."""
-        if trained := classifier_files(root, experiment):
-            weights = {"weights": trained["classifier"], "description": trained["description"]}
-            yield Job(
-                "classify", paths.real_files(root), weights, images_settings.classify_settings(experiment)
-            )
+        """The statistics of real images."""
         for comparison in self.comparisons(experiment):
             settings = images_settings.extractor_settings(experiment, comparison)
-            classifier = classifier_files(root, experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
-                inputs = {"tokens": paths.real_rows(root, split), **classifier}
+                inputs = {"tokens": paths.real_rows(root, split)}
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
 
     def comparisons(self, experiment: Experiment) -> list[str]:
@@ -114,14 +97,10 @@ class ImagesKind(Kind):
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
         statistics = references(root, experiment, comparison)
         named = {f"{split}_reference": path for split, path in statistics.items()}
-        return paths.real_files(root) | named | classifier_files(root, experiment, comparison)
+        return paths.real_files(root) | named
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> FloorSettings:
         return images_settings.floor_settings(experiment, evaluation, comparison)
-
-    def shown_files(self, root: Path, experiment: Experiment) -> Iterable[Path]:
-        """The classifier, by which the page finds the images that are most alike."""
-        return classifier_files(root, experiment).values()
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
         return images_settings.comparison_settings(experiment, comparison)
@@ -160,10 +139,8 @@ class ImagesKind(Kind):
         def features(seconds: float, disk: float) -> Cost:
             return Cost(3.0 + seconds, in_torch, disk) if known else Cost(None, None, disk)
 
-        training = 9e-5 * sizes.length * getattr(job.settings, "iterations", 0)
         return {
             "preprocess": Cost(1.0 + 5e-8 * pixels, 150.0 + 1e-5 * pixels, sizes.total * sizes.row_bytes),
-            "classify": Cost(3.0 + training, 900.0, 1e6),
             "reference": features(7e-4 * sizes.rows, 1e6),
             "floor": features(7e-4 * samples, 1e6),
             "evaluate": features(samples * (2e-11 * compared + 7e-4), 3e4),

@@ -92,7 +92,7 @@ class ImageComparison:
         """Read the files; InputError unless they belong together. The extractor runs on `device`."""
         train, test = read_images(real.tokens), read_images(real.validation)
         train.require_like(test)
-        extractor = extractors.load(settings, real.classifier, device)
+        extractor = extractors.load(settings, device)
         references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
         if len(test.tokens):
             if real.test_reference is None:

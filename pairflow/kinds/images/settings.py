@@ -1,6 +1,6 @@
 """Settings of images: of the raw data, and of what samples are compared by."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
@@ -14,14 +14,12 @@ from pairflow.limits import MAX_LENGTH
 
 FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # of a folder: their name in messages, their suffixes
 
-ClassifierIterations = Annotated[
-    int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
-]
 # The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
 # of their weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
 CLASSIFIERS = {
     "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
     "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
+    "mnist": "b966a8496cf019f458554b7ad8560c31ba0b5f11f1c8bc4ceb93d211a4633018",
 }
 
 
@@ -39,8 +37,8 @@ class ExtractorSettings(Settings):
     weights: str | None = Field(
         None,
         description="Weight file of inception or dinov2, or the name of a classifier that comes with "
-        "pairflow (digits or mnist_binary). If it is not given, the published weights are downloaded, "
-        "and a classifier is trained by the workflow.",
+        "pairflow (digits, mnist_binary or mnist). If it is not given, the published weights are "
+        "downloaded, and the classifier is that of the data set.",
     )
     sha256: str | None = Field(
         None,
@@ -63,18 +61,16 @@ class ExtractorSettings(Settings):
         if self.extractor == "classifier" and self.weights not in (None, *CLASSIFIERS):
             known = " or ".join(CLASSIFIERS)
             raise ValueError(
-                f"weights: expected {known}, the classifiers that come with pairflow; "
-                f"found '{self.weights}'. Without weights, one is trained"
+                f"weights: expected {known}, the classifiers that come with pairflow; found '{self.weights}'"
             )
         if self.sha256 is not None and self.weights is None:
             raise ValueError("sha256: there are no weights to which it could belong")
         return self
 
-    def recorded(self, parameters: Mapping[str, Any], hash_of: Callable[[str], str | None]) -> dict[str, Any]:
-        """A classifier has its hash in its name; where that is not known, any classifier is the right one."""
-        known = hash_of("classifier") or (self.sha256 if self.extractor == "classifier" else None)
-        if known:
-            return {"extractor": f"classifier-{known[:8]}"}
+    def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """A classifier has its hash in its name."""
+        if self.extractor == "classifier":
+            return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
         name = parameters.get("extractor", "")
         return {"extractor": name if name.partition("-")[0] == self.extractor else self.extractor}
 
@@ -87,17 +83,11 @@ class ComparisonSettings(ExtractorSettings):
     )
 
 
-class Features(ExtractorSettings):
-    """A feature extractor of an experiment on images."""
-
-    iterations: ClassifierIterations = 400
-
-
 Extractor = Annotated[  # one that is named without settings has their defaults
-    Features,
+    ExtractorSettings,
     BeforeValidator(
         lambda value: {"extractor": value} if isinstance(value, str) else value,
-        json_schema_input_type=ExtractorName | Features,
+        json_schema_input_type=ExtractorName | ExtractorSettings,
     ),
 ]
 # The tags' brackets tell them from keys of the configuration.
@@ -106,13 +96,6 @@ Extractors = Annotated[
     | Annotated[tuple[Extractor, ...], Field(min_length=1), Tag("<several>")],
     Discriminator(lambda value: "<several>" if isinstance(value, list | tuple) else "<one>"),
 ]
-
-
-class ClassifySettings(Settings):
-    """What the classifier depends on, besides the images and their labels."""
-
-    iterations: ClassifierIterations = 400
-    seed: Seed = Field(0, description="Seed of the classifier's weights and of the order of the images.")
 
 
 class FloorSettings(RealDraws, ComparisonSettings):
@@ -194,19 +177,14 @@ class Images(DataSettings):
     def count_rows(self, rows: int) -> int:
         return super().count_rows(rows) * (2 if self.flips else 1)
 
-    @property
-    def labelled(self) -> bool:
-        """Whether each image has a label, which the classifier learns from."""
-        return self.source not in ("ffhq64", "image_folder")
-
     def require_consistency(self, experiment: Any) -> None:
-        names = [features.extractor for features in compared_features(experiment)]
+        names = [features.extractor for features in _listed(experiment)]
         if len(set(names)) < len(names):
             raise ValueError(f"features: {names} names one twice")
-        if "classifier" in names and not self.labelled:
+        if "classifier" in names and self.source not in CLASSIFIERS:
             raise ValueError(
-                "features: the images of a folder have no labels, which the default extractor `classifier` "
-                "learns from; set features: {extractor: inception} or {extractor: dinov2}"
+                f"features: no classifier, the default extractor, comes with pairflow for {self.source}; "
+                "set features: {extractor: inception} or {extractor: dinov2}"
             )
         length = (self.size or 1) ** 2 * (3 if self.mode == "RGB" else 1)
         if FLOWS[experiment.flow].tokens and experiment.couplings() and length > MAX_LENGTH:
@@ -218,30 +196,28 @@ class Images(DataSettings):
 IMAGE_SOURCES = Images.names = get_args(Images.model_fields["source"].annotation)
 
 
-def compared_features(experiment: Any) -> tuple[Features, ...]:
-    """The networks by whose features images are compared; the first one leads."""
+def _listed(experiment: Any) -> tuple[ExtractorSettings, ...]:
+    """The networks by whose features images are compared, as the experiment has them."""
+    features = experiment.features or ExtractorSettings()
+    return features if isinstance(features, tuple) else (features,)
+
+
+def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
+    """The networks by whose features images are compared, by name; the first one leads. A classifier without
+    weights is that of the data set."""
     if not isinstance(experiment.data, Images):
         raise InputError(
             "only images are compared by features, but the data of this experiment are not images"
         )
-    source = experiment.data.source
-    features = experiment.features or Features(weights=source if source in CLASSIFIERS else None)
-    return features if isinstance(features, tuple) else (features,)
-
-
-def extractors(experiment: Any) -> dict[str, Features]:
-    """The `compared_features` by name."""
-    return {features.extractor: features for features in compared_features(experiment)}
+    listed: dict[str, ExtractorSettings] = {one.extractor: one for one in _listed(experiment)}
+    if "classifier" in listed and listed["classifier"].weights is None:
+        listed["classifier"] = ExtractorSettings(weights=experiment.data.source)
+    return listed
 
 
 def references(experiment: Any) -> tuple[str, ...]:
     """The sets of real images that samples are compared with."""
     return ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
-
-
-def classify_settings(experiment: Any) -> ClassifySettings:
-    """Settings of the classifier that the workflow trains."""
-    return ClassifySettings(iterations=extractors(experiment).get("classifier", Features()).iterations)
 
 
 def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
@@ -250,7 +226,7 @@ def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSetting
     extractor = extractor or next(iter(known))
     if extractor not in known:
         raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
-    return ExtractorSettings(**known[extractor].model_dump(exclude={"iterations"}))
+    return known[extractor]
 
 
 def comparison_settings(experiment: Any, extractor: str = "") -> ComparisonSettings:

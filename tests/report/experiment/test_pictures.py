@@ -1,7 +1,5 @@
 """What the report step gathers of images."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -35,22 +33,18 @@ def test_states_between_are_a_function_of_the_seed():
 
 @pytest.fixture
 def experiment(make_experiment):
-    trained = {"extractor": "classifier"}
-    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}}, features=trained)
+    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}})
 
 
 @pytest.fixture
 def folder(experiment, tmp_path):
-    """Forty black and white images of 8 x 8 pixels, pairs with inverted sources, and a classifier's words."""
+    """Forty black and white images of 8 x 8 pixels, and pairs with inverted sources."""
     tokens = np.random.default_rng(0).integers(0, 2, (40, 64), dtype=np.uint8)
     facts = {"length": 64, "vocabulary_size": 2, "vocabulary": "v", "shape": [1, 8, 8]}
     _write(paths.data(tmp_path, "train.parquet"), Metadata(kind="tokens", **facts), tokens=tokens)
     for name in ("random", "pairflow"):
         metadata = Metadata(kind="pairs", parameters={"coupling": name}, **facts)
         _write(paths.pairs(tmp_path, 0, name), metadata, x0=1 - tokens, x1=tokens)
-    (tmp_path / "reference").mkdir()
-    described = {"accuracy": 0.9, "weights": "0123456789abcdef"}
-    (tmp_path / "reference" / "classifier.json").write_text(json.dumps(described))
     return tmp_path, tokens
 
 
@@ -72,10 +66,7 @@ def test_pictures_of_known_samples(experiment, folder):
     assert (nearest == 255 * tokens[[5, 7]].reshape(2, 8, 8, 1)).all()
     assert distances == pytest.approx([0, 255 * np.sqrt(3)])
     assert list(found.neighbours) == ["udlm"]
-    assert found.accuracies == {"classifier-01234567": 0.9}
-    shipped = experiment.model_copy(update={"features": None})
-    found = pictures.read_images(root, shipped, {}).accuracies
-    assert found == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
+    assert found.accuracies == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
 
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
@@ -93,4 +84,3 @@ def test_pairs_are_of_the_same_data_points(experiment, folder):
 def test_the_report_declares_what_it_shows(experiment, tmp_path):
     declared = report_inputs(tmp_path, experiment)["pictured"]
     assert [path.name for path in declared[:2]] == ["pairflow.parquet", "random.parquet"]
-    assert "classifier.json" in {path.name for path in declared}

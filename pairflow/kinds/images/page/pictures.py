@@ -10,8 +10,7 @@ from pairflow.artifacts import read_metadata
 from pairflow.artifacts.points import from_points
 from pairflow.config import Experiment
 from pairflow.kinds.images import rows as image_rows
-from pairflow.kinds.images.classifier import SHIPPED
-from pairflow.kinds.images.kind import classifier_files
+from pairflow.kinds.images.extractors import SHIPPED
 from pairflow.kinds.images.measures import nearest
 from pairflow.kinds.images.rows import ImageRows
 from pairflow.kinds.images.settings import extractors
@@ -56,8 +55,7 @@ def read_images(root: Path, experiment: Experiment, samples: Samples) -> ImagePa
     train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
     accuracies = {}
     if classifier := extractors(experiment).get("classifier"):
-        trained = classifier_files(root, experiment).get("description")
-        facts = json.loads((trained or SHIPPED / f"{classifier.weights}.json").read_text())
+        facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
         accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
     return ImagePart(
         training_images=train[choose_examples(len(train.tokens), SAMPLES, seed)],

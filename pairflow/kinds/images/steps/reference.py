@@ -10,10 +10,9 @@ from pairflow.steps.options import existing, on_device, out
 
 @step(ExtractorSettings)
 @existing("--tokens", help="Images (Parquet).")
-@existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor.")
 @out("--out", help="Output file for the statistics (Parquet): a row per feature.")
 @on_device
-def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path, device, threads, quiet):
+def main(settings: ExtractorSettings, tokens: Path, out: Path, device, threads, quiet):
     """Compute mean and covariance of the features of all images, and of a random half."""
     from pairflow.kinds.images import extractors
     from pairflow.kinds.images.reference import measure
@@ -22,7 +21,7 @@ def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path,
 
     provenance = Provenance()
     images = read_images(tokens)
-    extractor = extractors.load(settings, classifier, choose(device, threads, provenance))
+    extractor = extractors.load(settings, choose(device, threads, provenance))
     statistics = measure(extractor, images, not quiet)
     with atomic(out) as [temporary]:
         statistics.write(temporary)
