@@ -66,7 +66,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
             **{"validation_fraction": 0.2, "judge_fraction": 0.1},
         },
         "pairing": {"steps": 2},
-        "judge": {"order": 2, "transformer": {"width": 8, "blocks": 1, "heads": 2, "iterations": 2}},
+        "judge": {"order": 2},
         "methods": ["pairflow"],
     },
     "images": {
