@@ -105,11 +105,12 @@ def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     from pairflow.kinds.molecules import library
     from pairflow.kinds.molecules import prepare as molecules
     from pairflow.kinds.molecules.data_sets import DATA_SETS  # needs RDKit, unlike the rest
+    from pairflow.kinds.molecules.settings import Molecules
 
     source = DATA_SETS[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()
-    prepared = molecules.prepare(rows, length=length, validation_rows=split)
+    prepared = molecules.prepare(rows, Molecules(source="qm9", length=length), split)
     return prepared.train, prepared.vocabulary.size
 
 

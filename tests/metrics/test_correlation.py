@@ -10,6 +10,7 @@ from pairflow import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import prepare
+from pairflow.kinds.molecules.settings import Molecules
 from pairflow.metrics import correlation
 from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
 
@@ -115,7 +116,7 @@ def test_what_are_no_samples(samples, found):
 def test_ten_qm9_molecules_show_as_much_as_the_paper_prints_and_so_do_shuffled_positions(data_dir):
     """32.45 bits at ten samples a group, against the printed 31.87 and 30.72."""
     rows = list(library.rows(MOLECULES["qm9"].fetch()))
-    tokens = prepare(rows, length=32, validation_fraction=0.05, split_seed=42).train
+    tokens = prepare(rows, Molecules(source="qm9", length=32)).train
     estimates = data_total_correlation(tokens, 10, 20_000, seed=0)
     error = estimates.std() / len(estimates) ** 0.5
     assert error == pytest.approx(0.017, abs=0.001)

@@ -13,6 +13,7 @@ from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
 from pairflow.kinds.molecules.counts import reason
 from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
+from pairflow.kinds.molecules.settings import Molecules
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
 TRIALS = [
@@ -29,7 +30,7 @@ def folder(tmp_path_factory, describe):
     root = tmp_path_factory.mktemp("evaluate")
     words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
     rows = [*TRAINED, TRAINED[0]]  # the last one is held out
-    made = prepare(rows, length=LENGTH, validation_fraction=0.1, validation_rows=[len(TRAINED)])
+    made = prepare(rows, Molecules(source="x.smi", length=LENGTH), validation_rows=[len(TRAINED)])
     words.save(root / "vocabulary.json")
     write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)

@@ -11,6 +11,7 @@ from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import prepare
 from pairflow.kinds.molecules.representations import tokenize
+from pairflow.kinds.molecules.settings import Molecules
 
 PACKAGED = MOLECULES["small_molecules"].fetch()
 
@@ -47,7 +48,7 @@ def test_all_are_canonical_neutral_and_small(molecules):
 
 
 def test_all_fit_their_token_rows(smiles):
-    prepared = prepare(smiles, length=16)
+    prepared = prepare(smiles, Molecules(source="small_molecules", length=16))
     assert not len(prepared.rejected)
     assert prepared.vocabulary.size == 24
     rows = [*prepared.train, *prepared.validation]

@@ -19,7 +19,7 @@ from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.data.status import Finding, described, quoted
 from pairflow.data.unpack import GzipFile
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.settings import Molecules, Standardisation
+from pairflow.kinds.molecules.settings import Molecules
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.prepare import PreparedMolecules, Vocabulary
@@ -59,13 +59,7 @@ class MoleculeSource(DataSource):
                 names.append(row.name if self.named else "")
                 yield row.text
 
-        prepared = molecules.prepare(
-            texts(),
-            **settings.model_dump(exclude={"source", "column", "condition", *Standardisation.model_fields}),
-            standardisation=settings.standardisation,
-            validation_rows=self.validation_rows(),
-            parent=parent,
-        )
+        prepared = molecules.prepare(texts(), settings, self.validation_rows(), parent)
         self.check_rows(len(prepared.smiles) + len(prepared.rejected))
         lines = np.frombuffer(numbers, np.int64)[prepared.rejected["row"]]
         smiles = prepared.smiles
@@ -138,8 +132,7 @@ class MoleculeFile(RowFile, MoleculeSource):
 
         assert isinstance(settings, Molecules)
         rows = library.numbered_rows(self.path, settings.column, progress)
-        unit, notation = library.unit_of(self.path), settings.representation
-        counts = survey(rows, settings.standardisation, unit=unit, representation=notation)
+        counts = survey(rows, settings, library.unit_of(self.path))
         total = int((counts.lengths <= settings.length).sum())
         if not settings.drop_duplicates:
             total += counts.duplicates

@@ -119,10 +119,8 @@ def draft_molecules(request: DraftRequest) -> Draft:
         column = settings.column or find_column(file)
         names = library.name_column(library.columns(file, 1), column)
         remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
     rows = library.numbered_rows(file, column or "smiles", progress=not request.quiet)
-    by_scaffold, unit = settings.split == "scaffold", library.unit_of(file)
-    counts = survey(rows, rules, by_scaffold, unit, settings.representation)
+    counts = survey(rows, settings, library.unit_of(file))
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data = {"source": request.source, **({"column": column} if column else {})}

@@ -60,6 +60,9 @@ class Unreadable:
     text: str
     reason: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class Row(NamedTuple):
     """A row: its number, its SMILES or why there is none, and its name, which may be empty."""

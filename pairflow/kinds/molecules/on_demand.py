@@ -22,7 +22,7 @@ from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files, prepare
 from pairflow.kinds.molecules.descriptors import describe, fingerprints
-from pairflow.kinds.molecules.library import Unreadable, numbered_rows
+from pairflow.kinds.molecules.library import numbered_rows
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
 from pairflow.kinds.molecules.selection import Selection, embed, filters_from
 from pairflow.kinds.molecules.similarity import Neighbours
@@ -172,7 +172,7 @@ class ScoredMolecules(Scored):
     def read(self, path: Path, column: str) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
             for number, raw, name in numbered_rows(path, column):
-                text = raw.text if isinstance(raw, Unreadable) else raw
+                text = str(raw)
                 try:
                     _, text = prepare.canonicalise(prepare.read_molecule(raw), prepare.ONLY_CANONICAL)
                     tokens = np.array(self.vocabulary.encode(text, self.length))

@@ -4,11 +4,10 @@ import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Unreadable
 from pairflow.kinds.molecules.representations import REPRESENTATIONS, Representation, get_representation
-from pairflow.kinds.molecules.settings import Notation, Standardisation
+from pairflow.kinds.molecules.settings import Molecules, Notation, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
 ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical
@@ -148,63 +147,49 @@ class PreparedMolecules:
 
 def prepare(
     rows: Iterable[str | Unreadable],
-    *,
-    length: int,
-    representation: Notation = "smiles",
-    standardisation: Standardisation = ONLY_CANONICAL,
-    drop_duplicates: bool = False,
-    split: Literal["random", "scaffold"] = "random",
-    validation_fraction: float = 0.05,
+    settings: Molecules,
     validation_rows: Sequence[int] | None = None,
-    split_seed: int = 42,
-    training_rows: int | None = None,
-    max_heavy_atoms: int | None = None,
-    max_too_long_share: float = 0.001,
     parent: Vocabulary | None = None,
 ) -> PreparedMolecules:
-    """Turn raw SMILES into token rows of `length` = N, split into training and validation.
+    """Turn raw SMILES into token rows of N = `settings.length`, split into training and validation.
 
     Each row is stripped, standardised, made canonical (RDKit) and written in the representation's tokens;
     rows that cannot be used are listed with their reason. Only the canonical SMILES, their tokens and the
     rejected texts are kept in memory.
 
     `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
-    it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
-    The vocabulary is that of all molecules of the data set, after the tokens of the `parent` if there is one.
+    it `split_rows` draws one. The vocabulary is that of all molecules of the data set, after the tokens of
+    the `parent` if there is one.
 
-    Raises InputError if more than `max_too_long_share` of the molecules do not fit `length`, if no molecule
-    is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
-    on or fewer than `training_rows` to train on.
+    Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
+    if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate on or
+    fewer than `training_rows` to train on.
     """
-    write = get_representation(representation).tokenize
-    read = _Read(rows, standardisation, write, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
+    read, length, share = _Read(rows, settings), settings.length, settings.max_too_long_share
     counts = read.token_counts
     overlong = sum(count > length - 2 for count in counts)
-    if overlong > max_too_long_share * len(counts):
+    if overlong > share * len(counts):
         raise InputError(
             f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
-            f"N = {length}; the largest share allowed is {max_too_long_share:.2%}; all fit N = "
-            f"{max(counts) + 2}"
+            f"N = {length}; the largest share allowed is {share:.2%}; all fit N = {max(counts) + 2}"
         )
     if not read.rows:
         raise InputError(f"no molecule is left{read.summarise_rejected()}")
-    vocabulary = Vocabulary.from_tokens(read.tokens, representation)
-    if parent is not None:
-        if parent.kind != representation:
-            raise InputError(
-                f"representation: {representation}, but the model to start from has {parent.kind}"
-            )
-        vocabulary = parent.extended(read.tokens)
+    kind = settings.representation
+    if parent is not None and parent.kind != kind:
+        raise InputError(f"representation: {kind}, but the model to start from has {parent.kind}")
+    vocabulary = (parent or Vocabulary(SPECIALS, kind)).extended(read.tokens)
     table = read.table(vocabulary, length)
     groups = None
-    if split == "scaffold":
+    if settings.split == "scaffold":
         validation_rows, groups = None, read.scaffolds
     else:
         outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
         if outside is not None:
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
-    side = split_rows(read.rows, validation_fraction, validation_rows, split_seed, training_rows, groups)
+    drawn = settings.validation_fraction, validation_rows, settings.split_seed, settings.training_rows
+    side = split_rows(read.rows, *drawn, groups)
     return PreparedMolecules(
         train=table[side == "train"],
         validation=table[side == "validation"],
@@ -217,16 +202,7 @@ def prepare(
 class _Read:
     """All rows, read: one entry per molecule that fits, and the reasons against the other rows."""
 
-    def __init__(
-        self,
-        rows: Iterable[str | Unreadable],
-        rules: Standardisation,
-        write: Callable[[str], list[str]],
-        scaffolds: bool,
-        length: int,
-        max_heavy_atoms: int | None,
-        drop_duplicates: bool,
-    ):
+    def __init__(self, rows: Iterable[str | Unreadable], settings: Molecules):
         self.total = 0
         self.rows = array("q")
         self.smiles: list[str] = []
@@ -238,23 +214,24 @@ class _Read:
         self.rejected: list[tuple[int, str, str]] = []  # row, text, reason
         first: dict[str, int] = {}  # SMILES: its first row
         numbers: dict[str, int] = {}  # scaffold: its number
+        write, most_atoms = get_representation(settings.representation).tokenize, settings.max_heavy_atoms
         with rdBase.BlockLogs():
             for row, text in enumerate(rows):
                 self.total += 1
                 try:
-                    molecule, smiles = canonicalise(read_molecule(text), rules)
-                    if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
-                        raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
+                    molecule, smiles = canonicalise(read_molecule(text), settings)
+                    if most_atoms is not None and molecule.GetNumHeavyAtoms() > most_atoms:
+                        raise InputError(f"over {most_atoms} heavy atoms (left out by the experiment)")
                     tokens = write(smiles)
-                    if drop_duplicates and first.setdefault(smiles, row) != row:
+                    if settings.drop_duplicates and first.setdefault(smiles, row) != row:
                         raise InputError(f"duplicate of row {first[smiles]}")
                     self.token_counts.append(len(tokens))
                     # The split is drawn by the number of a scaffold: those that do not fit are counted, too.
-                    group = numbers.setdefault(scaffold(molecule), len(numbers)) if scaffolds else 0
-                    _check_fits(tokens, length)
+                    name = scaffold(molecule) if settings.split == "scaffold" else ""
+                    group = numbers.setdefault(name, len(numbers))
+                    _check_fits(tokens, settings.length)
                 except InputError as reason:
-                    raw = text.text if isinstance(text, Unreadable) else text
-                    self.rejected.append((row, raw, str(reason)))
+                    self.rejected.append((row, str(text), str(reason)))
                     continue
                 self.rows.append(row)
                 self.smiles.append(smiles)

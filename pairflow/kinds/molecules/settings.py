@@ -168,10 +168,6 @@ class Molecules(Standardisation, DataSettings):
             return ()
         return tuple(f"{self.condition.name()}={label}" for label in self.condition.labels())
 
-    @property
-    def standardisation(self) -> Standardisation:
-        return Standardisation(**{key: getattr(self, key) for key in Standardisation.model_fields})
-
 
 def chemistry_settings(experiment: Any) -> Chemistry:
     """Settings of the measures on samples."""

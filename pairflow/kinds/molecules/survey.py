@@ -13,10 +13,10 @@ from rdkit import Chem, rdBase
 
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row, Unreadable, columns
+from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row, columns
 from pairflow.kinds.molecules.prepare import SPECIALS, canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import get_representation
-from pairflow.kinds.molecules.settings import Notation, Standardisation
+from pairflow.kinds.molecules.settings import Molecules, NewLibrary
 from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse, scaffold
 
 _SAMPLED_ROWS = 200
@@ -42,8 +42,8 @@ class Survey:
     is what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
     standardised, duplicates and molecules that a rule rejects included. `ions` counts those that are charged
     because a counter-ion was removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the
-    D distinct molecules; `scaffolds` (D,) are numbers of their scaffolds by first appearance, None if they
-    were not asked for. `shortest` has token -> length of the shortest row that holds it.
+    D distinct molecules; `scaffolds` (D,) are numbers of their scaffolds by first appearance, None without a
+    split by scaffolds. `shortest` has token -> length of the shortest row that holds it.
     """
 
     rows: int
@@ -67,13 +67,7 @@ class Survey:
         return len(SPECIALS) + sum(shortest <= length for shortest in self.shortest.values())
 
 
-def survey(
-    rows: Iterable[Row],
-    rules: Standardisation,
-    scaffolds: bool = False,
-    unit: str = "line",
-    representation: Notation = "smiles",
-) -> Survey:
+def survey(rows: Iterable[Row], settings: Molecules | NewLibrary, unit: str = "line") -> Survey:
     """Read all rows; InputError if none of them is a molecule, with `unit` before its number in the file.
 
     The memory per molecule is 12 bytes (a hash of its canonical SMILES, which identifies duplicates, and the
@@ -85,17 +79,17 @@ def survey(
     rejects: list[tuple[int, str, str]] = []
     features: Counter[str] = Counter()
     ions = 0
-    write = get_representation(representation).tokenize
+    scaffolds = settings.split == "scaffold"
+    write = get_representation(settings.representation).tokenize
     with rdBase.BlockLogs():
         for number, text, _ in rows:
             try:
                 raw = read_molecule(text)
                 features.update(_features(raw))
-                molecule, smiles = canonicalise(raw, rules)
+                molecule, smiles = canonicalise(raw, settings)
                 tokens = write(smiles)
             except InputError as error:
-                raw_text = text.text if isinstance(text, Unreadable) else text
-                rejects.append((number, raw_text, str(error).partition(":")[0]))
+                rejects.append((number, str(text), str(error).partition(":")[0]))
                 continue
             ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
             hashes.append(hash_text(smiles))

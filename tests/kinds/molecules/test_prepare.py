@@ -11,6 +11,7 @@ from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.representations import tokenize
+from pairflow.kinds.molecules.settings import Molecules
 
 
 @pytest.fixture
@@ -87,8 +88,9 @@ ROWS = ["OCC\n", "", "CCO", "C1CC", "c1ccccc1", " C ", "CCCCCCCC", "CN"]
 SETTINGS = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5}
 
 
-def small(**changes):
-    return prepare(ROWS, **SETTINGS | changes)
+def small(rows=ROWS, **changes):
+    published = changes.pop("validation_rows", None)
+    return prepare(rows, Molecules(source="x.smi", **SETTINGS | changes), published)
 
 
 def test_prepare():
@@ -133,7 +135,7 @@ def test_a_smaller_training_set_keeps_its_reference():
 
 def test_the_split_is_a_function_of_its_seed():
     rows = ["C" * (1 + k % 7) for k in range(200)]
-    splits = [list(prepare(rows, length=9, split_seed=s).smiles["split"]) for s in (1, 1, 2)]
+    splits = [list(small(rows, split_seed=s, validation_fraction=0.05).smiles["split"]) for s in (1, 1, 2)]
     assert splits[0] == splits[1] != splits[2]
     assert splits[0].count("validation") == 10
 
@@ -156,7 +158,7 @@ def test_a_published_split():
 )
 def test_refusals(rows, changes, message):
     with pytest.raises(InputError, match=message):
-        prepare(rows, **SETTINGS | changes)
+        small(rows, **changes)
 
 
 def test_rdkit_prints_nothing(capfd):
@@ -168,7 +170,7 @@ def test_rdkit_prints_nothing(capfd):
 def test_all_of_qm9(data_dir):
     rows = list(library.rows(MOLECULES["qm9"].fetch()))
     MOLECULES["qm9"].check_rows(len(rows))
-    prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42)
+    prepared = prepare(rows, Molecules(source="qm9", length=32))
     assert prepared.vocabulary.size == 40
     assert prepared.train.shape == (127_190, 32)
     assert prepared.validation.shape == (6_695, 32)

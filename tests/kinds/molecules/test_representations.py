@@ -19,6 +19,7 @@ from pairflow.kinds.molecules.settings import Molecules
 
 SMILES = list(islice(library.rows(MOLECULES["small_molecules"].fetch()), 0, None, 40))
 ROWS = ["CCO", "C=O", "*CC", "C1CC", "[13CH4]", "CI(=O)=O", "N"]
+SETTINGS = Molecules(source="x.smi", length=8, representation="selfies", validation_fraction=0.4)
 
 
 def test_known_answers():
@@ -47,7 +48,7 @@ def test_nearly_every_row_is_a_molecule():
 
 
 def test_rows_and_reasons():
-    prepared = prepare(ROWS, length=8, representation="selfies", validation_fraction=0.4)
+    prepared = prepare(ROWS, SETTINGS)
     assert prepared.vocabulary.kind == "selfies"
     assert prepared.vocabulary.tokens[len(SPECIALS) :] == ("[13CH4]", "[=O]", "[C]", "[N]", "[O]")
     assert list(prepared.smiles["smiles"]) == ["CCO", "C=O", "[13CH4]", "N"]
@@ -92,7 +93,7 @@ def test_the_library_is_an_extra(monkeypatch):
     with pytest.raises(
         InputError, match=r'SELFIES need the package selfies: pip install "pairflow\[selfies\]"'
     ):
-        prepare(ROWS, length=8, representation="selfies")
+        prepare(ROWS, SETTINGS)
 
 
 def test_a_prefix_is_a_whole_molecule():

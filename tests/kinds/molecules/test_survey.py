@@ -9,23 +9,27 @@ import pytest
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Row, Unreadable
 from pairflow.kinds.molecules.prepare import prepare
-from pairflow.kinds.molecules.settings import Standardisation
+from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.survey import FEATURES, find_column, first_rejected, survey
 
 ROWS = [
     *("CCO", "OCC", "x", Unreadable("mol3", "broken record"), "y"),
     *("CC(=O)[O-].[Na+]", "C[C@H](N)C(=O)O", "F/C=C/F", "[13CH4]", "c1ccccc1CC"),
 ]
-LARGEST = Standardisation(fragments="largest")
+LARGEST = {"fragments": "largest"}
 
 
-def survey_texts(texts, *rules, **options):
+def settings(**values):
+    return Molecules(source="x.smi", **{"length": 24, **values})
+
+
+def survey_texts(texts, unit="line", **values):
     """The survey of texts that stand in one line each."""
-    return survey(map(Row, count(1), texts), *rules, **options)
+    return survey(map(Row, count(1), texts), settings(**values), unit)
 
 
 def test_counts():
-    found = survey_texts(ROWS, LARGEST, scaffolds=True)
+    found = survey_texts(ROWS, **LARGEST, split="scaffold")
     assert (found.rows, found.duplicates) == (10, 1)
     assert found.rejected.values.tolist() == [
         [3, "x", "unparsable"],
@@ -43,8 +47,10 @@ def test_counts():
 
 
 def test_what_rules_reject_is_counted_all_the_same():
-    rules = Standardisation(fragments="largest", dummies="reject", metals="reject", min_heavy_atoms=3)
-    found = survey_texts(["*CC", "C[Zn]C", "CC", "CCO", "CC(=O)O[Na]", "CC[NH3+]", "CCC[NH3+].[Cl-]"], rules)
+    rules = {**LARGEST, "dummies": "reject", "metals": "reject", "min_heavy_atoms": 3}
+    found = survey_texts(
+        ["*CC", "C[Zn]C", "CC", "CCO", "CC(=O)O[Na]", "CC[NH3+]", "CCC[NH3+].[Cl-]"], **rules
+    )
     assert list(found.rejected["reason"]) == [
         "with an R group or dummy atom",
         "with a metal",
@@ -56,21 +62,21 @@ def test_what_rules_reject_is_counted_all_the_same():
     assert found.ions == 1
 
 
-@pytest.mark.parametrize("rules", [Standardisation(), LARGEST, Standardisation(stereo="drop")])
+@pytest.mark.parametrize("rules", [{}, LARGEST, {"stereo": "drop"}])
 def test_length_vocabulary_and_scaffolds_are_those_of_prepare(rules):
-    found = survey_texts(ROWS, rules, scaffolds=True)
+    found = survey_texts(ROWS, **rules, split="scaffold")
     for share in (0, 0.2, 0.5):
         length = found.length(share, multiple=1)
-        settings = {"standardisation": rules, "drop_duplicates": True}
-        prepared = prepare(ROWS, length=length, max_too_long_share=share, **settings)
+        values = {**rules, "drop_duplicates": True, "max_too_long_share": share}
+        prepared = prepare(ROWS, settings(length=length, **values))
         assert prepared.vocabulary.size == found.vocabulary_size(length)
         assert len(prepared.smiles) == (found.lengths <= length).sum()
         with pytest.raises(InputError, match="length: "):
-            prepare(ROWS, length=length - 1, max_too_long_share=share, **settings)
+            prepare(ROWS, settings(length=length - 1, **values))
 
 
 def test_length_is_the_least_multiple_of_eight():
-    found = survey_texts(["C" * n for n in range(1, 201)], LARGEST)
+    found = survey_texts(["C" * n for n in range(1, 201)], **LARGEST)
     assert [found.length(share) for share in (0, 0.005, 0.01)] == [
         208,
         208,
@@ -79,7 +85,7 @@ def test_length_is_the_least_multiple_of_eight():
 
 
 def test_only_what_fits_counts_for_the_vocabulary():
-    found = survey_texts(["C", "N" * 9 + "O"], LARGEST)
+    found = survey_texts(["C", "N" * 9 + "O"], **LARGEST)
     assert [found.vocabulary_size(length) for length in (3, 11, 12)] == [11, 11, 13]
 
 
@@ -88,7 +94,7 @@ def test_memory_per_row():
     texts = ("C" * (1 + k % 10) + " " * 200 for k in range(5000))
     tracemalloc.start()
     try:
-        found = survey_texts(texts, LARGEST)
+        found = survey_texts(texts, **LARGEST)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -100,7 +106,7 @@ def test_memory_per_row():
 def test_no_molecule(unit):
     reasons = f"2 unparsable, the first in {unit} 1: 'x'; 1 empty, the first in {unit} 3: ''"
     with pytest.raises(InputError, match=f"^no molecule in 3 rows: {reasons}$"):
-        survey_texts(["x", "y", ""], LARGEST, unit=unit)
+        survey_texts(["x", "y", ""], unit, **LARGEST)
 
 
 @pytest.mark.parametrize(
@@ -135,18 +141,18 @@ def test_no_column_is_found(tmp_path, text, message):
 def test_scaffolds_stay_on_one_side():
     rings = ["C1CC1", "C1CCC1", "c1ccccc1", "c1ccncc1", "C1CCCC1", "C1COC1", "C1CCNC1", "c1ccsc1"]
     rows = ["C" * n + ring for ring in rings for n in range(1, 6)]
-    settings = {"length": 24, "validation_fraction": 0.25}
-    prepared = prepare(rows, split="scaffold", **settings)
+    share = {"validation_fraction": 0.25}
+    prepared = prepare(rows, settings(split="scaffold", **share))
     sides = np.array(prepared.smiles["split"]).reshape(8, 5)
     assert (sides == sides[:, :1]).all()
     assert sorted(sides[:, 0]) == ["train"] * 6 + ["validation"] * 2
-    again = prepare(rows, split="scaffold", split_seed=43, **settings)
+    again = prepare(rows, settings(split="scaffold", split_seed=43, **share))
     assert list(again.smiles["split"]) != list(prepared.smiles["split"])
-    at_random = np.array(prepare(rows, **settings).smiles["split"]).reshape(8, 5)
+    at_random = np.array(prepare(rows, settings(**share)).smiles["split"]).reshape(8, 5)
     assert (at_random != at_random[:, :1]).any()
 
 
 def test_one_scaffold_cannot_be_split():
     message = "split: the smallest of 1 scaffolds has 20 molecules, and 1 are to be held out"
     with pytest.raises(InputError, match=message):
-        prepare(["C" * n for n in range(1, 21)], length=24, split="scaffold")
+        prepare(["C" * n for n in range(1, 21)], settings(split="scaffold"))

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules import prepare as molecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.settings import Molecules
 from pairflow.pairing import oracle, rule
 from pairflow.pairing import pair as engine
 from pairflow.pairing.cpu import engine as cpu
@@ -55,7 +56,7 @@ def molecule_rows(name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
     source = MOLECULES[name]
     smiles = list(library.rows(source.fetch(), source.column))[::every]
-    prepared = molecules.prepare(smiles, length=length)
+    prepared = molecules.prepare(smiles, Molecules(source="x.smi", length=length))
     return prepared.train[:1000], prepared.vocabulary.size
 
 
