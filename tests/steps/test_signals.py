@@ -37,7 +37,7 @@ TEXT = {
         **{"source": "lines.txt", "tokeniser": "characters", "rows": "lines", "length": 16},
         **{"validation_fraction": 0.2, "judge_fraction": 0.2},
     },
-    "judge": {"order": 3, "transformer": {"width": 8, "blocks": 1, "heads": 2, "iterations": 100}},
+    "judge": {"order": 3},
 }
 POINTS = {
     "flow": "continuous",
