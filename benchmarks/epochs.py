@@ -221,8 +221,8 @@ def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
 def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
     from pairflow.kinds.images import rows as image_rows
     from pairflow.kinds.images.kind import RealImages
+    from pairflow.kinds.images.measure import ImageComparison
     from pairflow.kinds.images.measures import nearest
-    from pairflow.kinds.images.reference import ImageComparison
     from pairflow.metrics.frechet import Moments, frechet_distance
 
     reference = root / "reference"
@@ -236,7 +236,7 @@ def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
         for rows in trials:
             drawn = image_rows.ImageRows(train.path, rows.astype(train.tokens.dtype), train.metadata)
             everyone = np.arange(len(rows))
-            features, _ = image_rows.gather(image_rows.extract(compared.extractor, drawn, everyone, False))
+            features, _ = compared.describe(drawn, everyone, progress=False)
             moments = Moments.from_features(features)
             values["fd"].append(float(frechet_distance(moments, compared.references["train"].whole)))
             values["fd_test"].append(float(frechet_distance(moments, compared.references["test"].whole)))

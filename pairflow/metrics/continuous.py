@@ -1,15 +1,12 @@
 """Distances between samples of points, and the paths that lead there. See docs/continuous.md, "Metrics"."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow.errors import InputError
 from pairflow.points import checked_points
-
-if TYPE_CHECKING:
-    from pairflow.flow.continuous import Trajectories  # needs torch
 
 TREE_DIMENSIONS = 8  # a tree in more dimensions looks at nearly all pairs, and slower
 _CHUNK = 1 << 22  # distances held at a time
@@ -41,22 +38,6 @@ def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.sqrt(costs[linear_sum_assignment(costs)].mean()))
 
 
-def path_energy(paths: "Trajectories") -> float:
-    """E of the integral over t of |v|^2, along the paths of a model's own solver (`flow.continuous.trace`).
-
-    It is at least E |x1 - x0|^2, and equal to it for straight paths.
-    """
-    return float(paths.energy.mean())
-
-
-def straightness(paths: "Trajectories") -> float:
-    """E of the integral over t of |v - (x1 - x0)|^2 along a model's paths, x1 their own end: 0 if straight.
-
-    It is the S of rectified flow (Liu et al. 2023); one Euler step is then exact.
-    """
-    return float(paths.straightness.mean())
-
-
 def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """min over b of |a - b|^2 (A,), and min over a (B,): by trees in few dimensions, else by all pairs."""
     from scipy.spatial import KDTree
@@ -85,7 +66,13 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
-    """Metric rows of the paths of some samples of a table; none if it does not hold them."""
+    """Metric rows of the paths of some samples of a table; none if it does not hold them.
+
+    - `path_energy`: E of the integral over t of |v|^2 along the paths of a model's own solver. It is at least
+      E |x1 - x0|^2, and equal to it for straight paths.
+    - `straightness`: E of the integral over t of |v - (x1 - x0)|^2, x1 the path's own end: 0 if straight. It
+      is the S of rectified flow (Liu et al. 2023); one Euler step is then exact.
+    """
     columns = {"path_energy": "energy", "straightness": "straightness"}
     return [
         {"metric": metric, "value": float(table[column].to_numpy()[rows].mean())}

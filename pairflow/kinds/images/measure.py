@@ -1,18 +1,29 @@
 """The metric rows of samples of images, and of real ones in their place, against training and test images."""
 
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from pairflow.artifacts import digest
-from pairflow.kinds.images import rows as image_rows
+from pairflow.errors import InputError
+from pairflow.kinds.images import extractors
+from pairflow.kinds.images.extractors import Extractor
 from pairflow.kinds.images.kind import RealImages
-from pairflow.kinds.images.reference import ImageComparison, halves
-from pairflow.kinds.images.settings import ComparisonSettings, FloorSettings
+from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
+from pairflow.kinds.images.reference import ReferenceStatistics, halves
+from pairflow.kinds.images.rows import ImageRows, extract, read_images, read_samples
+from pairflow.kinds.images.settings import ComparisonSettings, ExtractorSettings, FloorSettings
 from pairflow.metrics.continuous import average_paths
+from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement, draw_trials, measure_trials
 from pairflow.runtime.device import choose
+
+Rows = list[dict[str, Any]]
 
 
 def measure_samples(
@@ -22,26 +33,21 @@ def measure_samples(
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, extractor = compared.train, compared.extractor.name
-    drawn, table = image_rows.read_samples(samples, train)
+    drawn, table = read_samples(samples, train)
 
-    def measure(rows: np.ndarray) -> list[dict[str, Any]]:
-        features, probabilities = image_rows.gather(
-            image_rows.extract(compared.extractor, drawn, rows, machine.progress)
-        )
-        measured = image_rows.score(probabilities)
+    def measure(rows: np.ndarray) -> Rows:
+        features, measured = compared.describe(drawn, rows, machine.progress)
         if settings.pixels:
-            measured += image_rows.neighbours(drawn.values[rows], train, device)
+            measured += compared.neighbours(drawn.values[rows])
         for name, part in compared.references.items():
-            measured += image_rows.compare(compared.extractor, features, part.whole, part.kernel, name)
-        of_train = compared.references["train"].features
-        measured += image_rows.likeness(compared.extractor, features, of_train, device)
-        return measured + average_paths(table, rows)
+            measured += compared.distances(features, name, part.whole, part.kernel)
+        return measured + compared.likeness(features) + average_paths(table, rows)
 
     rows = measure_trials(table["trial"].to_numpy(), measure)
     sampling = drawn.metadata.parameters
     count = sampling["samples"]
     counts = {name: (count, part.whole.count) for name, part in compared.references.items()}
-    rows += image_rows.rank("evaluate", compared.extractor, counts)
+    rows += compared.rank("evaluate", counts)
     return Measurement(
         [row | {"samples": count, "extractor": extractor} for row in rows],
         train.metadata.vocabulary,
@@ -55,32 +61,118 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
     """The metric rows of the method `data`, of real images as `ImagesKind.measure_floor` says."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
-    extractor, train, test = compared.extractor, compared.train, compared.test
-    references, half = compared.references, halves(train.originals)[0]
+    train, test, references = compared.train, compared.test, compared.references
+    half = halves(train.originals)[0]
     # What half of the training images is compared with: the other half, all test images.
     sides = {"train": (references["train"].held, references["train"].held_kernel)}
     if "test" in references:
         sides["test"] = (references["test"].whole, references["test"].kernel)
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for trial, drawn in draw_trials(settings, "train", half):
-        batches = image_rows.extract(extractor, train, drawn, machine.progress)
-        features, probabilities = image_rows.gather(batches)
-        measured = []
-        for name, (moments, kernel) in sides.items():
-            measured += image_rows.compare(extractor, features, moments, kernel, name)
-        measured += image_rows.score(probabilities)
-        rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured]
+        features, scores = compared.describe(train, drawn, machine.progress)
+        measured = [row for name, side in sides.items() for row in compared.distances(features, name, *side)]
+        rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured + scores]
     # Test images beside their nearest training images, and their likeness to them.
     draws = draw_trials(settings, "test", np.arange(test.originals)) if "test" in references else ()
     for trial, drawn in draws:
-        measured = image_rows.neighbours(test.values[drawn], train, device) if settings.pixels else []
-        if extractor.all_rows:
-            of_train, of_test = references["train"].features, references["test"].features
-            measured += image_rows.likeness(extractor, of_test[drawn], of_train, device)
+        measured = compared.neighbours(test.values[drawn]) if settings.pixels else []
+        if compared.extractor.all_rows:
+            measured += compared.likeness(references["test"].features[drawn])
         rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured]
     samples = min(settings.samples, len(half))
     counts = {name: (samples, moments.count) for name, (moments, _) in sides.items()}
-    rows += [row | {"samples": samples} for row in image_rows.rank("floor", extractor, counts)]
-    named = {"extractor": extractor.name}
+    rows += [row | {"samples": samples} for row in compared.rank("floor", counts)]
+    named = {"extractor": compared.extractor.name}
     rows = [row | named | {"method": "data"} for row in rows]
     return Measurement(rows, train.metadata.vocabulary, compared.inputs, parameters=named)
+
+
+@dataclass(frozen=True)
+class ImageComparison:
+    """Real images, the extractor that compares by their features, and their statistics by `train` and, if
+    there are test images, `test`. Its methods give metric rows of one trial."""
+
+    train: ImageRows
+    test: ImageRows
+    extractor: Extractor
+    references: Mapping[str, ReferenceStatistics]
+
+    @classmethod
+    def read(
+        cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
+    ) -> "ImageComparison":
+        """Read the files; InputError unless they belong together. The extractor runs on `device`."""
+        train, test = read_images(real.tokens), read_images(real.validation)
+        train.require_like(test)
+        extractor = extractors.load(settings, device)
+        references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
+        if len(test.tokens):
+            if real.test_reference is None:
+                raise InputError(
+                    f"--test-reference: {test.path} has {len(test.tokens)} images; expected a file"
+                )
+            references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
+        return cls(train, test, extractor, references)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        return {"tokens": digest(self.train.path), "validation": digest(self.test.path)}
+
+    def describe(self, images: ImageRows, rows: np.ndarray, progress: bool) -> tuple[np.ndarray, Rows]:
+        """The features of some images, and their Inception Score if the extractor gives probabilities."""
+        _, features, probabilities = zip(*extract(self.extractor, images, rows, progress), strict=True)
+        scored = probabilities[0] is not None
+        score = [_row("is", inception_score(np.concatenate(probabilities)), None)] if scored else []
+        return np.concatenate(features), score
+
+    def distances(
+        self, features: np.ndarray, reference: str, moments: Moments, kernel: tuple[np.ndarray, float]
+    ) -> Rows:
+        """The distances of `features` from the `reference` images."""
+        frechet = frechet_distance(Moments.from_features(features), moments)
+        return [
+            _row(self.extractor.distance, frechet, reference),
+            _row(self.extractor.kernel, kernel_distance(features, *kernel), reference),
+        ]
+
+    def neighbours(self, values: np.ndarray) -> Rows:
+        """How near images, (B, N) as `ImageRows.values`, are to the training images.
+
+        `nn_l2`: mean L2 distance to the nearest of them, in pixel values of 0..255; `nn_copies`: share of
+        images that are one of them, pixel by pixel.
+        """
+        distance, _ = nearest(values, self.train.values, device=self.extractor.device)
+        return [
+            _row("nn_l2", float(distance.mean()) * self.train.unit, "train"),
+            _row("nn_copies", float((distance == 0).mean()), "train"),
+        ]
+
+    def likeness(self, features: np.ndarray) -> Rows:
+        """`nn_cosine`: mean cosine of `features` with the most similar ones among the training images'."""
+        if not self.extractor.all_rows:
+            return []
+        cosine = most_similar(features, self.references["train"].features, device=self.extractor.device)
+        return [_row("nn_cosine", float(cosine.mean()), "train")]
+
+    def rank(self, step: str, counts: dict[str, tuple[int, int]]) -> Rows:
+        """`rank_deficient` per reference, 1 where there are too few images for a covariance of full rank.
+
+        `counts` holds (samples, reference) of each. The distance then depends on the number of samples:
+        compare it only with distances at the same number. A warning on stderr says so, too.
+        """
+        dimension, rows = self.extractor.dimension, []
+        for reference, (samples, real) in counts.items():
+            few = min(samples, real) <= dimension
+            rows.append(_row("rank_deficient", float(few), reference))
+            if few:
+                print(
+                    f"pairflow {step}: warning: {samples} samples and {real} {reference} images for "
+                    f"{dimension} features: a covariance is singular, compare {self.extractor.distance} at "
+                    "equal numbers only",
+                    file=sys.stderr,
+                )
+        return rows
+
+
+def _row(metric: str, value: float, reference: str | None) -> dict[str, Any]:
+    return {"metric": metric, "value": value, "reference": reference}

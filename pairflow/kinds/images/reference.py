@@ -6,17 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
 from pairflow.errors import InputError
-from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
-from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.measures import mean_kernel
-from pairflow.kinds.images.rows import ImageRows, extract, read_images
-from pairflow.kinds.images.settings import ExtractorSettings
+from pairflow.kinds.images.rows import ImageRows, extract
 from pairflow.metrics.frechet import Moments
 
 KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
@@ -73,38 +69,6 @@ class ReferenceStatistics:
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
         features = np.ascontiguousarray(token_array(table["features"]).T)
         return cls(whole, held, _stored(facts["count"], facts["kept"]), features, metadata)
-
-
-@dataclass(frozen=True)
-class ImageComparison:
-    """Real images, the extractor that compares by their features, and their statistics by `train` and, if
-    there are test images, `test`."""
-
-    train: ImageRows
-    test: ImageRows
-    extractor: Extractor
-    references: dict[str, ReferenceStatistics]
-
-    @classmethod
-    def read(
-        cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
-    ) -> "ImageComparison":
-        """Read the files; InputError unless they belong together. The extractor runs on `device`."""
-        train, test = read_images(real.tokens), read_images(real.validation)
-        train.require_like(test)
-        extractor = extractors.load(settings, device)
-        references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
-        if len(test.tokens):
-            if real.test_reference is None:
-                raise InputError(
-                    f"--test-reference: {test.path} has {len(test.tokens)} images; expected a file"
-                )
-            references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
-        return cls(train, test, extractor, references)
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        return {"tokens": digest(self.train.path), "validation": digest(self.test.path)}
 
 
 def kernel_rows(count: int) -> np.ndarray:

@@ -1,21 +1,17 @@
 """What the steps on images share: token rows as images, features in batches, metric rows."""
 
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images.extractors import Extractor
-from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
 from pairflow.kinds.images.prepare import to_images
-from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.runtime.progress import bar
 
 
@@ -106,75 +102,3 @@ def extract(
             part = rows[first : first + extractor.batch]
             yield part, *extractor(images[part])
             extracted.update(len(part))
-
-
-def gather(batches: Iterable[tuple]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Features and probabilities of all batches of `extract`."""
-    _, features, probabilities = zip(*batches, strict=True)
-    return np.concatenate(features), None if probabilities[0] is None else np.concatenate(probabilities)
-
-
-def compare(
-    extractor: Extractor,
-    features: np.ndarray,
-    moments: Moments,
-    kernel: tuple[np.ndarray, float],
-    reference: str,
-) -> list[dict[str, Any]]:
-    """The distances of a trial's `features` from the `reference` images."""
-    against, within = kernel
-    return [
-        _row(extractor.distance, frechet_distance(Moments.from_features(features), moments), reference),
-        _row(extractor.kernel, kernel_distance(features, against, within), reference),
-    ]
-
-
-def score(probabilities: np.ndarray | None) -> list[dict[str, Any]]:
-    """The Inception Score of a trial, where the extractor gives class probabilities."""
-    return [] if probabilities is None else [_row("is", inception_score(probabilities), None)]
-
-
-def neighbours(values: np.ndarray, train: ImageRows, device: torch.device | str) -> list[dict[str, Any]]:
-    """How near a trial's images, (B, N) as `ImageRows.values`, are to the training images.
-
-    `nn_l2`: mean L2 distance to the nearest of them, in pixel values of 0..255; `nn_copies`: share of images
-    that are one of them, pixel by pixel.
-    """
-    distance, _ = nearest(values, train.values, device=device)
-    return [
-        _row("nn_l2", float(distance.mean()) * train.unit, "train"),
-        _row("nn_copies", float((distance == 0).mean()), "train"),
-    ]
-
-
-def likeness(
-    extractor: Extractor, features: np.ndarray, train: np.ndarray, device: torch.device | str
-) -> list[dict[str, Any]]:
-    """`nn_cosine`: mean cosine of a trial's features with the most similar ones among `train`'s images."""
-    if not extractor.all_rows:
-        return []
-    cosine = most_similar(features, train, device=device)
-    return [_row("nn_cosine", float(cosine.mean()), "train")]
-
-
-def rank(step: str, extractor: Extractor, counts: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
-    """`rank_deficient` per reference, 1 where samples or reference are too few for a covariance of full rank.
-
-    `counts` holds (samples, reference) of each. The distance then depends on the number of samples: compare
-    it only with distances at the same number. A warning on stderr says so, too.
-    """
-    dimension, rows = extractor.dimension, []
-    for reference, (samples, real) in counts.items():
-        few = min(samples, real) <= dimension
-        rows.append(_row("rank_deficient", float(few), reference))
-        if few:
-            print(
-                f"pairflow {step}: warning: {samples} samples and {real} {reference} images for {dimension} "
-                f"features: a covariance is singular, compare {extractor.distance} at equal numbers only",
-                file=sys.stderr,
-            )
-    return rows
-
-
-def _row(metric: str, value: float, reference: str | None) -> dict[str, Any]:
-    return {"metric": metric, "value": value, "reference": reference}

@@ -166,8 +166,7 @@ class Pieces:
     @classmethod
     def from_smiles(cls, smiles: Sequence[str], threads: int = 1, progress: bool = False) -> "Pieces":
         """A string that RDKit cannot read has no fragment, and does not pass."""
-        chunks = descriptors.mapped(_pieces, smiles, threads, progress, "fragments and filters")
-        pieces = [piece for chunk in chunks for piece in chunk]
+        pieces = descriptors.mapped(_pieces, smiles, threads, progress, "fragments and filters")
         return cls([names for names, _ in pieces], np.array([passes for _, passes in pieces], bool))
 
 
@@ -236,17 +235,13 @@ def _count_fragments(fragments: Sequence[Sequence[str]], rows: np.ndarray) -> Co
     return Counter(name for row in rows for name in fragments[row])
 
 
-def _pieces(smiles: Sequence[str]) -> list[tuple[list[str], bool]]:
-    with rdBase.BlockLogs():
-        return [
-            ([], False) if molecule is None else (_fragments(molecule), not _catalogue().HasMatch(molecule))
-            for molecule in map(Chem.MolFromSmiles, smiles)
-        ]
-
-
-def _fragments(molecule: Chem.Mol) -> list[str]:
-    """A molecule's pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts."""
-    return Chem.MolToSmiles(BRICS.BreakBRICSBonds(molecule)).split(".")
+def _pieces(molecule: Chem.Mol | None) -> tuple[list[str], bool]:
+    """The pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts; whether the
+    molecule passes the filters."""
+    if molecule is None:
+        return [], False
+    fragments = Chem.MolToSmiles(BRICS.BreakBRICSBonds(molecule)).split(".")
+    return fragments, not _catalogue().HasMatch(molecule)
 
 
 @cache

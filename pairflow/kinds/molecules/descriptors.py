@@ -5,8 +5,10 @@ fingerprint, no scaffold and NaN for properties: a few molecules' canonical SMIL
 """
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from rdkit import Chem, DataStructs, rdBase
@@ -69,14 +71,13 @@ def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
 
 def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
     """(M, 4) float64: the `PROPERTIES` of each molecule."""
-    chunks = mapped(_properties, smiles, threads, progress, "properties")
-    return np.array([row for chunk in chunks for row in chunk], np.float64).reshape(-1, len(PROPERTIES))
+    rows = mapped(_properties, smiles, threads, progress, "properties")
+    return np.array(rows, np.float64).reshape(-1, len(PROPERTIES))
 
 
 def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
     """(M, 32) uint64: the fingerprint of each molecule as `similarity` has it."""
-    chunks = mapped(_fingerprints, smiles, threads, progress, "fingerprints")
-    return _unpacked(row for chunk in chunks for row in chunk)
+    return _unpacked(mapped(_fingerprint, smiles, threads, progress, "fingerprints"))
 
 
 def structures(
@@ -84,52 +85,54 @@ def structures(
 ) -> tuple[np.ndarray, list[str]]:
     """`fingerprints`, and Bemis-Murcko scaffolds: the rings of a molecule and what links them, as canonical
     SMILES without stereochemistry, empty where there is no ring."""
-    rows = [row for chunk in mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
-    return _unpacked(fingerprint for fingerprint, _ in rows), [scaffold for _, scaffold in rows]
+    rows = mapped(_structure, smiles, threads, progress, "scaffolds")
+    return _unpacked([fingerprint for fingerprint, _ in rows]), [scaffold for _, scaffold in rows]
 
 
-def _unpacked(packed: Iterable[bytes]) -> np.ndarray:
+def _unpacked(packed: list[bytes]) -> np.ndarray:
     return np.frombuffer(b"".join(packed), np.uint64).reshape(-1, WORDS)
 
 
-def _properties(smiles: Sequence[str]) -> list[list[float]]:
-    with rdBase.BlockLogs():
-        return [
-            [np.nan if molecule is None else function(molecule) for function in PROPERTIES.values()]
-            for molecule in map(Chem.MolFromSmiles, smiles)
-        ]
+def _properties(molecule: Chem.Mol | None) -> list[float]:
+    return [np.nan if molecule is None else function(molecule) for function in PROPERTIES.values()]
 
 
-def _fingerprints(smiles: Sequence[str]) -> list[bytes]:
-    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
-    with rdBase.BlockLogs():
-        return [
-            bytes(BITS // 8)
-            if molecule is None
-            else DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
-            for molecule in map(Chem.MolFromSmiles, smiles)
-        ]
+def _fingerprint(molecule: Chem.Mol | None) -> bytes:
+    if molecule is None:
+        return bytes(BITS // 8)
+    return DataStructs.BitVectToBinaryText(_morgan().GetFingerprint(molecule))
 
 
-def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
-    with rdBase.BlockLogs():
-        scaffolds = [
-            "" if molecule is None else MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
-            for molecule in map(Chem.MolFromSmiles, smiles)
-        ]
-    return list(zip(_fingerprints(smiles), scaffolds, strict=True))
+def _structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
+    scaffold = "" if molecule is None else MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+    return _fingerprint(molecule), scaffold
 
 
-def mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:
-    """`work` on chunks of the molecules, in order; in processes of their own where that is worth it."""
+@cache
+def _morgan() -> Any:
+    return rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+
+
+def mapped(
+    work: Callable[[Chem.Mol | None], Any], smiles: Sequence[str], threads: int, progress: bool, name: str
+) -> list[Any]:
+    """`work` on each molecule, None for a string that RDKit cannot read; in processes where that is worth
+    it."""
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
+    values: list[Any] = []
     with bar(total=len(smiles), desc=name, unit="molecule", quiet=not progress) as molecules:
-        for chunk in _run(work, chunks, min(threads, len(chunks))):
+        for chunk in _run(partial(_work_on, work), chunks, min(threads, len(chunks))):
             molecules.update(len(chunk))
-            yield chunk
+            values += chunk
+    return values
 
 
-def _run(work: Callable, chunks: list, processes: int) -> Iterator[list]:
+def _work_on(work: Callable[[Chem.Mol | None], Any], smiles: Sequence[str]) -> list[Any]:
+    with rdBase.BlockLogs():
+        return list(map(work, map(Chem.MolFromSmiles, smiles)))
+
+
+def _run(work: Callable[[Sequence[str]], list], chunks: list, processes: int) -> Iterator[list]:
     if processes < 2:
         yield from map(work, chunks)
         return

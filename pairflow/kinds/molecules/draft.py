@@ -1,6 +1,5 @@
 """An experiment on a user's own molecules: what their file holds, its rules, and what quality to expect."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from pairflow.config import Experiment, parse_method, suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
@@ -38,43 +38,10 @@ MINIMUM = 100  # distinct molecules
 _SAMPLED_LINES = 200
 
 
-class Precedent(NamedTuple):
-    """An experiment that was measured: N, training rows, iterations, and the share of the samples of its
-    method `pairflow` that were valid molecules, or useful ones, as docs/metrics.md has them.
-    """
-
-    length: int
-    rows: int
-    iterations: int
-    share: str
-    data: str
-    what: str = "valid"
-
-
-# The small network: docs/results.md, at its best number of steps. The small transformer: the records of
-# benchmarks/useful_molecules.py and fine_tune.py, likewise. The large one: the paper's tables.
-_ZINC = "molecules of ZINC-250k as SELFIES, at temperature 0.7"
-_INDOLES = "indoles of ZINC-250k, from the model zinc250k, at temperature 0.7"
+# What was measured so far; the file's head explains its columns.
+PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
 _FEW = 1000  # training rows; with fewer a start from a model of others was measured
 _FROM_SCRATCH = "1 %"  # of the samples were useful without that start, after as many iterations
-_PRECEDENTS: dict[str, tuple[Precedent, ...]] = {
-    "mlp": (
-        Precedent(16, 7561, 2000, "72 %", "molecules of up to 7 heavy atoms"),
-        Precedent(32, 127_190, 8000, "29 %", "molecules of QM9"),
-        Precedent(72, 2759, 900, "0.8 %", "molecules of ZINC-250k"),
-    ),
-    "small transformer": (
-        Precedent(72, 2849, 4923, "24 %", _ZINC, "useful"),
-        Precedent(72, 2849, 16_707, "31 %", _ZINC, "useful"),
-        Precedent(72, 2849, 33_834, "40 %", _ZINC, "useful"),
-        Precedent(72, 47_499, 32_656, "41 %", _ZINC, "useful"),
-    ),
-    "fine-tuned transformer": (Precedent(72, 450, 1000, "25 %", _INDOLES, "useful"),),
-    "transformer": (
-        Precedent(32, 127_190, 50_000, "98 %", "molecules of QM9"),
-        Precedent(74, 224_568, 200_000, "89 %", "molecules of ZINC-250k"),
-    ),
-}
 _NETWORKS = {
     "mlp": "a small network (mlp)",
     "small transformer": "a small transformer",
@@ -279,7 +246,7 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
         name = "fine-tuned transformer" if experiment.parent else "small transformer"
     selfies = isinstance(experiment.data, Molecules) and experiment.data.representation == "selfies"
     precedent = "No experiment with such a network has been measured so far."
-    if name in _PRECEDENTS:
+    if name in set(PRECEDENTS.network):
         precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
     sentences = [
         f"Quality: this trains {_NETWORKS.get(name, name)} for {iterations:,} iterations on {sizes.rows:,} "
@@ -290,7 +257,8 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
         sentences.append(
             "As SELFIES nearly all samples are valid molecules, which does not make them useful."
         )
-    [tuned] = _PRECEDENTS["fine-tuned transformer"]
+    first = PRECEDENTS.drop_duplicates("network").set_index("network")
+    tuned = first.loc["fine-tuned transformer"]
     few = sizes.rows < _FEW and sizes.length <= tuned.length
     if name == "small transformer" and selfies and few:
         sentences.append(
@@ -298,7 +266,7 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
             f"after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} of the samples "
             f"were useful, and {_FROM_SCRATCH} without it."
         )
-    if name == "mlp" and sizes.length > _PRECEDENTS["mlp"][0].length:
+    if name == "mlp" and sizes.length > first.length["mlp"]:
         sentences.append(
             "For a useful model, run `new` where there is a GPU: it then suggests the paper's transformer, "
             f"with which {_result('transformer', iterations, sizes)}. What a smaller library gives has not "
@@ -311,16 +279,12 @@ def _result(network: str, iterations: int, sizes: DatasetSize) -> str:
     """What a precedent gave: of those with the shortest rows of at least N tokens, or else the longest rows,
     the one with about as many rows and iterations.
     """
-    precedents = _PRECEDENTS[network]
-    length = min(
-        (one.length for one in precedents if one.length >= sizes.length), default=precedents[-1].length
-    )
-
-    def distance(one: Precedent) -> float:
-        return abs(math.log(one.rows / sizes.rows)) + abs(math.log(one.iterations / iterations))
-
-    one = min((one for one in precedents if one.length == length), key=distance)
+    known = PRECEDENTS[PRECEDENTS.network == network]
+    length = min(known.length[known.length >= sizes.length], default=known.length.iloc[-1])
+    known = known[known.length == length]
+    distance = np.log(known.rows / sizes.rows).abs() + np.log(known.iterations / iterations).abs()
+    one = known.loc[distance.idxmin()]
     return (
-        f"{one.share} of the samples were {one.what} ({one.rows:,} {one.data}, "
+        f"{one.share} of the samples were {one.what} ({one.rows:,} {one.molecules}, "
         f"{one.iterations:,} iterations, N = {one.length})"
     )

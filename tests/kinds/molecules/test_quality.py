@@ -11,7 +11,7 @@ from benchmarks.paper import printed
 from pairflow.config import Experiment, check, suggest
 from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH
 from pairflow.data.source import DatasetSize
-from pairflow.kinds.molecules.draft import _FROM_SCRATCH, _PRECEDENTS, describe_quality
+from pairflow.kinds.molecules.draft import _FROM_SCRATCH, PRECEDENTS, describe_quality
 
 ROOT = Path(__file__).parents[3]
 TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
@@ -29,6 +29,10 @@ def largest(dataset: str) -> float:
     table = f"{dataset.removesuffix('250k')}_results_valid"
     values = TABLES[(TABLES.table == table) & (TABLES.method == "PairFlow")].value
     return values.max() / 10.24
+
+
+def measured(network: str) -> list:
+    return [*PRECEDENTS[PRECEDENTS.network == network].itertuples()]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ def test_a_start_from_a_model_of_others_is_proposed_for_few_molecules():
 
 
 def test_the_fine_tuned_models_numbers_are_in_a_record():
-    [precedent] = _PRECEDENTS["fine-tuned transformer"]
+    [precedent] = measured("fine-tuned transformer")
     record = json.loads((ROOT / "benchmarks/records/fine-tune-2026-11-23.json").read_text())
     assert record["options"]["iterations"] == precedent.iterations
     rows = pd.DataFrame(record["results"])
@@ -90,5 +94,5 @@ def test_the_small_transformers_numbers_are_in_a_record():
                 useful = [values["useful_strict"] for key, values in line.items() if key.startswith("nfe")]
                 best = max(map(np.mean, useful)) / line["samples"]
                 shares[line["training_rows"], line["iterations"]] = f"{100 * best:.0f} %"
-    for precedent in _PRECEDENTS["small transformer"]:
+    for precedent in measured("small transformer"):
         assert precedent.share == shares[precedent.rows, precedent.iterations]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 from markupsafe import Markup
 
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
