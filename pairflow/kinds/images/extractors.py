@@ -181,7 +181,7 @@ def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
 
 
 def _verified(path: Path, expected: str, whose: str, advice: str = "") -> str:
-    """The file's SHA-256; InputError, which ends in `advice`, unless it is the expected one, `whose` it is."""
+    """The file's SHA-256; InputError, which ends in `advice`, unless it is the expected one of `whose`."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     sha256 = digest(path)
