@@ -95,6 +95,16 @@ def data_dir() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session")
+def qm9(data_dir):
+    """QM9, prepared as the paper does."""
+    from pairflow.kinds.molecules.data_sets import source_of
+    from pairflow.kinds.molecules.settings import Molecules
+
+    settings = Molecules(source="qm9", length=32)
+    return source_of(settings).read(settings, progress=False)
+
+
 @pytest.fixture
 def token_file(tmp_path):
     """Write token rows (M, N) as a step's output; returns its path."""

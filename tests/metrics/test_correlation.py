@@ -7,10 +7,6 @@ import numpy as np
 import pytest
 
 from pairflow import InputError
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.prepare import prepare
-from pairflow.kinds.molecules.settings import Molecules
 from pairflow.metrics import correlation
 from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
 
@@ -113,10 +109,9 @@ def test_what_are_no_samples(samples, found):
 
 
 @pytest.mark.data
-def test_ten_qm9_molecules_show_as_much_as_the_paper_prints_and_so_do_shuffled_positions(data_dir):
+def test_ten_qm9_molecules_show_as_much_as_the_paper_prints_and_so_do_shuffled_positions(qm9):
     """32.45 bits at ten samples a group, against the printed 31.87 and 30.72."""
-    rows = list(library.rows(MOLECULES["qm9"].fetch()))
-    tokens = prepare(rows, Molecules(source="qm9", length=32)).train
+    tokens = qm9.train
     estimates = data_total_correlation(tokens, 10, 20_000, seed=0)
     error = estimates.std() / len(estimates) ** 0.5
     assert error == pytest.approx(0.017, abs=0.001)

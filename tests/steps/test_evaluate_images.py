@@ -17,13 +17,13 @@ from pairflow.kinds.images import extractors
 from pairflow.kinds.images import reference as image_reference
 from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.dinov2 import DinoV2
+from pairflow.kinds.images.kind import KIND
 from pairflow.kinds.images.measures import kernel_distance, nearest
 from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.images.settings import (
     CLASSIFIERS,
     ExtractorSettings,
     extractor_settings,
-    floor_settings,
 )
 from pairflow.kinds.images.steps import reference
 from pairflow.metrics.frechet import Moments, frechet_distance
@@ -197,7 +197,7 @@ def test_the_halves_have_nothing_in_common(experiment):
     ours, theirs = image_reference.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
-    settings = floor_settings(Experiment.model_validate(experiment()), "main")
+    settings = KIND.floor_settings(Experiment.model_validate(experiment()), "main")
     for _, rows in draw_trials(settings, "train", ours):
         assert len(np.unique(rows)) == 70
         assert not set(rows) & set(theirs)
@@ -359,7 +359,7 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     images = Experiment.model_validate(experiment(seeds=[3, 4]))
     extractor = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
     assert extractor_settings(images).model_dump() == extractor
-    assert floor_settings(images, "main").model_dump() == {
+    assert KIND.floor_settings(images, "main").model_dump() == {
         **extractor,
         "pixels": True,
         "samples": 70,

@@ -33,8 +33,7 @@ class ImageSource(DataSource):
         if raw.partial:
             raw = replace(raw, partial=f"{self.name}: {raw.partial}")
         levels = self.size.vocabulary_size if self.size else settings.levels or 256
-        options = settings.model_dump(include={"flips", "training_rows", "validation_fraction", "split_seed"})
-        return prepare(raw, levels, **options)
+        return prepare(raw, levels, settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,7 +115,8 @@ def _classifier(settings: ExtractorSettings, device: torch.device | str) -> Extr
     if settings.weights is None:
         raise InputError("extractor classifier: expected --weights, the name of a classifier; found none")
     path = SHIPPED / f"{settings.weights}.safetensors"
-    sha256 = _verified(path, str(settings.sha256), "the classifier that comes with pairflow")
+    again = "; install pairflow again"
+    sha256 = _verified(path, str(settings.sha256), "the classifier that comes with pairflow", again)
     facts = read_object(path.with_suffix(".json"))
     network = Classifier(facts["shape"], facts["classes"])
     network.load_state_dict(load_file(path))
@@ -173,23 +174,18 @@ EXTRACTORS = {"classifier": _classifier, "inception": _inception, "dinov2": _din
 def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
     """The file of weights, the user's own or the published one, and its SHA-256."""
     path = Path(settings.weights) if settings.weights else published.fetch()
-    whose = "features.sha256" if settings.sha256 else "the published weights"
-    return path, _verified(path, settings.sha256 or str(published.sha256), whose)
+    if settings.sha256:
+        return path, _verified(path, settings.sha256, "features.sha256")
+    advice = "; to use other weights, give their checksum as features.sha256"
+    return path, _verified(path, str(published.sha256), "the published weights", advice)
 
 
-_ADVICE = {
-    "the published weights": "; to use other weights, give their checksum as features.sha256",
-    "the classifier that comes with pairflow": "; install pairflow again",
-}
-
-
-def _verified(path: Path, expected: str, whose: str = "features.sha256") -> str:
-    """The file's SHA-256; InputError unless it is the expected one, `whose` it is."""
+def _verified(path: Path, expected: str, whose: str, advice: str = "") -> str:
+    """The file's SHA-256; InputError, which ends in `advice`, unless it is the expected one of `whose`."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     sha256 = digest(path)
     if sha256 != expected:
-        advice = _ADVICE.get(whose, "")
         raise InputError(f"{path}: SHA-256 {sha256} is not that of {whose}, {expected}{advice}")
     return sha256
 

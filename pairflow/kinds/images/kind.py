@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pairflow.config import Experiment
 from pairflow.data.costs import Cost, ShortJob
 from pairflow.data.source import listing
-from pairflow.kinds.images import settings as images_settings
-from pairflow.kinds.images.settings import FILES, ComparisonSettings, FloorSettings, Images
+from pairflow.kinds.images.settings import (
+    FILES,
+    ComparisonSettings,
+    FloorSettings,
+    Images,
+    extractor_settings,
+    extractors,
+)
 from pairflow.kinds.kind import Kind, Needs
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
@@ -37,12 +43,9 @@ GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest i
 def references(root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
     """Statistics of the real images, train and test."""
     end = f"-{comparison}.parquet" if comparison else ".parquet"
-    return {split: paths.reference(root, split + end) for split in images_settings.references(experiment)}
-
-
-def extractors(experiment: Experiment) -> list[str]:
-    """The extractors of an experiment as its files name them: the first, which leads, has an empty name."""
-    return ["", *[*images_settings.extractors(experiment)][1:]]
+    assert isinstance(experiment.data, Images)
+    splits = ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
+    return {split: paths.reference(root, split + end) for split in splits}
 
 
 class RealImages(NamedTuple):
@@ -85,14 +88,14 @@ class ImagesKind(Kind):
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The statistics of real images."""
         for comparison in self.comparisons(experiment):
-            settings = images_settings.extractor_settings(experiment, comparison)
+            settings = extractor_settings(experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
                 inputs = {"tokens": paths.real_rows(root, split)}
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
 
     def comparisons(self, experiment: Experiment) -> list[str]:
-        """A comparison for each extractor, of which the first leads."""
-        return extractors(experiment)
+        """A comparison for each extractor; the first leads, and has an empty name."""
+        return ["", *[*extractors(experiment)][1:]]
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
         statistics = references(root, experiment, comparison)
@@ -100,10 +103,14 @@ class ImagesKind(Kind):
         return paths.real_files(root) | named
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> FloorSettings:
-        return images_settings.floor_settings(experiment, evaluation, comparison)
+        compared = self.comparison_settings(experiment, comparison)
+        return FloorSettings(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
-        return images_settings.comparison_settings(experiment, comparison)
+        """Pixels are compared once, beside the features of the first extractor."""
+        settings = extractor_settings(experiment, comparison)
+        pixels = settings.extractor == next(iter(extractors(experiment)))
+        return ComparisonSettings(**settings.model_dump(), pixels=pixels)
 
     def measuring(self, experiment: Experiment) -> Needs:
         return Needs(minutes=480, gpu=True)

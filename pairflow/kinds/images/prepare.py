@@ -77,28 +77,19 @@ class PreparedImages:
         return contract_hash(self.shape, self.levels)
 
 
-def prepare(
-    raw: RawImages,
-    levels: int,
-    *,
-    flips: bool = False,
-    training_rows: int | None = None,
-    validation_fraction: float = 0.1,
-    split_seed: int = 42,
-) -> PreparedImages:
+def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """Split images into training and test rows of K = `levels` grey levels.
 
-    The test rows are the published ones, else a random share `validation_fraction`; `training_rows` keeps a
-    random subset of the others, and `flips` appends their mirror images. Raises InputError for levels that do
-    not divide 256, and where there are fewer than `training_rows`.
+    The test rows are the published ones, else a random share. Raises InputError for levels that do not divide
+    256, and where there are fewer than `training_rows`.
     """
-    rows = range(len(raw.images))
-    split = split_rows(rows, validation_fraction, raw.test_rows, split_seed, training_rows)
+    options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
+    split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
     train, test = (raw.images[split == part] for part in ("train", "validation"))
     train_labels = test_labels = None
     if raw.labels is not None:
         train_labels, test_labels = (raw.labels[split == part] for part in ("train", "validation"))
-    if flips:
+    if settings.flips:
         train = np.concatenate([train, train[:, :, ::-1]])
         train_labels = None if train_labels is None else np.tile(train_labels, 2)
     height, width, channels = raw.images.shape[1:]

@@ -215,11 +215,6 @@ def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
     return listed
 
 
-def references(experiment: Any) -> tuple[str, ...]:
-    """The sets of real images that samples are compared with."""
-    return ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
-
-
 def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
     """Settings of the extractor of that name, by default of the first."""
     known = extractors(experiment)
@@ -227,19 +222,6 @@ def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSetting
     if extractor not in known:
         raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
     return known[extractor]
-
-
-def comparison_settings(experiment: Any, extractor: str = "") -> ComparisonSettings:
-    """The same for the comparison of samples. Pixels are compared once, beside the first's features."""
-    settings = extractor_settings(experiment, extractor)
-    pixels = settings.extractor == next(iter(extractors(experiment)))
-    return ComparisonSettings(**settings.model_dump(), pixels=pixels)
-
-
-def floor_settings(experiment: Any, evaluation: str, extractor: str = "") -> FloorSettings:
-    """Settings of the noise floor of images."""
-    draws = experiment.real_draws(evaluation)
-    return FloorSettings(**comparison_settings(experiment, extractor).model_dump(), **draws.model_dump())
 
 
 DATA = Images

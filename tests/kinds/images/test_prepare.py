@@ -60,13 +60,8 @@ def test_tokens_survive_the_way_to_an_image_and_back(levels):
     assert shown.dtype == np.uint8
     assert (shown.min(), shown.max()) == (0, 255)
     assert np.array_equal(to_tokens(shown, levels), tokens)
-
-
-def test_a_binary_token_is_a_value_of_128_or_more_and_shown_as_0_or_255():
-    values = np.array([0, 127, 128, 255], np.uint8).reshape(1, 2, 2, 1)
-    tokens = to_tokens(values, 2)
-    assert tokens.tolist() == [[0, 0, 1, 1]]
-    assert to_images(tokens, (1, 2, 2), 2).reshape(-1).tolist() == [0, 0, 255, 255]
+    thresholds = np.array([[[[0], [127], [128], [255]]]], np.uint8)  # a white token is a value of 128 or more
+    assert to_tokens(thresholds, 2).tolist() == [[0, 0, 1, 1]]
 
 
 @pytest.mark.parametrize("levels", [0, 1, 3, 100, 512])
@@ -96,13 +91,6 @@ def test_digits_are_1797_pictures_and_the_same_bytes_everywhere():
     assert raw.labels[:4].tolist() == [0, 1, 2, 3]
     expected = "2df74158ebda24249d98754b098814e76b8778c0c5f465298007030dbda18d94"  # on every machine
     assert hashlib.sha256(raw.images.tobytes() + raw.labels.tobytes()).hexdigest() == expected
-
-
-def test_digits_are_those_of_scikit_learn():
-    digits = pytest.importorskip("sklearn.datasets").load_digits()
-    raw = read_digits()
-    assert np.array_equal(raw.images.reshape(-1, 64) == 255, digits.data >= 8)
-    assert np.array_equal(raw.labels, digits.target)
 
 
 def test_digits_split_once_and_for_all():
@@ -154,24 +142,23 @@ def small_mnist(folder, pack=gzip.compress, suffix=".gz"):
         (folder / f"{part}-labels-idx1-ubyte{suffix}").write_bytes(pack(idx(labels)))
 
 
-@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bytes, "")], ids=["gzip", "plain"])
-def test_mnist_comes_from_the_data_folder(copies, pack, suffix):
-    small_mnist(copies / "mnist", pack, suffix)
+@pytest.mark.parametrize(
+    ("folder", "pack", "suffix"),
+    [
+        ("mnist", gzip.compress, ".gz"),
+        ("mnist", bytes, ""),
+        ("cache/MNIST/raw", bytes, ""),  # through torchvision
+    ],
+)
+def test_mnist_comes_from_the_data_folder_or_else_from_the_cache(copies, folder, pack, suffix):
+    small_mnist(copies / folder, pack, suffix)
     made = prepare("mnist_binary")
     assert (made.shape, made.levels) == ((1, 28, 28), 2)
     assert made.train[:, 0].tolist() == [0, 0, 1]
     assert made.test.shape == (2, 784)
     assert (made.train_labels.tolist(), made.test_labels.tolist()) == ([0, 1, 2], [0, 1])
-    assert made.partial == (
-        "mnist_binary: the local copy has 3 of the 60,000 training images and 2 of the 10,000 test images"
-    )
-
-
-def test_mnist_else_comes_through_torchvision_from_the_cache(cache):
-    small_mnist(cache / "MNIST" / "raw", bytes, "")
-    made = prepare("mnist_binary")
-    assert made.train[:, 0].tolist() == [0, 0, 1]
-    assert made.test_labels.tolist() == [0, 1]
+    counts = "3 of the 60,000 training images and 2 of the 10,000 test images"
+    assert made.partial == f"mnist_binary: the local copy has {counts}"
 
 
 def test_a_failed_download_says_how_to_go_on(monkeypatch):
@@ -224,6 +211,9 @@ def test_a_subset_of_cifar10_says_what_it_lacks(copies):
     (copies / "cifar10_subset.npz").write_bytes(b"no zip")
     with pytest.raises(InputError, match=r"cifar10_subset\.npz: expected arrays x_train, y_train, x_test"):
         prepare("cifar10")
+    (copies / "cifar-10-batches-py").mkdir()
+    with pytest.raises(InputError, match=r"cifar-10-batches-py \(RuntimeError: Dataset not found or corrupt"):
+        prepare("cifar10")
 
 
 def test_ffhq_is_a_folder_that_the_user_provides(copies, folder):
@@ -245,12 +235,6 @@ def test_ffhq_is_a_folder_that_the_user_provides(copies, folder):
     assert np.array_equal(to_images(made.train, made.shape, made.levels), pixels)
     assert (made.test.shape, made.train_labels) == ((0, 12_288), None)
     assert made.partial == "ffhq64: ffhq64 has 3 of the 70,000 images"
-
-
-def test_a_corrupt_cifar10_folder_is_named(copies):
-    (copies / "cifar-10-batches-py").mkdir()
-    with pytest.raises(InputError, match=r"cifar-10-batches-py \(RuntimeError: Dataset not found or corrupt"):
-        prepare("cifar10")
 
 
 def test_whole_cifar10_comes_through_torchvision(tmp_path, monkeypatch):
@@ -294,11 +278,10 @@ def test_size_cuts_the_central_square_and_resizes(folder):
     assert raw.images.shape == (2, 1, 1, 3)
     assert raw.images[:, 0, 0].tolist() == [[100, 100, 100], [10, 20, 30]]
     assert read_folder(root, size=7, mode="L", progress=False).images.shape == (2, 7, 7, 1)
-
-
-def test_a_square_image_of_the_size_is_left_as_it_is(folder):
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 5, 3))
-    assert np.array_equal(read_folder(folder(a_png=pixels), size=5, progress=False).images[0], pixels)
+    square = np.random.default_rng(0).integers(0, 256, (5, 5, 3))  # of the size: left as it is
+    (root / "wide.png").unlink()
+    (root / "tall.JPG").unlink()
+    assert np.array_equal(read_folder(folder(a_png=square), size=5, progress=False).images[0], square)
 
 
 @pytest.mark.parametrize(

@@ -62,40 +62,42 @@ def test_format_is_told_by_the_name():
             format_of(name)
 
 
-@pytest.mark.parametrize("name", ["a.smi", "a.smi.gz", "a.txt"])
-def test_smiles_with_names_behind_them(written, name):
-    path = written(name, "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n")
-    assert read(path) == ["CCO", "c1ccccc1", "N", "C1CC"]
+NAMED = "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n"
+QUOTED = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
+MIXED = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\r>")
 
 
-@pytest.mark.parametrize("header", ["smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", ""])
-def test_a_header_line_is_no_row(written, header):
-    assert read(written("a.smi", header + "CCO\nCN\n")) == ["CCO", "CN"]
+@pytest.mark.parametrize(
+    ("name", "content", "smiles"),
+    [
+        *((name, NAMED, ["CCO", "c1ccccc1", "N", "C1CC"]) for name in ("a.smi", "a.smi.gz", "a.txt")),
+        *(
+            ("a.smi", f"{header}CCO\nCN\n", ["CCO", "CN"])
+            for header in ("smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", "")
+        ),
+        # line ends may be mixed
+        ("a.smi", b"CCO a\r\nCN b\rC c\nCC\r\r\nN", ["CCO", "CN", "C", "CC", "N"]),
+        ("a.csv", b"id,smiles\r\n1,CCO\r2,CN\n3,C", ["CCO", "CN", "C"]),
+        ("a.sdf", MIXED, ["CCO", "CN"]),
+        # a byte order mark, and bytes that are not UTF-8
+        ("a.smi", b"\xef\xbb\xbfCCO \xb5-ethanol\nC\xffC\n", ["CCO", "C\ufffdC"]),
+        ("a.csv", b"\xef\xbb\xbfsmiles,name\nCCO,\xe9\n", ["CCO"]),
+        ("a.csv", QUOTED, ["CCO\n", "", "N"]),
+        ("a.csv", 'smiles,name\nC,"two\nlines"\nN,"a ""b"""\n', ["C", "N"]),
+        ("a.tsv", 'smiles\ta,"b\nCCO\t1\n', ["CCO"]),
+        ("a.csv", "id;smiles;mass\n1;CCO;1,5\n", ["CCO"]),
+    ],
+)
+def test_good_and_odd_files_are_read(written, name, content, smiles):
+    assert read(written(name, content)) == smiles
 
 
-def test_line_ends_may_be_mixed(written):
-    assert read(written("a.smi", b"CCO a\r\nCN b\rC c\nCC\r\r\nN")) == ["CCO", "CN", "C", "CC", "N"]
-    assert read(written("a.csv", b"id,smiles\r\n1,CCO\r2,CN\n3,C")) == ["CCO", "CN", "C"]
-    mixed = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\r>")
-    assert read(written("a.sdf", mixed)) == ["CCO", "CN"]
-
-
-def test_byte_order_mark_and_foreign_bytes(written):
-    assert read(written("a.smi", b"\xef\xbb\xbfCCO \xb5-ethanol\nC\xffC\n")) == ["CCO", "C\ufffdC"]
-    assert read(written("a.csv", b"\xef\xbb\xbfsmiles,name\nCCO,\xe9\n")) == ["CCO"]
-
-
-def test_csv_plain_packed_and_quoted(written):
-    text = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
-    assert read(written("a.csv", text)) == ["CCO\n", "", "N"]
-    assert read(written("a.csv.gz", text), "name") == ["ethanol", "nothing", "NA"]
-
-
-def test_separators(written):
-    assert read(written("a.tsv", 'smiles\ta,"b\nCCO\t1\n')) == ["CCO"]
-    assert read(written("a.csv", "id;smiles;mass\n1;CCO;1,5\n")) == ["CCO"]
+def test_columns_of_a_table(written):
+    assert read(written("a.csv.gz", QUOTED), "name") == ["ethanol", "nothing", "NA"]
     table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)
     assert table == {"id": ["1", "2"], "smiles": ["C", ""]}
+    twice = written("a.csv", "smiles,smiles\nC,N\n")  # the first counts
+    assert (read(twice), columns(twice, 9)) == (["C"], {"smiles": ["C"]})
 
 
 @pytest.mark.parametrize(
@@ -190,15 +192,6 @@ def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
 def test_refusals(written, name, content, message):
     with pytest.raises(InputError, match=f"{name}: {message}"):
         read(written(name, content, pack=bytes))
-
-
-def test_a_quoted_line_break_belongs_to_its_field(written):
-    assert read(written("a.csv", 'smiles,name\nC,"two\nlines"\nN,"a ""b"""\n')) == ["C", "N"]
-
-
-def test_of_two_columns_of_one_name_the_first_is_read_by_both_readers(written):
-    path = written("a.csv", "smiles,smiles\nC,N\n")
-    assert (read(path), columns(path, 9)) == (["C"], {"smiles": ["C"]})
 
 
 def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(written):

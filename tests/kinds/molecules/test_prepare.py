@@ -167,18 +167,15 @@ def test_rdkit_prints_nothing(capfd):
 
 
 @pytest.mark.data
-def test_all_of_qm9(data_dir):
-    rows = list(library.rows(MOLECULES["qm9"].fetch()))
-    MOLECULES["qm9"].check_rows(len(rows))
-    prepared = prepare(rows, Molecules(source="qm9", length=32))
-    assert prepared.vocabulary.size == 40
-    assert prepared.train.shape == (127_190, 32)
-    assert prepared.validation.shape == (6_695, 32)
-    assert (prepared.train != 3).sum(1).max() == 24
-    assert not len(prepared.rejected)
+def test_all_of_qm9(qm9):
+    assert qm9.vocabulary.size == 40
+    assert qm9.train.shape == (127_190, 32)
+    assert qm9.validation.shape == (6_695, 32)
+    assert (qm9.train != 3).sum(1).max() == 24
+    assert not len(qm9.rejected)
     for split in ("train", "validation"):
-        decoded = [prepared.vocabulary.decode(row) for row in getattr(prepared, split).tolist()]
-        assert decoded == list(prepared.smiles["smiles"][prepared.smiles["split"] == split])
+        decoded = [qm9.vocabulary.decode(row) for row in getattr(qm9, split).tolist()]
+        assert decoded == list(qm9.smiles["smiles"][qm9.smiles["split"] == split])
 
 
 @pytest.mark.data

@@ -1,8 +1,13 @@
-"""Which samples are kept: known answers for each filter, alone and together."""
+"""Which samples are kept: known answers for each filter, alone and together; coordinates in space."""
 
+import numpy as np
 import pytest
+from rdkit import Chem
+from rdkit.Chem import rdForceFieldHelpers, rdMolTransforms
 
-from pairflow.kinds.molecules.selection import Selection
+from pairflow.config import DemandSettings, check, parse_range
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.selection import Selection, embed, filters_from
 
 
 def small(molecule):
@@ -80,3 +85,97 @@ def test_what_came_since_the_last_that_was_kept_is_counted_apart():
     assert selection.since == {"repeated": 1, "invalid": 2}
     selection.keep("CN")
     assert selection.since.total() == 0
+
+
+# logP and weight as RDKit prints them: ethanol -0.001, 46.069; benzene 1.687, 78.114; aspirin 1.310, 180.159
+MOLECULES = {"ethanol": "CCO", "benzene": "c1ccccc1", "aspirin": "CC(=O)Oc1ccccc1C(=O)O"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "kept"),
+    [
+        ({"weight": ":78.2"}, "--weight :78.2", ["ethanol", "benzene"]),
+        ({"weight": "78.2:"}, "--weight 78.2:", ["aspirin"]),
+        ({"logp": "-1:1.4"}, "--logp -1:1.4", ["ethanol", "aspirin"]),
+        ({"min_qed": 0.5}, "--min-qed 0.5", ["aspirin"]),  # 0.407, 0.443, 0.550
+        ({"smarts": ["C(=O)O"]}, "--smarts C(=O)O", ["aspirin"]),
+        ({"not_smarts": ["[OX2H]"]}, "--not-smarts [OX2H]", ["benzene"]),
+    ],
+)
+def test_each_filter(settings, name, kept):
+    filters = filters_from(DemandSettings(count=1, **settings))
+    assert list(filters) == [name]
+    molecules = {key: Chem.MolFromSmiles(smiles) for key, smiles in MOLECULES.items()}
+    assert [key for key, molecule in molecules.items() if filters[name](molecule)] == kept
+
+
+def test_several_patterns_and_no_filter():
+    settings = DemandSettings(count=1, min_qed=0.25, smarts=["C", "N"], not_smarts=["F"], weight="1:2")
+    names = ["--weight 1:2", "--smarts C", "--smarts N", "--not-smarts F", "--min-qed 0.25"]
+    assert list(filters_from(settings)) == names
+    assert filters_from(DemandSettings(count=1, min_qed=0)).keys() == {"--min-qed 0"}
+    assert filters_from(DemandSettings(count=1)) == {}
+
+
+@pytest.mark.parametrize("pattern", ["C(", "", "C1"])
+@pytest.mark.parametrize("setting", ["smarts", "not_smarts"])
+def test_a_pattern_that_cannot_be_read(setting, pattern):
+    with pytest.raises(InputError) as refusal:
+        filters_from(DemandSettings(count=1, **{setting: [pattern]}))
+    assert str(refusal.value) == f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}"
+
+
+def test_ranges():
+    infinity = float("inf")
+    texts = {"1:3": (1, 3), "-1.5:": (-1.5, infinity), ":450": (-infinity, 450), "2:2": (2, 2)}
+    assert {text: parse_range(text) for text in texts} == texts
+
+
+@pytest.mark.parametrize("text", ["", ":", "3", "a:b", "1:2:3", "nan:1"])
+def test_a_text_that_is_no_range(text):
+    message = f"x: logp: expected a range such as 1:3, 1: or :3, found {text!r}"
+    with pytest.raises(InputError) as refusal:
+        check(DemandSettings, {"count": 1, "logp": text}, "x")
+    assert str(refusal.value) == message
+
+
+def test_a_range_whose_ends_are_exchanged():
+    with pytest.raises(InputError) as refusal:
+        check(DemandSettings, {"count": 1, "logp": "3:1"}, "x")
+    assert str(refusal.value) == "x: logp: expected the smaller number first, found '3:1'"
+
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+
+
+def test_all_atoms_have_places_in_space_with_the_right_distances():
+    molecule = embed(ASPIRIN, 0)
+    assert Chem.MolToSmiles(Chem.RemoveHs(molecule)) == ASPIRIN
+    assert molecule.GetNumAtoms() == 21
+    conformer = molecule.GetConformer()
+    assert conformer.Is3D()
+    assert rdMolTransforms.GetBondLength(conformer, 0, 1) == pytest.approx(1.50, abs=0.03)  # CH3-C(=O)
+    assert rdMolTransforms.GetBondLength(conformer, 1, 2) == pytest.approx(1.21, abs=0.03)  # C=O
+
+
+def test_the_force_field_has_nothing_left_to_relax():
+    molecule = embed(ASPIRIN, 0)
+    field = rdForceFieldHelpers.MMFFGetMoleculeForceField(
+        molecule, rdForceFieldHelpers.MMFFGetMoleculeProperties(molecule)
+    )
+    assert np.abs(field.CalcGrad()).max() < 0.1  # kcal/mol/angstrom
+
+
+def test_coordinates_are_a_function_of_the_seed():
+    places = []
+    for seed in (2**32 - 1, 5, 2**32 - 1):
+        embed.cache_clear()
+        places.append(embed(ASPIRIN, seed).GetConformer().GetPositions())
+    np.testing.assert_array_equal(places[0], places[2])
+    assert not np.allclose(places[0], places[1])
+
+
+@pytest.mark.parametrize("impossible", ["C1#CC1", "C1C[C@@H]2C[C@@H]1CC2"])
+def test_an_impossible_molecule_has_no_place(impossible, capfd):
+    assert embed(impossible, 0) is None
+    assert capfd.readouterr() == ("", "")
