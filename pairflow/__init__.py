@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pairflow.generate.sample import sample
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.pairing.pair import pair
+    from pairflow.pairing.transport import transport
     from pairflow.report.results import results
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "pairing",
     "results",
     "sample",
+    "transport",
     "write_pairs",
 ]
 
@@ -30,6 +32,7 @@ _HOMES = {  # function -> its module
     "pair_continuous": "pairflow.pairing.continuous",
     "results": "pairflow.report.results",
     "sample": "pairflow.generate.sample",
+    "transport": "pairflow.pairing.transport",
     "write_pairs": "pairflow.artifacts.pairs",
 }
 

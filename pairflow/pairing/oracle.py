@@ -14,7 +14,7 @@ from pairflow.arguments import checked_integer, require_unmasked
 from pairflow.errors import InputError
 from pairflow.flow.schedule import PAIRING, Linear, gamma
 from pairflow.limits import MAX_VOCABULARY
-from pairflow.pairing import rule
+from pairflow.pairing import posterior, rule
 
 _CHUNK = 1 << 26  # comparisons held at a time
 
@@ -139,3 +139,45 @@ def _checked(
     if not 0 <= t <= 1:
         raise InputError(f"t: expected a time in [0, 1], found {t}")
     return z, data, checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+
+
+def draw_rows(
+    sources: np.ndarray,
+    numbers: np.ndarray,
+    data: np.ndarray,
+    buckets: np.ndarray,
+    *,
+    tau: float,
+    seed: int,
+    draws: int = 1,
+) -> np.ndarray:
+    """Rows (S, draws) of `data` (M, N) for `sources` (S, N) with their `numbers` (S,), by `posterior`.
+
+    `buckets` (M,) says how many units the potential of each row lies below the greatest.
+    """
+    order = posterior.sorted_by_bucket(data, buckets)
+    data, buckets = data[order], buckets[order]
+    near, high = posterior.nearness(tau, data.shape[1]), posterior.heights(int(buckets.max()) + 1)
+    rows = np.empty((len(sources), draws), np.int32)
+    words = rng.draws(seed, numbers, posterior.STEP, draws)[0]  # (S, draws) uniforms
+    for source, uniforms, out in zip(sources, words, rows, strict=True):
+        levels = (data != source).sum(axis=1)
+        levels -= levels.min()
+        counts = np.zeros((len(near), len(high)), np.int64)
+        np.add.at(counts, (levels, buckets), 1)
+        mass, kept, left = 0.0, 0, len(data)
+        while left and not (kept and posterior.is_enough(left, near[kept], mass)):
+            mass += posterior.add_level(counts[kept], near[kept], high)
+            left -= int(counts[kept].sum())
+            kept += 1
+        weights = np.zeros_like(counts)
+        whole = posterior.weigh(counts, kept, near, high, mass, weights)
+        ends = np.cumsum(counts * weights)  # cell by cell, level by level
+        for n, uniform in enumerate(uniforms):
+            pick = min(int(uniform * whole), whole - 1)
+            cell = int(np.searchsorted(ends, pick, side="right"))
+            level, bucket = divmod(cell, len(high))
+            number = (pick - (ends[cell - 1] if cell else 0)) // weights[level, bucket]
+            members = np.flatnonzero((levels == level) & (buckets == bucket))
+            out[n] = order[members[number]]
+    return rows

@@ -33,20 +33,21 @@ class Keys(NamedTuple):
     binary: bool  # K is 2
 
 
-def prepare(data: np.ndarray, vocabulary_size: int) -> Keys:
-    """The keys of `data` (M, N), unsigned."""
+def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = None) -> Keys:
+    """The keys of `data` (M, N), unsigned; in an `order` of its rows, by default that of `sorted_rows`."""
     constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int64), -1)
     varying = np.flatnonzero(constants < 0)
     if not len(varying):
         constants[0], varying = -1, np.array([0])
-    tokens = np.ascontiguousarray(data[sorted_rows(data)][:, varying])
+    order = sorted_rows(data) if order is None else order
+    tokens = np.ascontiguousarray(data[order][:, varying])
     columns = np.ascontiguousarray(tokens.T)
     rows = index.build(columns, vocabulary_size)
     starts = bitmaps.row_starts(columns, rows, vocabulary_size)
     listed = columns.size < SPARSE * int(starts[-1])
     no_keys = columns[:, :0], rows, 0 * starts
     return Keys(
-        number=len(data),
+        number=len(order),
         columns=varying,
         constants=constants,
         tokens=tokens,

@@ -1,0 +1,302 @@
+"""Draws rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
+
+Keys stand bucket by bucket, each bucket in blocks of its own (`planes`), so that the keys of a cell are counted
+by the bits of a few blocks, and none has to be listed. What fills a bucket's last block is no row.
+"""
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.pairing import posterior
+from pairflow.pairing.cpu.block import BITS, WORDS, bit_count, fill, load, lowest_bit, popcount, store, total
+from pairflow.pairing.cpu.compiled import compiled
+from pairflow.pairing.cpu.keys import Keys, prepare
+from pairflow.pairing.cpu.matches import (
+    Scratch,
+    State,
+    follow_moves,
+    greatest_possible,
+    move,
+    open_level,
+    scratch_for,
+    state_for,
+)
+from pairflow.pairing.cpu.planes import OCTAVE, clear_untouched
+from pairflow.runtime.threads import run_blocks
+
+_BLOCK = 1 << 31  # tokens of keys that are compared in a task: a fraction of a second
+_split = compiled(rng.split)
+_philox = compiled(rng.philox4x32)
+_uniform = compiled(rng.uniform)
+_add_level = compiled(posterior.add_level)
+_is_enough = compiled(posterior.is_enough)
+_weigh = compiled(posterior.weigh)
+
+
+class Buckets(NamedTuple):
+    """Bucket b has the blocks of keys first_blocks[b]..first_blocks[b + 1]; `rows` (M',) are the rows of keys.
+
+    A key that only fills a block has the row -1.
+    """
+
+    rows: np.ndarray
+    of_block: np.ndarray
+    first_blocks: np.ndarray
+    count: int  # M
+
+
+class Law(NamedTuple):
+    """near[g] and high[b] of the law."""
+
+    near: np.ndarray
+    high: np.ndarray
+
+
+class Work(NamedTuple):
+    """What one thread writes to. Levels and buckets are the axes of `counts` and `weights`."""
+
+    state: State
+    scratch: Scratch
+    counts: np.ndarray  # (L, B): n[g, b]
+    weights: np.ndarray  # (L, B): W[g, b]
+    cells: np.ndarray  # (D, 3): the level, the bucket and the number in its cell of each draw
+
+
+class Posterior:
+    """P(m | z) for rows `tokens` (M, N) with the `buckets` (M,) of their potentials, from 0 on."""
+
+    def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
+        data = tokens.astype(np.min_scalar_type(vocabulary_size - 1), copy=False)
+        order, self.buckets = _in_blocks(data, buckets)
+        keys = prepare(data, vocabulary_size, np.where(order >= 0, order, ~order))
+        if not keys.listed:
+            real = np.packbits(order >= 0, bitorder="little").view(np.uint64)
+            keys.bitmaps.valid.reshape(-1)[:] = real
+        self.keys: Keys = keys
+        self.law = Law(
+            posterior.nearness(tau, data.shape[1]), posterior.heights(len(self.buckets.first_blocks) - 1)
+        )
+        self._local = threading.local()
+
+    def draw(
+        self,
+        sources: np.ndarray,
+        numbers: np.ndarray,
+        seed: int,
+        draws: int = 1,
+        threads: int | None = None,
+        progress: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (S, draws) int32 for `sources` (S, N) with their global `numbers` (S,), and entropies (S,).
+
+        An entropy is that of P(m | z), in nats. Nothing depends on the number of threads.
+        """
+        sources = np.ascontiguousarray(sources.astype(self.keys.tokens.dtype, copy=False))
+        numbers = np.asarray(numbers, np.uint64)
+        rows = np.empty((len(sources), draws), np.int32)
+        entropies = np.empty(len(sources))
+
+        def block(part: slice) -> None:
+            work = self._work(draws)
+            own = sources[part], numbers[part]
+            _draw(self.keys, self.buckets, self.law, *own, np.uint64(seed), work, rows[part], entropies[part])
+
+        size = max(1, _BLOCK // max(1, self.keys.tokens.size))
+        run_blocks(block, len(sources), size, threads=threads, progress=progress, name="transport")
+        return rows, entropies
+
+    def _work(self, draws: int) -> Work:
+        work = getattr(self._local, "work", None)
+        if work is None or len(work.cells) != draws:
+            cells = len(self.law.near), len(self.law.high)
+            work = Work(
+                state_for(self.keys),
+                scratch_for(self.keys),
+                np.zeros(cells, np.int64),
+                np.zeros(cells, np.int64),
+                np.zeros((draws, 3), np.int64),
+            )
+            self._local.work = work
+        return work
+
+
+def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Buckets]:
+    """The order of the keys as rows of `data`, where ~r stands for a copy of row r that fills a block."""
+    order = posterior.sorted_by_bucket(data, buckets)
+    sizes = np.bincount(buckets)
+    blocks = -(-sizes // BITS)
+    first_blocks = np.cumsum([0, *blocks])
+    keys = np.empty(int(blocks.sum()) * BITS, np.int64)
+    ends = np.cumsum(sizes)
+    for end, size, first, last in zip(ends, sizes, first_blocks, first_blocks[1:], strict=False):
+        if size:
+            keys[first * BITS : last * BITS] = ~order[end - 1]
+            keys[first * BITS : first * BITS + size] = order[end - size : end]
+    rows = np.where(keys >= 0, keys, -1).astype(np.int32)
+    return keys, Buckets(rows, np.repeat(np.arange(len(sizes)), blocks), first_blocks, len(data))
+
+
+@compiled
+def _draw(keys, buckets, law, sources, numbers, seed, work, rows, entropies):
+    """Draws rows (b, D) for `sources` (b, N)."""
+    seed_words = _split(seed)
+    for number in range(len(sources)):
+        _start(keys, sources[number], work)
+        nearest, levels, mass = _count_cells(keys, buckets, law, work)
+        whole = _weigh(work.counts, levels, law.near, law.high, mass, work.weights)
+        entropies[number] = _entropy(work, levels, whole)
+        row_words = _split(numbers[number])
+        for n in range(len(work.cells)):
+            w0, w1, _, _ = _philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
+            _find_cell(work, n, min(np.int64(_uniform(w0, w1) * whole), whole - 1))
+        for level in range(levels):
+            _find_rows(keys, buckets, nearest - level, level, work, rows[number])
+
+
+@compiled
+def _start(keys, z, work):
+    """Moves the state to a source: bitmaps start from nothing, because two sources have little in common."""
+    state = work.state
+    if not keys.listed and not keys.binary:
+        nothing = fill(np.uint64(0))
+        for plane in range(state.planes.shape[0] * state.planes.shape[1]):
+            store(state.planes, plane, nothing)
+        for i in range(len(keys.columns)):
+            state.rows[i] = keys.rows.none
+    for i in range(len(keys.columns)):
+        symbol = z[keys.columns[i]]
+        if symbol != state.symbols[i] or state.rows[i] == keys.rows.none:
+            move(keys, state, i, symbol, work.scratch)
+    follow_moves(keys, state, work.scratch)
+
+
+@compiled
+def _count_cells(keys, buckets, law, work):
+    """Counts the cells level by level; returns the nearest level's match count, the levels and their mass."""
+    state, scratch, counts = work.state, work.scratch, work.counts
+    nearest = greatest_possible(keys, state, len(keys.columns))
+    number = open_level(keys, state, nearest, scratch)
+    while number == 0:
+        nearest -= 1
+        number = open_level(keys, state, nearest, scratch)
+    if keys.listed:
+        _count_all_levels(keys, buckets, nearest, state.counters, counts)
+    left, mass, level = buckets.count, 0.0, 0
+    while True:
+        if not keys.listed:
+            _count_level(buckets, nearest - level, number, scratch, counts[level])
+        for bucket in range(counts.shape[1]):
+            left -= counts[level, bucket]
+        mass += _add_level(counts[level], law.near[level], law.high)
+        level += 1
+        if left == 0 or _is_enough(left, law.near[level], mass):
+            return nearest, level, mass
+        if not keys.listed:
+            number = open_level(keys, state, nearest - level, scratch)
+
+
+@compiled
+def _count_all_levels(keys, buckets, nearest, counters, counts):
+    """Counts the keys of each level and bucket, by their counters."""
+    for level in range(len(counts)):
+        for bucket in range(counts.shape[1]):
+            counts[level, bucket] = 0
+    for key in range(keys.number):
+        if buckets.rows[key] >= 0:
+            counts[nearest - np.int64(counters[key]), buckets.of_block[key // BITS]] += 1
+
+
+@compiled
+def _count_level(buckets, matches, number, scratch, counts):
+    """Counts the `number` keys with a match count, bucket by bucket, in the blocks that hold one."""
+    for bucket in range(len(counts)):
+        counts[bucket] = 0
+    if number > 0:
+        first = (matches % OCTAVE) * len(buckets.of_block)
+        for block in scratch.touched[: scratch.written[0]]:
+            counts[buckets.of_block[block]] += total(popcount(load(scratch.masks, first + block)))
+
+
+@compiled
+def _entropy(work, levels, whole):
+    """The entropy in nats of the drawn row, given the source."""
+    entropy = 0.0
+    for level in range(levels):
+        for bucket in range(work.counts.shape[1]):
+            weight = work.weights[level, bucket]
+            if weight > 0 and work.counts[level, bucket] > 0:
+                share = weight / whole
+                entropy -= work.counts[level, bucket] * share * np.log(share)
+    return entropy
+
+
+@compiled
+def _find_cell(work, n, pick):
+    """Writes level, bucket and number in the cell of the n-th draw: point 5 of the law."""
+    for level in range(len(work.counts)):
+        for bucket in range(work.counts.shape[1]):
+            weight = work.weights[level, bucket]
+            cell = work.counts[level, bucket] * weight
+            if pick < cell:
+                work.cells[n, 0], work.cells[n, 1], work.cells[n, 2] = level, bucket, pick // weight
+                return
+            pick -= cell
+
+
+@compiled
+def _find_rows(keys, buckets, matches, level, work, rows):
+    """Writes the rows of the draws that are in a level to `rows` (D,)."""
+    is_open = False
+    for n in range(len(work.cells)):
+        if work.cells[n, 0] == level:
+            if not is_open:
+                open_level(keys, work.state, matches, work.scratch)
+                if not keys.listed:
+                    mask = work.scratch.masks[matches % OCTAVE]
+                    clear_untouched(mask, work.scratch.touched, work.scratch.written[0])
+                is_open = True
+            bucket, number = work.cells[n, 1], work.cells[n, 2]
+            first, end = buckets.first_blocks[bucket], buckets.first_blocks[bucket + 1]
+            if keys.listed:
+                key = _find_counter(work.state.counters, buckets.rows, matches, first * BITS, number)
+            else:
+                key = _find_bit(work.scratch.masks[matches % OCTAVE], first, end, number)
+            rows[n] = buckets.rows[key]
+
+
+@compiled
+def _find_counter(counters, rows, matches, first, number):
+    """The key that is the `number`-th with a match count, from key `first` on."""
+    key = first
+    while True:
+        if counters[key] == matches and rows[key] >= 0:
+            if number == 0:
+                return key
+            number -= 1
+        key += 1
+
+
+@compiled
+def _find_bit(mask, first, end, number):
+    """The key that is the `number`-th in a mask, from block `first` on."""
+    for block in range(first, end):
+        count = total(popcount(load(mask, block)))
+        if number >= count:
+            number -= count
+            continue
+        for word in range(WORDS):
+            bits = mask[block, word]
+            count = bit_count(bits)
+            if number >= count:
+                number -= count
+                continue
+            while number > 0:
+                bits &= bits - np.uint64(1)
+                number -= 1
+            return block * BITS + word * 64 + lowest_bit(bits)
+    return -1
+
+

@@ -1,0 +1,249 @@
+"""Semidiscrete optimal transport between uniform sources and token rows: `transport`, and its potentials.
+
+Every row gets a potential such that all rows are drawn equally often, and a source goes to a near row by the law
+of `posterior`. So the source's marginal is exactly uniform, and every draw has fresh noise. See docs/method.md,
+"Semidiscrete transport".
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairflow import rng
+from pairflow.arguments import checked_integer, checked_number
+from pairflow.errors import InputError
+from pairflow.limits import MAX_VOCABULARY
+from pairflow.pairing.bound import independent_distance
+from pairflow.pairing.cpu.posterior import Posterior
+from pairflow.pairing.posterior import UNITS
+from pairflow.runtime.progress import announced_compilation, bar
+from pairflow.tokens import checked_tokens
+
+TOLERANCE = 0.1  # by which the variance of the hits may differ from their mean, once the rows are balanced
+HITS = 4  # of a row on average, to which the spread is scaled
+_MEASURED = 200_000  # sources at least, so that the spread of few rows is known as well
+_STEPS = 400  # at most
+_BETWEEN = 20  # steps between two measurements
+_DRAWS = 32  # rows that a source is asked for in a step: almost as good as its whole posterior
+_LEAST = 2048  # sources of a step
+_MEMORY = 0.02  # the least weight of a step in the mean of the shares
+_COMPILING = "Compiling the transport engine, which takes about a minute, once per installation"
+
+
+class Balance(NamedTuple):
+    """What a coupling is like, measured on sources that its potentials have not seen.
+
+    spread: variance over mean of the rows' hits if each has HITS on average; 1 if all rows are equally likely.
+    distance: mean Hamming distance of source and row, in positions. information: I(x0; x1) in nats, at most
+    log M.
+    """
+
+    spread: float
+    distance: float
+    information: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the hits are those of equally likely rows, up to `TOLERANCE`."""
+        return abs(self.spread - 1) <= TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class Transport:
+    """A coupling of uniform sources with token rows (M, N): `draw` it, or ask where given sources go.
+
+    `potentials` (M,) int32 are in units of tau / 4, the greatest is 0. `balance` is what was measured.
+    """
+
+    tokens: np.ndarray = field(repr=False)
+    vocabulary_size: int
+    tau: float
+    seed: int
+    potentials: np.ndarray = field(repr=False)
+    balance: Balance | None = None
+
+    def rows(self, sources: ArrayLike, numbers: ArrayLike, *, threads: int | None = None) -> np.ndarray:
+        """The rows (S,) int64 that `sources` (S, N) go to, each drawn by its number (S,) and the seed.
+
+        InputError for sources of another length or with other symbols.
+        """
+        sources = checked_tokens(sources, self.vocabulary_size, "sources")
+        if sources.shape[1] != self.tokens.shape[1]:
+            raise InputError(
+                f"sources: expected {self.tokens.shape[1]} positions, found {sources.shape[1]}"
+            )
+        drawn, _ = self._posterior.draw(sources, np.asarray(numbers), self.seed, threads=threads)
+        return drawn[:, 0].astype(np.int64)
+
+    def draw(
+        self, count: int, first: int = 0, *, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs (x0, x1), each (count, N), of the sources number `first` and the following ones."""
+        count = checked_integer("count", count, 1, 2**40)
+        numbers = np.arange(first, first + count)
+        x0 = rng.uniform_tokens(self.seed, numbers, self.tokens.shape[1], self.vocabulary_size)
+        x0 = x0.astype(self.tokens.dtype, copy=False)
+        return x0, self.tokens[self.rows(x0, numbers, threads=threads)]
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        buckets = self.potentials.max() - self.potentials.astype(np.int64)
+        return Posterior(self.tokens, buckets, self.vocabulary_size, self.tau)
+
+    def measured(self, threads: int | None = None) -> Balance:
+        """The balance, of at least HITS M sources that come from a seed of their own."""
+        rows, length = self.tokens.shape
+        count = max(HITS * rows, _MEASURED)
+        seed, hits = rng.stream_seed(self.seed, "balance"), np.zeros(rows, np.int64)
+        distance = entropy = 0.0
+        size = max(1, (1 << 24) // length)
+        for first in range(0, count, size):
+            numbers = np.arange(first, min(first + size, count))
+            sources = rng.uniform_tokens(seed, numbers, length, self.vocabulary_size)
+            drawn, entropies = self._posterior.draw(sources, numbers, seed, threads=threads)
+            hits += np.bincount(drawn[:, 0], minlength=rows)
+            distance += float((self.tokens[drawn[:, 0]] != sources).sum())
+            entropy += float(entropies.sum())
+        excess = (hits.var() / hits.mean() - 1) / hits.mean()  # squared variation of the rows' probabilities
+        return Balance(
+            spread=float(1 + HITS * excess),
+            distance=distance / count,
+            information=float(np.log(rows) - entropy / count),
+        )
+
+
+class Search:
+    """The potentials of rows (M, N), by averaged Sinkhorn steps on fresh sources; `state` is all that changes.
+
+    In a step each source is asked for rows, the shares of the rows are averaged over the steps, and a row that
+    was drawn too often loses potential: gamma -= eta * 2 (share - 1) / (share + 1), in units of tau, which is
+    eta log(share) to second order and, unlike a logarithm, the same on every machine. The result is the mean
+    of the potentials over the later half of the steps or more: since the last but one of step 0, 20, 40, 80, ...
+    """
+
+    def __init__(self, tokens: np.ndarray, vocabulary_size: int, tau: float, seed: int, threads: int | None):
+        self.tokens, self.size, self.tau, self.seed = tokens, vocabulary_size, tau, seed
+        self.threads = threads
+        self.step = 0
+        names = ("potentials", "shares", "older sum", "newer sum")
+        self.state = {name: np.full(len(tokens), float(name == "shares")) for name in names}
+
+    def advance(self) -> None:
+        """Take a step."""
+        rows, length = self.tokens.shape
+        count = max(_LEAST, rows // 4)
+        seed = rng.stream_seed(self.seed, "potentials")
+        numbers = np.arange(self.step * count, (self.step + 1) * count)
+        sources = rng.uniform_tokens(seed, numbers, length, self.size)
+        potentials, shares = self.state["potentials"], self.state["shares"]
+        law = Posterior(self.tokens, _buckets(potentials), self.size, self.tau)
+        drawn, _ = law.draw(sources, numbers, seed, draws=_DRAWS, threads=self.threads)
+        hits = np.bincount(drawn.ravel(), minlength=rows)
+        weight = max(_MEMORY, 1 / (1 + self.step / 4))
+        shares += weight * (hits * (rows / drawn.size) - shares)
+        potentials -= min(1.0, 4 * weight + 0.1) * 2 * (shares - 1) / (shares + 1)
+        self.step += 1
+        self.state["newer sum"] += potentials
+        if self.step == _last_mark(self.step):
+            self.state["older sum"], self.state["newer sum"] = self.state["newer sum"], np.zeros(rows)
+
+    def result(self) -> Transport:
+        """The coupling of the mean potentials."""
+        mark = _last_mark(self.step)
+        means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - (mark // 2 if mark > _BETWEEN else 0))
+        potentials = -_buckets(means).astype(np.int32)
+        return Transport(self.tokens, self.size, self.tau, self.seed, potentials)
+
+
+def _last_mark(step: int) -> int:
+    """The last of the steps 20, 40, 80, ... that is not after `step`; 0 before the first."""
+    return _BETWEEN << (step // _BETWEEN).bit_length() - 1 if step >= _BETWEEN else 0
+
+
+def _buckets(potentials: np.ndarray) -> np.ndarray:
+    """How many units potentials (M,), in tau, lie below the greatest one."""
+    units = np.floor(potentials * UNITS + 0.5).astype(np.int64)
+    return units.max() - units
+
+
+def transport(
+    tokens: ArrayLike,
+    *,
+    vocabulary_size: int,
+    tau: float = 0.2,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool = True,
+) -> Transport:
+    """The semidiscrete coupling of uniform sources with the rows of `tokens`, at temperature tau.
+
+    See docs/method.md, "Semidiscrete transport".
+
+    Args:
+        tokens: (M, N) integers in [0, K), at least two different rows.
+        vocabulary_size: K, the number of symbols, 2 to 65536.
+        tau: the temperature, in positions. Near 0 a source goes to the nearest row that the balance allows;
+            a large one makes source and row independent.
+        seed: 0 to 2^64 - 1; every random number follows from it.
+        threads: number of CPU threads; None uses all that the process may use.
+        progress: whether to show a progress bar.
+
+    Returns:
+        A `Transport`, whose `draw` gives as many pairs (x0, x1) as wanted. Its bytes depend only on `tokens`,
+        K, tau and `seed`. Where `balance.reached` is false, some rows are drawn more often than others.
+
+    Raises:
+        InputError: if an argument is out of range.
+
+    Example:
+        >>> import numpy as np, pairflow
+        >>> tokens = np.array([[0, 1, 2], [2, 1, 0]])
+        >>> x0, x1 = pairflow.transport(tokens, vocabulary_size=3, progress=False).draw(5)
+    """
+    search = start(tokens, vocabulary_size=vocabulary_size, tau=tau, seed=seed, threads=threads)
+    with announced_compilation(_COMPILING, quiet=not progress):
+        return complete(search, progress=progress)
+
+
+def start(
+    tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, threads: int | None
+) -> Search:
+    """A search that has not begun; InputError if an argument is out of range."""
+    size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    rows = checked_tokens(tokens, size)
+    if (rows == rows[0]).all():
+        raise InputError(f"tokens: expected at least two different rows, found {len(rows)} equal ones")
+    tau = checked_number("tau", tau, 0.01, 100)
+    seed = checked_integer("seed", seed, 0, 2**64 - 1)
+    if threads is not None:
+        threads = checked_integer("threads", threads, 1, 4096)
+    return Search(rows, size, tau, seed, threads)
+
+
+def complete(search: Search, *, progress: bool, after_step: Any = lambda: None) -> Transport:
+    """Take steps until the rows are balanced, at most 400. `after_step` is called after each."""
+    with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
+        while True:
+            search.advance()
+            steps.update()
+            after_step()
+            if search.step % _BETWEEN == 0:
+                found = search.result()
+                balance = found.measured(search.threads)
+                steps.set_postfix_str(f"hits' variance/mean {balance.spread:.2f}")
+                if balance.reached or search.step >= _STEPS:
+                    return Transport(*(getattr(found, name) for name in _FIELDS), balance)
+
+
+_FIELDS = ("tokens", "vocabulary_size", "tau", "seed", "potentials")
+
+
+def relative_distance(coupling: Transport) -> float:
+    """The mean distance of the coupling over that of independent sources."""
+    if coupling.balance is None:
+        raise InputError("the coupling has not been measured")
+    length = coupling.tokens.shape[1]
+    return coupling.balance.distance / independent_distance(length, coupling.vocabulary_size)

@@ -1,0 +1,154 @@
+"""Semidiscrete transport: the engine against the oracle, the law by enumeration, and the balance of the rows."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import chisquare
+
+import pairflow
+from pairflow import InputError, rng
+from pairflow.pairing import oracle, transport
+from pairflow.pairing.cpu.posterior import Posterior
+from pairflow.pairing.posterior import UNITS
+
+CASES = {  # M, N, K, buckets
+    "bitmaps": (700, 16, 24, 9),
+    "binary": (900, 40, 2, 12),
+    "lists": (3000, 6, 30_000, 2),
+    "many buckets": (300, 12, 5, 60),
+    "one row": (1, 4, 3, 1),
+}
+
+
+def clustered(rows, length, size, seed=0):
+    """Rows (M, N) around a few centres, as data are."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(size, size=(max(1, rows // 30), length))
+    tokens = centres[generator.integers(len(centres), size=rows)]
+    redrawn = generator.random(tokens.shape) < (0.4 if size < 1000 else 0.9)
+    tokens[redrawn] = generator.integers(size, size=redrawn.sum())
+    return tokens.astype(np.min_scalar_type(size - 1))
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.3, 2.0])
+@pytest.mark.parametrize("case", CASES)
+def test_engine_draws_the_rows_of_the_oracle(case, tau):
+    rows, length, size, count = CASES[case]
+    data = clustered(rows, length, size)
+    buckets = np.random.default_rng(1).integers(count, size=rows)
+    buckets -= buckets.min()
+    numbers = np.arange(5, 45)
+    sources = rng.uniform_tokens(7, numbers, length, size)
+    law = Posterior(data, buckets, size, tau)
+    assert law.keys.listed == (case == "lists")
+    drawn, _ = law.draw(sources, numbers, 3, draws=6, threads=2)
+    expected = oracle.draw_rows(sources, numbers, data, buckets, tau=tau, seed=3, draws=6)
+    np.testing.assert_array_equal(drawn, expected)
+
+
+def all_states(length, size):
+    return np.array([*itertools.product(range(size), repeat=length)], np.uint8)
+
+
+def exact_law(states, data, potentials, tau):
+    """P(m | z) (S, M) of the definition; potentials in tau."""
+    distances = (states[:, None] != data).sum(axis=2)
+    scores = np.exp(potentials - distances / tau)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def test_draws_and_entropies_follow_the_definition():
+    data = clustered(9, 3, 4)
+    buckets = np.array([0, 1, 2, 3, 4, 0, 1, 2, 3])
+    source, draws = np.array([[1, 2, 3]], np.uint8), 40_000
+    drawn, entropies = Posterior(data, buckets, 4, 0.5).draw(source, np.array([0]), 1, draws=draws)
+    [law] = exact_law(source, data, -buckets / UNITS, 0.5)
+    assert chisquare(np.bincount(drawn[0], minlength=9), law * draws).pvalue > 1e-3
+    assert entropies[0] == pytest.approx(-(law * np.log(law)).sum())
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A coupling of 40 rows, two of which are equal, whose sources can all be listed."""
+    data = clustered(40, 5, 4)
+    data[7] = data[3]
+    return pairflow.transport(data, vocabulary_size=4, tau=0.25, progress=False)
+
+
+def test_all_rows_are_equally_likely(small):
+    law = exact_law(all_states(5, 4), small.tokens, small.potentials / UNITS, 0.25)
+    shares = law.mean(axis=0) * 40
+    np.testing.assert_allclose(shares, 1, atol=0.3)
+    assert small.balance.reached
+    assert small.balance.spread == pytest.approx(1 + transport.HITS * shares.var(), abs=0.02)
+
+
+def test_measures_agree_with_the_enumeration(small):
+    states = all_states(5, 4)
+    law = exact_law(states, small.tokens, small.potentials / UNITS, 0.25)
+    distances = (states[:, None] != small.tokens).sum(axis=2)
+    balance = small.measured()
+    assert balance.distance == pytest.approx((law * distances).sum() / len(states), abs=0.02)
+    entropy = -(law * np.log(law)).sum() / len(states)
+    assert balance.information == pytest.approx(math.log(40) - entropy, abs=0.02)
+    assert balance.information < math.log(40)
+
+
+def test_a_low_temperature_comes_near_to_optimal_transport():
+    """1,024 states to 32 rows, 32 each: the least mean distance is known."""
+    data = clustered(32, 5, 4, seed=2)
+    states = all_states(5, 4)
+    costs = np.repeat((states[:, None] != data).sum(axis=2), 32, axis=1)
+    least = costs[linear_sum_assignment(costs)].mean()
+    near = pairflow.transport(data, vocabulary_size=4, tau=0.05, progress=False)
+    far = pairflow.transport(data, vocabulary_size=4, tau=100, progress=False)
+    assert near.balance.distance == pytest.approx(least, rel=0.06)
+    assert far.balance.distance == pytest.approx(5 * 3 / 4, rel=0.05)
+    assert transport.relative_distance(far) == pytest.approx(1, rel=0.05)
+    assert far.balance.information == pytest.approx(0, abs=0.01)
+
+
+def test_pairs_depend_on_nothing_but_rows_temperature_and_seed(small):
+    x0, x1 = small.draw(30, threads=1)
+    later = small.draw(10, first=20, threads=2)
+    np.testing.assert_array_equal(x0[20:], later[0])
+    np.testing.assert_array_equal(x1[20:], later[1])
+    again = pairflow.transport(small.tokens.tolist(), vocabulary_size=4, tau=0.25, threads=1, progress=False)
+    np.testing.assert_array_equal(again.potentials, small.potentials)
+    assert (x0 != rng.uniform_tokens(1, np.arange(30), 5, 4)).any()
+
+
+def test_equal_rows_have_equal_shares(small):
+    hits = np.bincount(small.rows(*sources_of(small, 20_000)), minlength=40)
+    assert abs(hits[3] - hits[7]) < 6 * math.sqrt(hits[3] + hits[7])
+
+
+def sources_of(coupling, count):
+    numbers = np.arange(count)
+    return rng.uniform_tokens(11, numbers, coupling.tokens.shape[1], coupling.vocabulary_size), numbers
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tau": 0}, "tau: expected a number from 0.01 to 100, found 0"),
+        ({"tokens": [[1, 2], [1, 2]]}, "tokens: expected at least two different rows, found 2 equal ones"),
+        ({"vocabulary_size": 70_000}, "vocabulary_size: expected an integer in 2..65536, found 70000"),
+        ({"tokens": [[0, 9]]}, "tokens: row 0, position 1: expected a token in 0..3, found 9"),
+        ({"threads": 0}, "threads: expected an integer in 1..4096, found 0"),
+        ({"seed": -1}, "seed: expected an integer in 0..18446744073709551615, found -1"),
+    ],
+)
+def test_refusals(changed, message):
+    arguments = {"tokens": [[0, 1], [1, 2]], "vocabulary_size": 4} | changed
+    with pytest.raises(InputError) as error:
+        pairflow.transport(arguments.pop("tokens"), **arguments, progress=False)
+    assert str(error.value) == message
+
+
+def test_sources_of_other_lengths_are_refused(small):
+    with pytest.raises(InputError, match="^sources: expected 5 positions, found 4$"):
+        small.rows([[0, 1, 2, 3]], [0])
