@@ -9,7 +9,8 @@ It returns four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 
 [0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 serves only normal numbers.
 
 Steps T..1 belong to Algorithm 1. Step 0 holds the uniform source (positions below N) and the order of rows
-(position 2^32 - 1). Step 2^32 - 1 holds the normal source of continuous data.
+(position 2^32 - 1). Step 2^32 - 1 holds the normal source of continuous data, and step 2^32 - 2 the rows that
+semidiscrete transport draws (the position is the number of the draw).
 
 `philox4x32`, `uniform`, `choose` and `split` take uint64 arrays under NumPy and uint64 scalars under Numba,
 which compiles them as they stand.

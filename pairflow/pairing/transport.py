@@ -72,9 +72,7 @@ class Transport:
         """
         sources = checked_tokens(sources, self.vocabulary_size, "sources")
         if sources.shape[1] != self.tokens.shape[1]:
-            raise InputError(
-                f"sources: expected {self.tokens.shape[1]} positions, found {sources.shape[1]}"
-            )
+            raise InputError(f"sources: expected {self.tokens.shape[1]} positions, found {sources.shape[1]}")
         drawn, _ = self._posterior.draw(sources, np.asarray(numbers), self.seed, threads=threads)
         return drawn[:, 0].astype(np.int64)
 
@@ -153,7 +151,9 @@ class Search:
     def result(self) -> Transport:
         """The coupling of the mean potentials."""
         mark = _last_mark(self.step)
-        means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - (mark // 2 if mark > _BETWEEN else 0))
+        means = (self.state["older sum"] + self.state["newer sum"]) / (
+            self.step - (mark // 2 if mark > _BETWEEN else 0)
+        )
         potentials = -_buckets(means).astype(np.int32)
         return Transport(self.tokens, self.size, self.tau, self.seed, potentials)
 
@@ -208,9 +208,7 @@ def transport(
         return complete(search, progress=progress)
 
 
-def start(
-    tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, threads: int | None
-) -> Search:
+def start(tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, threads: int | None) -> Search:
     """A search that has not begun; InputError if an argument is out of range."""
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     rows = checked_tokens(tokens, size)

@@ -298,5 +298,3 @@ def _find_bit(mask, first, end, number):
                 number -= 1
             return block * BITS + word * 64 + lowest_bit(bits)
     return -1
-
-
