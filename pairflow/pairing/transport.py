@@ -1,8 +1,8 @@
 """Semidiscrete optimal transport between uniform sources and token rows: `transport`, and its potentials.
 
-Every row gets a potential such that all rows are drawn equally often, and a source goes to a near row by the law
-of `posterior`. So the source's marginal is exactly uniform, and every draw has fresh noise. See docs/method.md,
-"Semidiscrete transport".
+Every row gets a potential such that all rows are drawn equally often, and a source goes to a near row by the
+law of `posterior`. So the source's marginal is exactly uniform, and every draw has fresh noise. See
+docs/method.md, "Semidiscrete transport".
 """
 
 from dataclasses import dataclass, field
@@ -36,9 +36,9 @@ _COMPILING = "Compiling the transport engine, which takes about a minute, once p
 class Balance(NamedTuple):
     """What a coupling is like, measured on sources that its potentials have not seen.
 
-    spread: variance over mean of the rows' hits if each has HITS on average; 1 if all rows are equally likely.
-    distance: mean Hamming distance of source and row, in positions. information: I(x0; x1) in nats, at most
-    log M.
+    spread: variance over mean of the rows' hits if each has HITS on average; 1 if all rows are equally
+    likely. distance: mean Hamming distance of source and row, in positions. information: I(x0; x1) in nats,
+    at most log M.
     """
 
     spread: float
@@ -114,12 +114,13 @@ class Transport:
 
 
 class Search:
-    """The potentials of rows (M, N), by averaged Sinkhorn steps on fresh sources; `state` is all that changes.
+    """The potentials of rows (M, N), by averaged Sinkhorn steps on fresh sources.
 
-    In a step each source is asked for rows, the shares of the rows are averaged over the steps, and a row that
-    was drawn too often loses potential: gamma -= eta * 2 (share - 1) / (share + 1), in units of tau, which is
-    eta log(share) to second order and, unlike a logarithm, the same on every machine. The result is the mean
-    of the potentials over the later half of the steps or more: since the last but one of step 0, 20, 40, 80, ...
+    In a step each source is asked for rows, the shares of the rows are averaged over the steps, and a row
+    that was drawn too often loses potential: gamma -= eta * 2 (share - 1) / (share + 1), in units of tau,
+    which is eta log(share) to second order and, unlike a logarithm, the same on every machine. The result is
+    the mean of the potentials over the later half of the steps or more: since the last but one of the steps
+    0, 20, 40, 80, ... `step` and `state` are all that changes.
     """
 
     def __init__(self, tokens: np.ndarray, vocabulary_size: int, tau: float, seed: int, threads: int | None):
@@ -151,9 +152,8 @@ class Search:
     def result(self) -> Transport:
         """The coupling of the mean potentials."""
         mark = _last_mark(self.step)
-        means = (self.state["older sum"] + self.state["newer sum"]) / (
-            self.step - (mark // 2 if mark > _BETWEEN else 0)
-        )
+        since = mark // 2 if mark > _BETWEEN else 0
+        means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - since)
         potentials = -_buckets(means).astype(np.int32)
         return Transport(self.tokens, self.size, self.tau, self.seed, potentials)
 

@@ -1,4 +1,4 @@
-"""Semidiscrete transport: the engine against the oracle, the law by enumeration, and the balance of the rows."""
+"""Semidiscrete transport: engine against oracle, the law by enumeration, the balance of the rows."""
 
 import itertools
 import math
@@ -150,5 +150,5 @@ def test_refusals(changed, message):
 
 
 def test_sources_of_other_lengths_are_refused(small):
-    with pytest.raises(InputError, match="^sources: expected 5 positions, found 4$"):
+    with pytest.raises(InputError, match=r"^sources: expected 5 positions, found 4$"):
         small.rows([[0, 1, 2, 3]], [0])

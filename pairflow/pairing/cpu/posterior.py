@@ -1,7 +1,7 @@
 """Draws rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
 
-Keys stand bucket by bucket, each bucket in blocks of its own (`planes`), so that the keys of a cell are counted
-by the bits of a few blocks, and none has to be listed. What fills a bucket's last block is no row.
+Keys stand bucket by bucket, each bucket in blocks of its own (`planes`), so that the keys of a cell are
+counted by the bits of a few blocks, and none has to be listed. What fills a bucket's last block is no row.
 """
 
 import threading
@@ -37,9 +37,9 @@ _weigh = compiled(posterior.weigh)
 
 
 class Buckets(NamedTuple):
-    """Bucket b has the blocks of keys first_blocks[b]..first_blocks[b + 1]; `rows` (M',) are the rows of keys.
+    """Bucket b has the blocks of keys first_blocks[b]..first_blocks[b + 1].
 
-    A key that only fills a block has the row -1.
+    `rows` (M',) are the rows of keys; a key that only fills a block has the row -1.
     """
 
     rows: np.ndarray
