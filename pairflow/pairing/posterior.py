@@ -1,8 +1,8 @@
 """The law of semidiscrete transport: to which row a source goes, by the potentials of the rows.
 
 A source z goes to row m with probability P(m | z) proportional to exp((g_m - h(z, d_m)) / tau), where h is
-the Hamming distance (docs/method.md, "Semidiscrete transport"). The oracle and the engine follow these points,
-so that they agree bit for bit:
+the Hamming distance (docs/method.md, "Semidiscrete transport"). The oracle and the engine follow these
+points, so that they agree bit for bit:
 
 1. Potentials are whole numbers of units tau / 4. The *bucket* of a row is how many units its potential lies
    below the greatest one; its *level* is how far it lies beyond the nearest row. Rows with one level and one
@@ -12,9 +12,9 @@ so that they agree bit for bit:
    after level g once (rows not yet seen) * near[g + 1] <= 1e-9 * total.
 4. The cells of these levels that have a row get integer weights, with total = m * 2^e and 1/2 <= m < 1:
    W[g, b] = floor(near[g] * high[b] * 2^(52 - e)). They add up to less than 2^53, exactly.
-5. The draw u = uniform(seed, source's number, STEP, draw's number) is the integer min(floor(u * sum), sum - 1).
-   Subtracting n W cell by cell, in the order of point 3, leads to a cell and to a row in it: cells hold their
-   rows in the order of `sorted_by_bucket`.
+5. The draw u = uniform(seed, source's number, STEP, draw's number) is the integer
+   min(floor(u * sum), sum - 1). Subtracting n W cell by cell, in the order of point 3, leads to a cell and to a
+   row in it: cells hold their rows in the order of `sorted_by_bucket`.
 """
 
 import math
