@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pairflow.errors import InputError
+from pairflow.files import resolved
 
 _LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairflow has written
 
@@ -178,14 +179,6 @@ def _why_not_written(error: Exception) -> str | None:
     match = re.search(r"os error (\d+)", str(error))
     number = int(match[1]) if match else getattr(error, "errno", None)
     return os.strerror(number) if number in _REFUSALS else None
-
-
-def resolved(path: Path) -> Path:
-    """The path without links; InputError if they lead around in a circle."""
-    try:
-        return path.resolve()
-    except RuntimeError:
-        raise InputError(f"{path}: its symbolic links lead around in a circle") from None
 
 
 def disk_of(path: Path) -> str:

@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 from pairflow.arguments import checked_integer
 from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.tables import Metadata, token_column, write_table
-from pairflow.artifacts.targets import require_file
 from pairflow.errors import InputError
-from pairflow.files import checked_path
+from pairflow.files import checked_path, require_file
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.tokens import checked_tokens
 

@@ -6,8 +6,7 @@ give equal bytes.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,12 @@ import pyarrow.parquet as pq
 from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.contents import require_contents, require_metadata
 from pairflow.artifacts.provenance import Provenance
+from pairflow.artifacts.rows import named_when_damaged
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 
 _KEY = b"pairflow"
+_DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
 
 
 def token_dtype(vocabulary_size: int) -> np.dtype:
@@ -118,7 +119,7 @@ def read_metadata(path: Path) -> Metadata:
 
     The types of its columns and the number of its rows are checked as well.
     """
-    with _named_when_damaged(path):
+    with named_when_damaged(path, _DAMAGED):
         with pq.ParquetFile(path) as file:
             schema, row_count = file.schema_arrow, file.metadata.num_rows
         metadata = _checked_metadata(path, schema)
@@ -135,7 +136,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    with _named_when_damaged(path):
+    with named_when_damaged(path, _DAMAGED):
         with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
             table = file.read()
         metadata = _checked_metadata(path, table.schema, table, kinds)
@@ -144,31 +145,6 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     require_metadata(path, metadata.__dict__)
     require_contents(path, table, metadata.__dict__)
     return table, metadata
-
-
-@contextmanager
-def _named_when_damaged(path: Path) -> Iterator[None]:
-    """InputError that names the file, in place of what its readers raise."""
-    try:
-        yield
-    except InputError:
-        raise
-    except MemoryError as error:
-        raise InputError(f"{path}: needs more memory than there is: {error}") from error
-    except (
-        pa.ArrowException,
-        OSError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
-        if reason := getattr(error, "strerror", None):
-            raise InputError(f"{path}: cannot be read: {reason}") from error
-        raise InputError(
-            f"{path}: damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
-        ) from error
 
 
 _ADVICE = {  # kind of table -> how a user makes one of data of their own

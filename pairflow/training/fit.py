@@ -215,6 +215,7 @@ def fit(
     resume = ResumeOptions(options.resume, options.save_every)
     threads = torch.get_num_threads() if device.type == "cpu" else None
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
+    rounding["torch"] = str(torch.__version__)
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
     validate = None
     if isinstance(model, DiscreteModel) and len(rows.validation):

@@ -51,7 +51,7 @@ def test_good_tables_are_read(read):
             column([[0, 1, 2.5]], pa.float64()),
             "expected 3 integers in each row, found fixed_size_list<",
         ),
-        (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found null"),
+        (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found None"),
         (column([[0, 1, 2], None]), "row 1: expected 3 integers, found null"),
         (pa.array(GOOD, pa.list_(pa.uint8())), "cannot be of type list<"),
         (pa.array(["CCO", "CN"]), "cannot be of type string in tokens"),
@@ -84,8 +84,8 @@ def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
         ({"inputs": {"data": 3}}, "inputs: data: expected a hash, found 3"),
         ({"shape": [1, 2, 2]}, r"shape: expected C, H, W of 3 pixel values, found \[1, 2, 2\]"),
         ({"shape": "abc"}, "shape: expected C, H, W of 3 pixel values, found 'abc'"),
-        ({"padding": 6}, r"padding: expected one of 0\.\.5, found 6"),
-        ({"mask": -1}, r"mask: expected one of 0\.\.5, found -1"),
+        ({"padding": 6}, r"padding: expected an integer in 0\.\.5, found 6"),
+        ({"mask": -1}, r"mask: expected an integer in 0\.\.5, found -1"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(read, metadata, text):
@@ -124,7 +124,7 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
         (
             "smiles",
             {"smiles": pa.array(["C", None]), "split": pa.array(["train", "train"])},
-            "column 'smiles': row 1: expected text, found null",
+            "column 'smiles': row 1: expected text, found None",
         ),
     ],
 )
