@@ -174,11 +174,14 @@ def _runs(process: int) -> bool:
 _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def _why_not_written(error: Exception) -> str | None:
-    """The system's message if it refuses to write; safetensors has the error number in its text."""
+def _why_not_written(error: BaseException | None) -> str | None:
+    """The system's message if it refuses to write; safetensors has the error number in its text, and torch
+    raises another error after the system's."""
+    if error is None:
+        return None
     match = re.search(r"os error (\d+)", str(error))
     number = int(match[1]) if match else getattr(error, "errno", None)
-    return os.strerror(number) if number in _REFUSALS else None
+    return os.strerror(number) if number in _REFUSALS else _why_not_written(error.__context__)
 
 
 def disk_of(path: Path) -> str:

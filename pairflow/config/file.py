@@ -19,7 +19,7 @@ MOST_BYTES = 2**20  # thirty times what the shipped experiments take
 MOST_VALUES = 10_000  # every value counts as often as aliases and merges repeat it
 DEEPEST = 30  # levels
 _LONGEST_NUMBER = 100  # characters
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # what neither a path nor a file can hold
 _YAML = "tag:yaml.org,2002:"
 _MERGE = f"{_YAML}merge"  # of the key <<, which may stand more than once
 _KINDS = {_MERGE, *(_YAML + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))}
@@ -67,22 +67,16 @@ class _Loader(yaml.SafeLoader):
         if isinstance(node, yaml.MappingNode):
             seen = set()
             for key, _ in text:
-                self._require(
-                    key.tag in (f"{_YAML}str", _MERGE), "a key that is no text; put it in quotes", key
-                )
+                is_text = key.tag in (f"{_YAML}str", _MERGE)
+                self._require(is_text, "a key that is no text; put it in quotes", key)
                 twice = key.value in seen and key.tag != _MERGE
                 self._require(not twice, f"the key '{key.value}' stands twice in one mapping", key)
                 seen.add(key.value)
         elif kind == "str":
-            plain = "\0" not in text and not _SURROGATE.search(
-                text
-            )  # neither a path nor a file can hold them
-            self._require(plain, "a character that is no text", node)
+            self._require(not _NO_TEXT.search(text), "a character that is no text", node)
         elif kind in ("int", "float"):
-            short = len(text) <= _LONGEST_NUMBER
-            self._require(
-                short, f"a number of {len(text):,} characters; expected at most {_LONGEST_NUMBER}", node
-            )
+            problem = f"a number of {len(text):,} characters; expected at most {_LONGEST_NUMBER}"
+            self._require(len(text) <= _LONGEST_NUMBER, problem, node)
 
     @staticmethod
     def _require(holds: bool, problem: str, place: Any) -> None:

@@ -41,6 +41,11 @@ SamplingSteps = Annotated[
         "step at the end.",
     ),
 ]
+Nfe = Annotated[
+    int,
+    Field(ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."),
+]
+Samples = Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Samples per trial.")]
 Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
 Temperature = Annotated[
     float,
@@ -111,16 +116,14 @@ class GuidedUpdate(Update):
 class Sampling(GuidedUpdate):
     """How samples are drawn from a model, and how many."""
 
-    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    samples: Samples = 1024
     trials: Trials = 10
 
 
 class SampleSettings(Sampling):
     """What a file of samples depends on, besides the model."""
 
-    nfe: int = Field(
-        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
-    )
+    nfe: Nfe
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
@@ -132,11 +135,9 @@ class FlowSampleSettings(Settings):
         description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
         "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
     )
-    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    samples: Samples = 1024
     trials: Trials = 10
-    nfe: int = Field(
-        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
-    )
+    nfe: Nfe
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
@@ -176,14 +177,10 @@ class Evaluation(Sampling):
         for nfe in self.shown or ():
             if nfe not in self.nfe:
                 raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
-        temperatures = (self.temperature, *self.temperatures)
-        if len(set(temperatures)) < len(temperatures):
-            raise ValueError(
-                f"temperatures: with {self.temperature:g} itself, {list(temperatures)} has one twice"
-            )
-        weights = (self.guidance, *self.guidances)
-        if len(set(weights)) < len(weights):
-            raise ValueError(f"guidances: with {self.guidance:g} itself, {list(weights)} has one twice")
+        for key, first in (("temperatures", self.temperature), ("guidances", self.guidance)):
+            every = (first, *getattr(self, key))
+            if len(set(every)) < len(every):
+                raise ValueError(f"{key}: with {first:g} itself, {list(every)} has one twice")
         if self.guidances and self.condition is None:
             raise ValueError("guidances: needs a condition, such as qed=high")
         return self

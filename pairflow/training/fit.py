@@ -1,12 +1,10 @@
 """Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch.optim.swa_utils import AveragedModel
 
@@ -51,56 +49,32 @@ class TrainingRows(NamedTuple):
     labels: np.ndarray | None = None
 
 
-def read_rows(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
-    """Read token rows or pairs, and validation rows; InputError unless they are of one data set."""
-    table, metadata = read_table(data, "pairs" if pairs else "tokens")
-    validation_table, validation_metadata = read_table(validation, "tokens")
-    metadata.require_same_vocabulary(validation_metadata.vocabulary, data, validation)
-    metadata.require_same_data(validation_metadata.data, data, validation)
-    metadata.require_split("train", data)
-    validation_metadata.require_split("validation", validation)
-    return TrainingRows(
-        x0=token_array(table["x0"]) if pairs else None,
-        x1=token_array(table["x1" if pairs else "tokens"]),
-        metadata=metadata,
-        validation=token_array(validation_table["tokens"]),
-        padding=validation_metadata.padding,
-        inputs={"data": digest(data), "validation": digest(validation)},
-        labels=_class_labels(table, metadata),
-    )
-
-
-def _class_labels(table: pa.Table, metadata: Metadata) -> np.ndarray | None:
-    """The labels (M,) of the classes that the metadata describe; None where there are none.
-
-    The labels of images are no classes, and the pairs of a coupling have none of their own.
-    """
-    labelled = metadata.condition is not None and "label" in table.column_names
-    return table["label"].to_numpy() if labelled else None
-
-
-def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
-    """Read vectors or images as numbers, or pairs of them; InputError unless they are of one data set."""
-    table, metadata = read_table(data, *(["vector pairs"] if pairs else ["vectors", "tokens"]))
+def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
+    """Read the rows of a flow, or pairs of them; InputError unless both files are of one data set."""
+    tokens = FLOWS[flow].tokens
+    kinds = ["tokens"] if tokens else ["vectors", "tokens"]
+    table, metadata = read_table(data, *(["pairs" if tokens else "vector pairs"] if pairs else kinds))
     held_out = read_metadata(validation)
     metadata.require_same_vocabulary(held_out.vocabulary, data, validation)
     metadata.require_same_data(held_out.data, data, validation)
     metadata.require_split("train", data)
     held_out.require_split("validation", validation)
-    shape = metadata.shape or [metadata.length or 0]
+    shape = [metadata.length or 0] if tokens else metadata.shape or [metadata.length or 0]
+    x0, x1 = (token_array(table[name]).reshape(-1, *shape) if pairs else None for name in ("x0", "x1"))
+    if x1 is None:
+        x1 = token_array(table["tokens"]) if tokens else points_of(table, metadata)
+    measured = token_array(read_table(validation, "tokens")[0]["tokens"]) if tokens else np.empty((0, *shape))
+    # The labels of images are no classes, and the pairs of a coupling have none of their own.
+    labelled = tokens and metadata.condition is not None and "label" in table.column_names
     return TrainingRows(
-        x0=token_array(table["x0"]).reshape(-1, *shape) if pairs else None,
-        x1=token_array(table["x1"]).reshape(-1, *shape) if pairs else points_of(table, metadata),
+        x0=x0,
+        x1=x1,
         metadata=metadata,
-        validation=np.empty((0, *shape), np.float32),
-        padding=None,
+        validation=measured,
+        padding=held_out.padding if tokens else None,
         inputs={"data": digest(data), "validation": digest(validation)},
+        labels=table["label"].to_numpy() if labelled else None,
     )
-
-
-def _reader(flow: str) -> Callable[..., TrainingRows]:
-    """How the rows of a flow are read."""
-    return read_rows if FLOWS[flow].tokens else read_values
 
 
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
@@ -134,10 +108,10 @@ def read_base_rows(
     parsed = parse_method(method)
     if parsed.parent:
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
-    read = _reader(model_class(settings.training.loss).flow)
+    flow = model_class(settings.training.loss).flow
     if parsed.coupling is None:
-        return with_labels(read(data, validation, pairs=False), data, labelled)
-    rows = read(data, validation, pairs=True)
+        return with_labels(read_rows(data, validation, flow, pairs=False), data, labelled)
+    rows = read_rows(data, validation, flow, pairs=True)
     coupling = rows.metadata.parameters["coupling"]
     expected = [parsed.coupling, OWN] if parsed.own else [parsed.base]
     if coupling not in expected:
@@ -171,7 +145,7 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     """
     if how.flow != parent.flow:
         raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
-    rows = _reader(parent.flow)(data, validation, pairs=how.on_pairs)
+    rows = read_rows(data, validation, parent.flow, pairs=how.on_pairs)
     rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
