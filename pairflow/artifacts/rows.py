@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
-from pairflow.tokens import checked_tokens
 
 SUFFIXES = (".npy", ".parquet")
 

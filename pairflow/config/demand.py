@@ -38,9 +38,7 @@ DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 class DemandSettings(GuidedUpdate):
     """What a file of molecules on demand depends on, besides the model."""
 
-    count: int = Field(
-        ge=1, le=10**8, description="Number of molecules to generate. Switches to on-demand mode."
-    )
+    count: int = Field(ge=1, le=10**8, description="Molecules to generate. Switches to on-demand mode.")
     nfe: int | None = Field(
         None,
         ge=1,
@@ -54,9 +52,7 @@ class DemandSettings(GuidedUpdate):
         description="Start of every sample, as SMILES or text, which all updates keep.",
     )
     template: str | None = Field(
-        None,
-        min_length=1,
-        description="Like --prefix, but each `*` leaves one token open.",
+        None, min_length=1, description="Like --prefix; each `*` leaves one token open."
     )
     raw: bool = Field(
         False,
@@ -64,9 +60,7 @@ class DemandSettings(GuidedUpdate):
     )
     unique: bool = Field(False, description="Drop duplicates.")
     novel: bool = Field(False, description="Drop molecules of the training data set.")
-    min_qed: float | None = Field(
-        None, ge=0, le=1, description="Smallest drug-likeness (QED, 0 to 1) to keep."
-    )
+    min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to keep.")
     logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
     weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
     smarts: tuple[str, ...] = Field(

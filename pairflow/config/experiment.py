@@ -114,9 +114,7 @@ class CommonExperiment(Settings):
     evaluations: dict[
         Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$", max_length=LONGEST_NAME)], Evaluation
     ] = Field(min_length=1, description="The protocols by which samples are drawn and measured, by name.")
-    correlation: Correlation | None = Field(
-        None, description="Settings of the total correlation, if it is measured."
-    )
+    correlation: Correlation | None = Field(None, description="How the total correlation is measured.")
 
     @field_validator("evaluations")
     @classmethod

@@ -44,13 +44,8 @@ def require_free(configuration: Path, name: str, force: bool) -> None:
 
 def describe(configuration: Path, name: str, experiment: dict[str, Any], comment: str) -> str:
     """The text of an experiment's file; `comment` is one line. InputError if the experiment is not valid."""
-    form: Any = {
-        "default_flow_style": None,
-        "width": _LONGEST_LINE,
-        "sort_keys": False,
-        "allow_unicode": True,
-    }
-    entry = yaml.dump({"experiments": {name: experiment}}, Dumper=_Dumper, **form)
+    form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
+    entry = yaml.dump({"experiments": {name: experiment}}, Dumper=_Dumper, allow_unicode=True, **form)
     schema = "# yaml-language-server: $schema=../config.schema.json"
     text = f"{schema}\n# {comment}\n{entry}"
     parse(text, place(configuration, name))

@@ -221,8 +221,6 @@ class Correlation(ModelCorrelation):
 class RealDraws(Settings):
     """How real data are drawn to be compared with real data, as samples are."""
 
-    samples: int = Field(
-        1024, ge=1, le=10**7, description="Rows or images per trial, at most the size of the data set."
-    )
+    samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial, at most as many as there are.")
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")

@@ -122,10 +122,8 @@ class TokenPairing(FilePairing):
     def describe(self) -> list[str]:
         count, (total, length) = self.rows[1] - self.rows[0], self.points.shape
         comparisons = count * self.points.size * (self.settings.steps or 0) / self.settings.subsets
-        independent, least = (
-            independent_distance(length, self.size),
-            least_distance(total, length, self.size),
-        )
+        independent = independent_distance(length, self.size)
+        least = least_distance(total, length, self.size)
         return [
             f"rows: {count:,} of {length} tokens, {comparisons:.2g} token comparisons",
             f"distance: {independent:.2f} tokens for random sources; no coupling of {total:,} rows can go "
@@ -239,9 +237,7 @@ def _require_output(out: Path, wanted: Metadata) -> None:
         raise InputError(f"{out}: already exists; remove it or choose another --out")
     _, existing = read_table(out, wanted.kind)
     if existing.inputs != wanted.inputs:
-        raise InputError(
-            f"{out}: already exists and holds pairs of other tokens; remove it or choose another --out"
-        )
+        raise InputError(f"{out}: exists, with pairs of other tokens; remove it or choose another --out")
     parameters = {"K": existing.vocabulary_size, **existing.parameters}
     for key, value in {"K": wanted.vocabulary_size, **wanted.parameters}.items():
         if parameters.get(key) != value:

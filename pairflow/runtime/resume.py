@@ -148,7 +148,7 @@ class BlockwiseWork:
         self.arrays = {key: self._load(key) for key in keys}
         self.saving = False
         self.on_disk = {key for key, array in self.arrays.items() if array is not None}
-        _add_earlier_costs(self.spent, provenance)
+        add_earlier_costs(self.spent, provenance)
 
     @property
     def pending(self) -> list[BlockKey]:
@@ -166,9 +166,8 @@ class BlockwiseWork:
             except signals.Stopped as stop:
                 self._save()
                 done = len(self.keys) - len(self.pending)
-                raise Interrupted(
-                    f"stopped after {done:,} of {len(self.keys):,} blocks, {RERUN}", stop.number
-                ) from None
+                stopped = f"stopped after {done:,} of {len(self.keys):,} blocks, {RERUN}"
+                raise Interrupted(stopped, stop.number) from None
             except BaseException:
                 self._save()
                 raise
@@ -213,7 +212,7 @@ def _write_array(array: np.ndarray, file: BinaryIO) -> None:
     file.write(content.getbuffer())
 
 
-def _add_earlier_costs(spent: Path, provenance: Provenance) -> None:
+def add_earlier_costs(spent: Path, provenance: Provenance) -> None:
     """Add the costs of earlier attempts; a damaged record makes the total unknown."""
     try:
         costs = read_provenance(spent)
@@ -222,12 +221,3 @@ def _add_earlier_costs(spent: Path, provenance: Provenance) -> None:
     else:
         if costs:
             provenance.add(costs)
-
-
-def open_snapshots(folder: Path, save_every: float, provenance: Provenance):
-    """Snapshots of an optimisation in `folder`; the provenance includes the costs of earlier attempts."""
-    from pairflow.runtime.snapshots import Snapshots
-
-    spent = folder / "spent"
-    _add_earlier_costs(spent, provenance)
-    return Snapshots(folder, save_every, before_save=lambda: provenance.write(spent))

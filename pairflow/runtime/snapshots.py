@@ -1,14 +1,15 @@
 """States of an optimisation on disk, from which an interrupted run resumes to the same bits."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from pairflow.runtime.resume import StateFiles
+from pairflow.artifacts import Provenance
+from pairflow.runtime.resume import StateFiles, add_earlier_costs
 
 GENERATIONS = 2  # states on disk: if the newest is damaged, the one before it is used
 
@@ -16,13 +17,15 @@ GENERATIONS = 2  # states on disk: if the newest is damaged, the one before it i
 class Snapshots:
     """The last two states in `folder`, each with tensors and plain values; saved every `seconds`.
 
-    The folder belongs to a single run: its name has a digest of inputs, settings and versions. `before_save`
-    is called before each save.
+    The folder belongs to a single run: its name has a digest of inputs, settings and versions. The
+    `provenance` includes the costs of earlier attempts.
     """
 
-    def __init__(self, folder: Path, seconds: float = 300.0, before_save: Callable[[], None] = lambda: None):
-        self.folder, self.seconds, self.before_save = Path(folder), seconds, before_save
-        self.files, self.saved = StateFiles(self.folder, ".state"), time.monotonic()
+    def __init__(self, folder: Path, seconds: float = 300.0, provenance: Provenance | None = None):
+        self.folder, self.seconds, self.provenance = folder, seconds, provenance
+        self.files, self.saved = StateFiles(folder, ".state"), time.monotonic()
+        if provenance:
+            add_earlier_costs(folder / "spent", provenance)
 
     @property
     def due(self) -> bool:
@@ -35,7 +38,8 @@ class Snapshots:
         It writes none if the folder vanishes: the same run, started twice, has finished and removed it.
         """
         try:
-            self.before_save()
+            if self.provenance:
+                self.provenance.write(self.folder / "spent")
             self.files.save(str(iteration), partial(torch.save, dict(state)))
             for old in self._iterations()[GENERATIONS:]:
                 self.files.path(str(old)).unlink(missing_ok=True)

@@ -24,7 +24,8 @@ from pairflow.config import FLOWS, DistillSettings, Optimisation, TrainSettings,
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
-from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
+from pairflow.runtime.resume import ResumeOptions, remove_states
+from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.loop import Trained, optimise
 from pairflow.training.model import DiscreteModel, Model, model_class
 from pairflow.training.objectives import Labels, Objective, Validator
@@ -202,7 +203,7 @@ def fit(
         seed=seed,
         average=average,
         validate=validate,
-        snapshots=open_snapshots(folder, options.save_every, provenance),
+        snapshots=Snapshots(folder, options.save_every, provenance),
         micro_batch=options.micro_batch,
         progress=not options.quiet,
     )

@@ -360,9 +360,7 @@ class VelocityModel(Model):
     @classmethod
     def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
         if cls.flow not in parse_method(settings.method).flows:
-            raise InputError(
-                f"training.loss: {settings.method} has no continuous flow, whose loss {VELOCITY} is"
-            )
+            raise InputError(f"training.loss: {VELOCITY} is no loss of {settings.method}, a discrete method")
         return {"prediction": VELOCITY}
 
     @classmethod

@@ -120,9 +120,7 @@ def read_description(path: Path) -> dict[str, Any]:
     if facts.pop("checksum", None) != _checksum(facts):
         raise InputError(f"{path}: altered since it was written")
     if missing := [key for key in NEEDED if key not in facts]:
-        raise InputError(
-            f"{path}: no {', '.join(missing)}: written by another version; train the model again"
-        )
+        raise InputError(f"{path}: no {', '.join(missing)}: written by another version; train it again")
     check(Description, facts, path)
     return facts
 

@@ -73,9 +73,8 @@ def follow(
     labels = ("sample", trial, first)
     _, paths = walk(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
     end, size = paths.end.numpy(), model.vocabulary_size
-    drawn = np.column_stack(
-        [end if size is None else from_points(end, size), paths.energy, paths.straightness]
-    )
+    ends = end if size is None else from_points(end, size)
+    drawn = np.column_stack([ends, paths.energy, paths.straightness])
     return drawn.astype(np.float64 if size is None else np.float32, copy=False)
 
 

@@ -31,9 +31,7 @@ def test_each_step_is_passed_one_number():
 def test_mistakes_are_named():
     with pytest.raises(InputError, match=r"learning_rate_of.pairflaw: no base method .*'pairflow'"):
         experiment({"pairflaw": 3e-4})
-    with pytest.raises(
-        InputError, match=r"final_learning_rate: 3e-06 is above learning_rate_of.pairflow, 1e-06"
-    ):
+    with pytest.raises(InputError, match=r"final_learning_rate: 3e-06 is above learning_rate_of.pairflow"):
         experiment({"pairflow": 1e-6})
     with pytest.raises(InputError, match="learning_rate_of"):
         experiment({"pairflow": 0.0})

@@ -88,10 +88,8 @@ class RealText:
     def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
         """The samples (B, N) of a model of these data by trial, and their metadata."""
         table, metadata = self.real.read_samples(path)
-        marked, trials = (
-            mark_padding(token_array(table["tokens"]), self.tokeniser.padding),
-            table["trial"].to_numpy(),
-        )
+        marked = mark_padding(token_array(table["tokens"]), self.tokeniser.padding)
+        trials = table["trial"].to_numpy()
         return {int(trial): marked[trials == trial] for trial in np.unique(trials)}, metadata
 
     @cached_property

@@ -24,9 +24,7 @@ class Judge(Settings):
         le=16,
         description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
     )
-    gen_ppl: bool = Field(
-        False, description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text]."
-    )
+    gen_ppl: bool = Field(False, description="Also measure gen_ppl, under GPT-2 large; needs pairflow[text].")
 
 
 class JudgedDraws(RealDraws, Judge):
@@ -115,9 +113,7 @@ class Text(DataSettings):
         if (self.vocabulary_size is not None) != (self.tokeniser == "subwords"):
             given = "no such key" if self.vocabulary_size is None else self.vocabulary_size
             expected = "a number" if self.tokeniser == "subwords" else "no such key"
-            raise ValueError(
-                f"vocabulary_size: expected {expected} with the tokeniser {self.tokeniser}, found {given}"
-            )
+            raise ValueError(f"vocabulary_size: expected {expected} for {self.tokeniser}, found {given}")
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: only for packed rows, and rows are lines")
         if self.validation_fraction + self.judge_fraction >= 1:

@@ -190,9 +190,7 @@ class Subwords(Tokeniser):
         model = json.loads(tokenizer.to_str())["model"]
         tokens = sorted(model["vocab"], key=model["vocab"].__getitem__) + [END, PADDING] * lines
         if len(tokens) != size:
-            raise InputError(
-                f"vocabulary_size: the training text gives {len(tokens):,} subwords at most; found {size:,}"
-            )
+            raise InputError(f"vocabulary_size: the text gives {len(tokens):,} at most; found {size:,}")
         return cls(tuple(tokens), lines, tuple((one, other) for one, other in model["merges"]))
 
     @cached_property
@@ -314,9 +312,7 @@ def _library() -> Any:
     try:
         import tokenizers
     except ImportError:
-        raise InputError(
-            'the tokenisers subwords and bert need the package tokenizers: pip install "pairflow[text]"'
-        ) from None
+        raise InputError('subwords and bert need tokenizers: pip install "pairflow[text]"') from None
     return tokenizers
 
 

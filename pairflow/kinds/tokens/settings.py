@@ -25,9 +25,7 @@ class Tokens(DataSettings):
     vocabulary_size: int = Field(
         ge=2, le=MAX_VOCABULARY, description="Number of symbols (K). Tokens are integers from 0 to K - 1."
     )
-    validation_fraction: Share = Field(
-        0.05, gt=0, description="Share of the rows that is held out for validation."
-    )
+    validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
 

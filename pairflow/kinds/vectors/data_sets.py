@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pairflow.arrays import checked_points
 from pairflow.artifacts import read_array
 from pairflow.config import DataSettings
 from pairflow.data.prepared import PreparedRows
@@ -21,7 +22,6 @@ from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.settings import Vectors
-from pairflow.points import checked_points
 
 TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none
 

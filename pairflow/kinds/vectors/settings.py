@@ -21,9 +21,7 @@ class Vectors(DataSettings):
         description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "
         "`vectors`: your own, from `file`."
     )
-    file: OwnFile | None = Field(
-        None, description="File of your own vectors: .npy with a two-dimensional array of numbers."
-    )
+    file: OwnFile | None = Field(None, description="Your own vectors: .npy with a 2-D array of numbers.")
     dims: int | None = Field(
         None,
         ge=2,
