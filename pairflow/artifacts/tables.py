@@ -203,6 +203,27 @@ def token_array(column: pa.ChunkedArray) -> np.ndarray:
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 
 
+def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
+    """Token rows as numbers from -1 (black) to 1 (white), float32: pixels of continuous flows."""
+    return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
+
+
+def from_points(points: np.ndarray, levels: int) -> np.ndarray:
+    """The nearest token of each number: the way back from `to_points`; numbers beyond -1 and 1 are cut."""
+    tokens = np.rint((points.clip(-1, 1) + 1) * ((levels - 1) / 2))
+    return tokens.astype(token_dtype(levels))
+
+
+def points_of(table: pa.Table, metadata: Metadata) -> np.ndarray:
+    """The rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W)."""
+    if metadata.kind == "vectors":
+        return token_array(table["values"])
+    if metadata.shape is None:
+        raise InputError("a continuous flow needs vectors or images, found token rows")
+    tokens = token_array(table["tokens"])
+    return to_points(tokens, metadata.dimensions[1]).reshape(-1, *metadata.shape)
+
+
 METRIC_COLUMNS = {
     "method": "string",
     "nfe": "Int32",

@@ -1,7 +1,9 @@
 """A pairing of a whole file in blocks of rows: the rows of a shard, the work of a block, the output."""
 
 import resource
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,13 +23,12 @@ from pairflow.artifacts import (
     token_column,
     token_dtype,
 )
-from pairflow.artifacts.points import points_of
+from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
-from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
 
@@ -210,6 +211,39 @@ def read_pairing(
     if options.backend == "reference" or out.suffix == ".npy":
         raise InputError(f"--flow {settings.flow}: writes pairs (.parquet), by the backend auto, cpu or gpu")
     return PointPairing(settings, path, options, provenance)
+
+
+class Probe(NamedTuple):
+    """Seconds that all rows take, and the measurement behind them: `rows` rows took `measured` seconds."""
+
+    seconds: float
+    rows: int
+    measured: float
+
+
+def extrapolated(
+    pair: Callable[[int], object],
+    count: int,
+    clock: Callable[[], float] = time.perf_counter,
+    seconds: float = 3.0,
+) -> Probe:
+    """The time for `count` rows. `pair(rows)` pairs the first `rows`: ever more, until it takes `seconds`.
+
+    A single row takes as long as the preparation of the keys, which counts once.
+    """
+
+    def measure(rows: int) -> float:
+        started = clock()
+        pair(rows)
+        return clock() - started
+
+    measure(1)  # compiles
+    single, rows = measure(1), 1
+    measured = single
+    while rows < count and measured < single + seconds:
+        rows = min(count, 4 * rows)
+        measured = measure(rows)
+    return Probe(single + (measured - single) / max(1, rows - 1) * (count - 1), rows, measured)
 
 
 def _of_shard(

@@ -1,6 +1,7 @@
 """Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +20,8 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.artifacts.points import points_of
-from pairflow.config import FLOWS, DistillSettings, Optimisation, TrainSettings, parse_method
+from pairflow.artifacts.tables import points_of
+from pairflow.config import FLOWS, LOSSES, DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
@@ -165,6 +166,12 @@ def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
     return moving_average(averaged.network, base.ema_decay, updates=base.iterations)
+
+
+def base_objective(model: Model, rows: TrainingRows) -> Objective:
+    """What the training of a base model minimises, by its flow; InputError if the rows are not for it."""
+    flow = LOSSES[model.base_training.loss]
+    return import_module(f"pairflow.training.{flow.training}").base_objective(model, rows)
 
 
 def fit(

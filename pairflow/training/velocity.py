@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
-from pairflow.artifacts.points import from_points
+from pairflow.artifacts.tables import from_points
 from pairflow.config import FlowSampleSettings, parse_method
 from pairflow.config.sampling import DOPRI5, EULER
 from pairflow.flow.continuous import Trajectories, interpolate, solve, trace, velocity_loss

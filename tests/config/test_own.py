@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pairflow.config.file import MOST_BYTES, experiment, read
-from pairflow.config.own import describe, place, require_free
+from pairflow.config.file import MOST_BYTES, describe, experiment, place, read, require_free
 from pairflow.errors import InputError
 
 SHIPPED = Path("workflow_config.yaml")
