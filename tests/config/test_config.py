@@ -477,6 +477,37 @@ def test_conditions_that_do_not_fit_are_refused(changes, message):
     assert "\n" not in str(error.value)
 
 
+RATED = ["udlm+redi", "pairflow+redi", "pairflow-sub4+redi+redi"]
+
+
+def with_rates(rates: dict) -> Experiment:
+    qm9 = SHIPPED["experiments"]["qm9"]
+    redi = qm9["distillation"]["redi"] | {"learning_rate_of": rates}
+    return check(Experiment, qm9 | {"methods": RATED, "distillation": {"redi": redi}}, "test")
+
+
+def test_each_distillation_is_passed_the_learning_rate_of_its_base():
+    made = with_rates({"pairflow": 3e-4})
+    passed = [made.distill_settings(method, 0).model_dump(mode="json")["distillation"] for method in RATED]
+    assert [how["learning_rate"] for how in passed] == [6e-5, 3e-4, 3e-4]
+    assert all(how["learning_rate_of"] == {} for how in passed)
+    without = with_rates({})
+    assert without.distill_settings("udlm+redi", 0) == made.distill_settings("udlm+redi", 0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({"pairflaw": 3e-4}, r"rate_of: expected one of .*, found 'pairflaw' \(did you mean 'pairflow'"),
+        ({"pairflow": 1e-6}, r"final_learning_rate: 3e-06 is above learning_rate_of.pairflow"),
+        ({"pairflow": 0.0}, "learning_rate_of"),
+    ],
+)
+def test_a_learning_rate_of_no_base_or_of_no_size_is_refused(rates, message):
+    with pytest.raises(InputError, match=message):
+        with_rates(rates)
+
+
 def unbounded(name: str, node: object) -> Iterator[str]:
     """Names of numbers in a JSON schema that have no largest value."""
     if isinstance(node, list):

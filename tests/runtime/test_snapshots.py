@@ -152,28 +152,6 @@ def test_signals_are_handed_back(tmp_path):
     assert [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)] == before
 
 
-@pytest.mark.promise("signal")
-def test_a_second_interrupt_is_not_held_back():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
-    try:
-        with signals.collect() as received:
-            os.kill(os.getpid(), signal.SIGINT)
-            assert received == [signal.SIGINT]
-            with pytest.raises(KeyboardInterrupt):
-                os.kill(os.getpid(), signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.promise("signal")
-def test_a_second_sigterm_is_as_good_as_one():
-    """SLURM and its srun each send one within milliseconds: neither may end the saving of the state."""
-    with signals.collect() as received:
-        for _ in range(2):
-            os.kill(os.getpid(), signal.SIGTERM)
-        assert received == [signal.SIGTERM] * 2
-
-
 def test_a_thread_trains_without_signals(tmp_path):
     found = []
     thread = threading.Thread(target=lambda: found.append(train(Snapshots(tmp_path))))
