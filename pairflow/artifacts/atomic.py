@@ -81,7 +81,8 @@ def _replace_own(folder: Path, new: Path) -> None:
     known = _listed(folder) | {*written.values()}
     names = {entry.partition("  ")[2] for entry in known}
     there = {path.name: path for path in folder.iterdir() if path.name in names}
-    own = {name for name, path in there.items() if _is_plain(path) and _entry(path) in known}
+    plain = {name for name, path in there.items() if path.is_file() and not path.is_symlink()}
+    own = {name for name in plain if _entry(there[name]) in known}
     for name in written:
         if name in there and name not in own:
             raise InputError(
@@ -106,10 +107,6 @@ def _listed(folder: Path) -> set[str]:
 def _write_list(folder: Path, entries: Iterable[str]) -> None:
     with atomic(folder / _LIST) as [temporary]:
         temporary.write_text("".join(f"{entry}\n" for entry in sorted(entries)), "utf-8")
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 def _entry(path: Path) -> str:
@@ -164,10 +161,8 @@ def _remove_orphans(path: Path) -> None:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:  # a process of another user may not be asked
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 
 SUFFIXES = (".npy", ".parquet")
 
@@ -22,8 +23,7 @@ def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
     if path.suffix not in SUFFIXES:
         expected = " or ".join(SUFFIXES)
         raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected token rows in {expected}")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    require_regular(path)
     rows = read_array(path) if path.suffix == ".npy" else _read_column(path)
     return checked_tokens(rows, vocabulary_size, str(path))
 

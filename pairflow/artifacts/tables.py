@@ -21,6 +21,7 @@ from pairflow.artifacts.contents import require_contents, require_metadata
 from pairflow.artifacts.provenance import Provenance
 from pairflow.artifacts.rows import named_when_damaged
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.limits import MAX_VOCABULARY
 
 _KEY = b"pairflow"
@@ -133,9 +134,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
 
     InputError unless it is undamaged, is of one of `kinds`, and holds what `contents` says of its kind.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    require_regular(path := Path(path))
     with named_when_damaged(path, _DAMAGED):
         with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
             table = file.read()

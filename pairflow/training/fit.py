@@ -111,12 +111,9 @@ def read_base_rows(
     if parsed.parent:
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
     flow = model_class(settings.training.loss).flow
-    if parsed.coupling is None:
-        return with_labels(read_rows(data, validation, flow, pairs=False), data, labelled)
-    rows = read_rows(data, validation, flow, pairs=True)
-    coupling = rows.metadata.parameters["coupling"]
-    expected = [parsed.coupling, OWN] if parsed.own else [parsed.base]
-    if coupling not in expected:
+    rows = read_rows(data, validation, flow, pairs=parsed.coupling is not None)
+    coupling = rows.metadata.parameters.get("coupling")
+    if parsed.coupling and coupling not in ([parsed.coupling, OWN] if parsed.own else [parsed.base]):
         raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
     return with_labels(rows, data, labelled)
 
@@ -125,16 +122,8 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
     """The model to distil; InputError unless it and the settings are what the method's name says."""
     method = parse_method(settings.method)
     how: Any = settings.distillation
-    if method.parent is None:
-        raise InputError(
-            f"method '{settings.method}': expected a name that ends in a distillation, "
-            f"such as '{settings.method}+dcd'"
-        )
-    if method.distillations[-1] != how.name:
-        raise InputError(
-            f"method '{settings.method}': its last distillation is {method.distillations[-1]}, "
-            f"but the settings are for {how.name}"
-        )
+    if method.distillations[-1:] != (how.name,):
+        raise InputError(f"method '{settings.method}': expected a name that ends in +{how.name}")
     parent = Model.load(folder, which=how.start_from, device=device)
     if parent.method != method.parent:
         raise InputError(f"{folder}: a model of {parent.method}, but {settings.method} needs {method.parent}")

@@ -27,6 +27,7 @@ from pairflow.config import (
 from pairflow.config.sampling import GuidedUpdate, Update
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.training.model_files import (
     Description,
@@ -106,8 +107,7 @@ class Model(ABC):
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
-        if not weights.is_file():
-            raise InputError(f"{weights}: no such file")
+        require_regular(weights)
         if digest(weights) != facts["weights"]:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
         kind = model_class(described.prediction)
@@ -236,8 +236,7 @@ class Model(ABC):
             raise InputError(
                 f"{description}: the model was saved without {KNOWN}, so --novel is not available"
             )
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
+        require_regular(path)
         if digest(path) != self.known:
             raise InputError(f"{path}: these are not the known molecules that {description} describes")
         return path

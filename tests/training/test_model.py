@@ -140,7 +140,7 @@ def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"prediction": None}, "no prediction: written by another version; train it again"),
+        ({"prediction": None}, "missing key 'prediction'"),
         ({"network": {"name": "mlp", "heads": 2}}, "unknown key 'network.mlp.heads'"),
         ({"network": {"name": "mlp", "width": 8}}, "does not fit the network that its description names: "),
         ({"network": {"name": "mlp", "width": 8192, "blocks": 128}}, "does not fit the network"),

@@ -178,9 +178,7 @@ class Subwords(Tokeniser):
     @classmethod
     def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
         """Learn `size` = K symbols from texts; InputError if they do not have as many pieces."""
-        library = _library()
-        tokenizer = library.Tokenizer(library.models.BPE())
-        tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        library, tokenizer = _library(), _byte_pairs()
         trainer = library.trainers.BpeTrainer(
             vocab_size=size - 2 * lines,
             initial_alphabet=sorted(library.pre_tokenizers.ByteLevel.alphabet()),
@@ -195,11 +193,8 @@ class Subwords(Tokeniser):
 
     @cached_property
     def _encoder(self) -> Any:
-        library = _library()
         places = {token: place for place, token in enumerate(self.tokens)}
-        tokenizer = library.Tokenizer(library.models.BPE(places, list(self.merges)))
-        tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        return tokenizer
+        return _byte_pairs(places, list(self.merges))
 
     def encode(self, text: str) -> np.ndarray:
         return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
@@ -306,6 +301,14 @@ def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | No
         encoded = encoder.encode_batch(batch, add_special_tokens=False)
         parts.append(np.array([token for piece in encoded for token in (*piece.ids, *tail)], dtype))
     return np.concatenate(parts)
+
+
+def _byte_pairs(*model: Any) -> Any:
+    """The library's byte-pair encoding with these symbols and merges, or without any."""
+    library = _library()
+    tokenizer = library.Tokenizer(library.models.BPE(*model))
+    tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return tokenizer
 
 
 def _library() -> Any:
