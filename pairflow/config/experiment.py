@@ -3,15 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import (
-    AliasChoices,
-    Discriminator,
-    Field,
-    Tag,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import AliasChoices, Discriminator, Field, Tag, create_model, field_validator, model_validator
 
 from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
@@ -277,7 +269,7 @@ class Configuration(Settings):
 
     experiments: dict[Name, Experiment] = Field(min_length=1)
     pair_shards: int = Field(
-        1, ge=1, le=10_000, description="Number of jobs that a pairing is split into; set it in the profile."
+        1, ge=1, le=10_000, description="Jobs that a pairing is split into; set by a profile."
     )
 
     @model_validator(mode="after")

@@ -64,10 +64,7 @@ class Update(Settings):
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
-    greedy_tail: bool = Field(
-        True,
-        description="After the last sampling step, take the symbols that the denoiser finds most likely.",
-    )
+    greedy_tail: bool = Field(True, description="End with the symbols that the denoiser finds most likely.")
     temperature: Temperature = Field(1.0)
 
     @model_validator(mode="after")
@@ -95,9 +92,7 @@ class GuidedUpdate(Update):
     """The same, of a conditional model."""
 
     condition: str | None = Field(
-        None,
-        min_length=1,
-        description="Class of the property that the model was trained with, such as qed=high.",
+        None, min_length=1, description="Class that the model knows, such as qed=high."
     )
     guidance: GuidanceWeight = Field(1.0)
 
@@ -152,11 +147,10 @@ class Evaluation(Sampling):
         min_length=1, description="Numbers of sampling steps (NFE)."
     )
     methods: tuple[str, ...] | None = Field(
-        None, min_length=1, description="The methods to evaluate; none: all methods of the experiment."
+        None, min_length=1, description="Methods to evaluate. Default: all."
     )
     temperatures: tuple[Temperature, ...] = Field(
-        (),
-        description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
+        (), description="Further temperatures at which samples are drawn and measured, besides `temperature`."
     )
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),

@@ -72,7 +72,7 @@ class DistillSettings(Settings):
     method: str = Field(description="Distilled method: its parent's name and +<distillation>: pairflow+dcd.")
     seed: Seed = Field(0, description="Seed of data order, noise and dropout.")
     distillation: AnyDistillation = Field(
-        description='Distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\'.'
+        description='Distillation as JSON: {"name": "dcd", "teacher_every": 2000, ...}.'
     )
 
 

@@ -22,7 +22,7 @@ class Optimisation(Settings):
     final_learning_rate: float = Field(0.0, ge=0, le=1, description="Learning rate at a cosine decay's end.")
     ema_decay: EmaDecay = 0.9999
     gradient_clip: float = Field(
-        1.0, gt=0, le=1e9, description="Largest norm of the gradient; longer gradients are scaled down to it."
+        1.0, gt=0, le=1e9, description="Longer gradients are scaled down to this norm."
     )
     validate_every: int = Field(1000, ge=1, le=10**9, description="Iterations between two validations.")
 
@@ -104,12 +104,11 @@ class Distillation(Optimisation):
     drawing: ClassVar[type[Any]]  # what the pairs depend on, besides the parent
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
-        {},
-        description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}.",
+        {}, description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}."
     )
     ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
-        "ema", description="Weights of the parent to start from: the moving average or the raw weights."
+        "ema", description="The parent's averaged or raw weights, to start from."
     )
     ema: Literal["fresh", "inherit"] = Field("fresh", description="A fresh moving average, or the parent's.")
 
@@ -135,12 +134,7 @@ class Dcd(Distillation):
 
     name: Literal["dcd"] = "dcd"
     teacher_every: int = Field(ge=1, le=10**9, description="Iterations between renewals of the teacher.")
-    noise_min: float = Field(
-        -4.0,
-        ge=-12,
-        le=12,
-        description="Negative logarithm of the signal-to-noise ratio at noise time 0 (g_min).",
-    )
+    noise_min: float = Field(-4.0, ge=-12, le=12, description="Negative log-SNR at noise time 0 (g_min).")
     noise_max: float = Field(-1.0, ge=-12, le=12, description="Negative log-SNR at noise time 1 (g_max).")
 
     @model_validator(mode="after")
@@ -187,9 +181,7 @@ class SolvedPairs(Settings):
 class SolveSettings(SolvedPairs):
     """What a file of pairs for ReFlow depends on, besides the teacher."""
 
-    solver: Literal["euler"] = Field(
-        "euler", description="Solver of a continuous flow, which selects the pairs of ReFlow (+rf)."
-    )
+    solver: Literal["euler"] = Field("euler", description="Solver, which selects the pairs of ReFlow (+rf).")
     method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
     seed: Seed = Field(0, description="Seed of the sources.")
 

@@ -252,10 +252,7 @@ def _of_shard(
     """The rows of a shard of `count` rows, first and behind the last, and the metadata of their pairs."""
     number, shards = shard or (1, 1)
     if shards > count:
-        raise InputError(
-            f"--shard: {shards} shards are too many for {count} rows, because some "
-            f"would be empty; choose fewer shards"
-        )
+        raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
     rows = count * (number - 1) // shards, count * number // shards
     part = {"rows": list(rows), "of": count} if shard else {}
     kind = "shard of pairs" if shard else "pairs"

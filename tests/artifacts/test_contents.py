@@ -9,7 +9,6 @@ from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 
 GOOD = [[0, 1, 2], [3, 4, 5]]
-F32 = pa.float32()
 PARAMETERS = {"coupling": "own", "method": "udlm", "nfe": 1, "seed": 0, "samples": 2}
 
 
@@ -93,8 +92,8 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
     [
         (
             "vectors",
-            {"values": column([[0, 1], [0, np.nan]], F32, 2)},
-            "row 1, position 1: expected a number, found nan",
+            {"values": column([[0, 1, np.nan]], pa.float32())},
+            "row 0, position 2: expected a number, found nan",
         ),
         ("vectors", {"values": column(GOOD, pa.float64())}, "expected 3 finite float32 numbers in each row"),
         (
