@@ -152,10 +152,6 @@ class CommonExperiment(Settings):
         require_consistency(self)
         return self
 
-    @property
-    def modality(self) -> str:
-        return self.data.kind
-
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods of an evaluation; InputError if there is none of that name."""
         return self._protocol(evaluation).methods or self.methods

@@ -92,11 +92,16 @@ class FilePairing(ABC):
         _require_output(out, self.metadata)
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
+        self.name_device()
         made = np.concatenate(table.make(self._blocks(), self.pair))
-        self._finish(table, made)
+        self.name_device()  # the CPU may have taken over
+        if out.suffix == ".npy":
+            table.write_array(made.astype(token_dtype(self.metadata.dimensions[1]), copy=False))
+        else:
+            table.write(pa.table(self.columns(made)))
 
-    def _finish(self, table: ResumableTable, made: np.ndarray) -> None:
-        table.write(pa.table(self.columns(made)))
+    def name_device(self) -> None:  # noqa: B027 (`choose` has done so)
+        """Record where the pairs are computed."""
 
     def _blocks(self) -> list[tuple[int, int]]:
         """Ranges of rows with about BLOCK token comparisons each."""
@@ -138,23 +143,11 @@ class TokenPairing(FilePairing):
     def pair(self, rows: BlockKey) -> np.ndarray:
         return self.pairer.sources(rows)
 
-    def write(self, out: Path, resume: ResumeOptions) -> None:
-        self._name_device()
-        super().write(out, resume)
-
-    def _finish(self, table: ResumableTable, made: np.ndarray) -> None:
-        self._name_device()  # the CPU may have taken over
-        if table.out.suffix == ".npy":
-            table.write_array(made.astype(token_dtype(self.size), copy=False))
-        else:
-            super()._finish(table, made)
-
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
         columns = {"x0": made, "x1": self.points[slice(*self.rows)]}
         return {name: token_column(rows, self.size) for name, rows in columns.items()}
 
-    def _name_device(self) -> None:
-        """Record where the sources are computed."""
+    def name_device(self) -> None:
         self.provenance.device = "cuda" if self.pairer.on_gpu else "cpu"
         self.provenance.device_memory_mb = gpu.held_memory_mb if self.pairer.on_gpu else None
 

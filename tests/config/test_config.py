@@ -314,11 +314,11 @@ def test_anchors_may_be_merged_and_overridden():
 
 def test_the_source_tells_images_from_molecules():
     experiments = check(Configuration, SHIPPED, "x").experiments
-    assert (experiments["demo"].modality, experiments["digits"].modality) == ("molecules", "images")
+    assert (experiments["demo"].data.kind, experiments["digits"].data.kind) == ("molecules", "images")
     values = changed("data", IMAGES)
     values["experiments"]["demo"]["features"] = {"extractor": "inception"}
     mine = check(Configuration, values, "x").experiments["demo"]
-    assert mine.modality == "images"
+    assert mine.data.kind == "images"
     assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
 
 
@@ -351,7 +351,7 @@ def test_own_tokens_and_own_pairs():
     methods = ["udlm", "pairs-mine+dcd"]
     values["experiments"]["demo"] |= {"pairs": {"mine": "mine.parquet"}, "methods": methods}
     own = check(Configuration, values, "x").experiments["demo"]
-    assert (own.modality, own.data.file, own.couplings()) == ("tokens", "my.npy", ["pairs-mine"])
+    assert (own.data.kind, own.data.file, own.couplings()) == ("tokens", "my.npy", ["pairs-mine"])
     assert own.trained() == ["udlm", "pairs-mine", "pairs-mine+dcd"]
     assert own.own_pairs("pairs-mine") == "mine.parquet"
     assert own.pair_settings("pairs-mine", 1).model_dump() == {"coupling": "pairs-mine", "seed": 1}
