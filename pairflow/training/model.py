@@ -83,7 +83,10 @@ class Model(ABC):
         settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> "Model":
         """An untrained model of rows with these metadata; its weights are a function of the seed."""
-        kind = model_class(settings.training.loss)
+        loss, kind = settings.training.loss, model_class(settings.training.loss)
+        learnt = kind.predictions(settings.method, metadata.vocabulary_size, metadata.mask)
+        if loss not in learnt:
+            raise InputError(f"training.loss: {loss} is no loss of {settings.method}")
         model = kind(
             network=nn.Identity(),
             network_settings=settings.network.model_dump(),
@@ -92,10 +95,12 @@ class Model(ABC):
             training=settings.training,
             length=metadata.length or 0,
             vocabulary_size=metadata.vocabulary_size,
+            mask=metadata.mask,
+            prediction=learnt[loss],
             vocabulary=metadata.vocabulary,
             shape=metadata.shape,
             data=metadata.data,
-            **kind.learnt(settings, metadata),
+            condition=Classes(**metadata.condition) if metadata.condition else None,
             **attributes,
         )
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
@@ -111,7 +116,8 @@ class Model(ABC):
         if digest(weights) != facts["weights"]:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
         kind = model_class(described.prediction)
-        if described.prediction not in kind.predictions(described):
+        known = kind.predictions(described.method, described.vocabulary_size, described.mask)
+        if described.prediction not in known.values():
             raise InputError(f"{description}: prediction: {described.method} has no '{described.prediction}'")
         model = kind(
             network=nn.Identity(),
@@ -136,13 +142,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        """What a model with these settings learns of such rows, as attributes; InputError if it cannot."""
-
-    @classmethod
-    @abstractmethod
-    def predictions(cls, description: Description) -> set[str]:
-        """What the networks of such a model may have learnt."""
+    def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
+        """What the networks of a method learn, by the names of its losses; none in another flow."""
 
     @abstractmethod
     def build(self, settings: dict[str, Any]) -> nn.Module:
@@ -260,20 +261,10 @@ class DiscreteModel(Model):
     flow: ClassVar[str] = "discrete"
 
     @classmethod
-    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        corruption = _corruption(settings.method, metadata.vocabulary_size, metadata.mask)
-        return {
-            "mask": metadata.mask,
-            "prediction": corruption.losses[settings.training.loss].learns,
-            "condition": None if metadata.condition is None else Classes(**metadata.condition),
-        }
-
-    @classmethod
-    def predictions(cls, description: Description) -> set[str]:
-        method, symbols = description.method, description.vocabulary_size
-        if cls.flow not in parse_method(method).flows or symbols is None:
-            return set()
-        return {loss.learns for loss in _corruption(method, symbols, description.mask).losses.values()}
+    def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
+        if cls.flow not in parse_method(method).flows:
+            return {}
+        return {name: loss.learns for name, loss in _corruption(method, symbols, mask).losses.items()}
 
     def build(self, settings: dict[str, Any]) -> nn.Module:
         corruption = self.corruption
@@ -357,14 +348,8 @@ class VelocityModel(Model):
     flow: ClassVar[str] = "continuous"
 
     @classmethod
-    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        if cls.flow not in parse_method(settings.method).flows:
-            raise InputError(f"training.loss: {VELOCITY} is no loss of {settings.method}, a discrete method")
-        return {"prediction": VELOCITY}
-
-    @classmethod
-    def predictions(cls, description: Description) -> set[str]:
-        return {VELOCITY} if cls.flow in parse_method(description.method).flows else set()
+    def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
+        return {VELOCITY: VELOCITY} if cls.flow in parse_method(method).flows else {}
 
     def build(self, settings: dict[str, Any]) -> nn.Module:
         return networks.build_velocity(settings, self.row_shape)
