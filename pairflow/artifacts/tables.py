@@ -24,6 +24,7 @@ from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.limits import MAX_VOCABULARY
 
+Table = pa.Table | pd.DataFrame
 _KEY = b"pairflow"
 _DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
 
@@ -85,7 +86,7 @@ class Metadata:
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 
 
-def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) -> None:
+def write_table(path: Path, table: Table, metadata: Metadata) -> None:
     """Write a Parquet file directly to `path` (use `atomic` around it, or `save_table`)."""
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
@@ -97,9 +98,7 @@ def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) 
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
-def save_table(
-    path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata, provenance: Provenance
-) -> None:
+def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provenance) -> None:
     """Write a Parquet file whole, and its provenance beside it."""
     with atomic(path) as [temporary]:
         write_table(temporary, table, metadata)
