@@ -1,12 +1,16 @@
-"""A user's files: valid names, and regular files of a bounded size, read whole."""
+"""Files of a user: valid names, regular files of a bounded size read whole, and what may be written to."""
 
+import json
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pairflow.errors import InputError
 
 _LONGEST = 200  # characters of a value in a message
+MOST_JSON = 2**26  # bytes; the vocabulary of BERT takes less than a hundredth
+DEEPEST_JSON = 64  # levels; what we write is not a tenth as deep
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -57,3 +61,65 @@ def _start(value: Any) -> str:
     """A value as Python writes it, shortened."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file that somebody else may have written; OSError if it cannot be read.
+
+    Raises ValueError if it is no such object, or one of more than MOST_JSON, before memory is taken for it,
+    or deeper than DEEPEST_JSON levels, which would stop whoever writes it again.
+    """
+    size = path.stat().st_size
+    require_regular(path)
+    if size > MOST_JSON:
+        raise ValueError(f"{size / 2**20:,.0f} MiB are more than {MOST_JSON / 2**20:.0f}")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(facts, dict):
+        raise ValueError("no JSON object")
+    level: list[Any] = [facts]
+    for _ in range(DEEPEST_JSON):
+        level = [value for each in level for value in _members(each)]
+    if level:
+        raise ValueError("nested too deeply")
+    return facts
+
+
+def _members(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def resolved(path: Path) -> Path:
+    """The path without links; InputError if they lead around in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise InputError(f"{path}: its symbolic links lead around in a circle") from None
+
+
+def require_file(option: str, path: Path) -> None:
+    """InputError if `path` is there and is no regular file: a folder, a device or a pipe."""
+    if not path.name:
+        raise InputError(f"{option}: '{path}' is not the name of a file")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{option} {path}: is there and is not a regular file; choose another name")
+
+
+def require_folder(option: str, path: Path) -> None:
+    """InputError if `path` is there and is no folder."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{option} {path}: is there and is no folder; choose another name")
+
+
+def require_apart(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
+    """InputError if an output (option -> path) is an input, or is another output or lies in one."""
+    read = {resolved(path) for path in inputs}
+    places = {option: resolved(path) for option, path in outputs.items()}
+    for option, place in places.items():
+        if place in read:
+            raise InputError(f"{option} {outputs[option]}: is an input of this command; choose another name")
+        for other, folder in places.items():
+            if other != option and place.is_relative_to(folder):
+                raise InputError(f"{option} and {other}: expected different outputs, found {outputs[option]}")

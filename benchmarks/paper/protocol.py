@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.config import Experiment, Settings, check, parse_method
-from pairflow.config.data import Data
-from pairflow.config.experiment import Pairing
+from pairflow.config.experiment import Data, Pairing
 from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Correlation, Sampling

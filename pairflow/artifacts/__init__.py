@@ -1,8 +1,7 @@
 """Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
 
-from pairflow.artifacts.atomic import atomic, digest, own_files, resolved, sole_writer
+from pairflow.artifacts.atomic import atomic, digest, own_files, sole_writer
 from pairflow.artifacts.cells import as_cell, from_cell
-from pairflow.artifacts.json_files import read_object
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
 from pairflow.artifacts.rows import read_array, read_rows
@@ -20,4 +19,4 @@ from pairflow.artifacts.tables import (
     token_dtype,
     write_table,
 )
-from pairflow.artifacts.targets import require_apart, require_file, require_folder
+from pairflow.files import read_object, require_apart, require_file, require_folder, resolved

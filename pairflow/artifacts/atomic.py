@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pairflow.errors import InputError
+from pairflow.files import resolved
 
 _LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairflow has written
 
@@ -80,7 +81,8 @@ def _replace_own(folder: Path, new: Path) -> None:
     known = _listed(folder) | {*written.values()}
     names = {entry.partition("  ")[2] for entry in known}
     there = {path.name: path for path in folder.iterdir() if path.name in names}
-    own = {name for name, path in there.items() if _is_plain(path) and _entry(path) in known}
+    plain = {name for name, path in there.items() if path.is_file() and not path.is_symlink()}
+    own = {name for name in plain if _entry(there[name]) in known}
     for name in written:
         if name in there and name not in own:
             raise InputError(
@@ -105,10 +107,6 @@ def _listed(folder: Path) -> set[str]:
 def _write_list(folder: Path, entries: Iterable[str]) -> None:
     with atomic(folder / _LIST) as [temporary]:
         temporary.write_text("".join(f"{entry}\n" for entry in sorted(entries)), "utf-8")
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 def _entry(path: Path) -> str:
@@ -163,29 +161,22 @@ def _remove_orphans(path: Path) -> None:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:  # a process of another user may not be asked
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
 _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def _why_not_written(error: Exception) -> str | None:
-    """The system's message if it refuses to write; safetensors has the error number in its text."""
+def _why_not_written(error: BaseException | None) -> str | None:
+    """The system's message if it refuses to write; safetensors has the error number in its text, and torch
+    raises another error after the system's."""
+    if error is None:
+        return None
     match = re.search(r"os error (\d+)", str(error))
     number = int(match[1]) if match else getattr(error, "errno", None)
-    return os.strerror(number) if number in _REFUSALS else None
-
-
-def resolved(path: Path) -> Path:
-    """The path without links; InputError if they lead around in a circle."""
-    try:
-        return path.resolve()
-    except RuntimeError:
-        raise InputError(f"{path}: its symbolic links lead around in a circle") from None
+    return os.strerror(number) if number in _REFUSALS else _why_not_written(error.__context__)
 
 
 def disk_of(path: Path) -> str:

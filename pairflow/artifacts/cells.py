@@ -8,9 +8,8 @@ _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 
 def as_cell(value: Any) -> Any:
     """A value as CSV files hold it: text that a spreadsheet would run gets a ' in front of it."""
-    return (
-        f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not _is_number(value) else value
-    )
+    runs = isinstance(value, str) and _FORMULA.match(value) and not _is_number(value)
+    return f"'{value}" if runs else value
 
 
 def from_cell(text: str) -> str:

@@ -5,19 +5,18 @@ columns, so that it takes a few milliseconds per million tokens.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 
-Place = tuple[int, int, Any]  # the row and the position of a wrong value, and the value
 _MOST = 2**31 - 1  # of counts, which metric rows keep in 32 bits
 _MOST_SEED = 2**63 - 1
 
@@ -38,6 +37,13 @@ class Column:
     finite: bool = True
     nulls: bool = False
     optional: bool = False
+
+    @property
+    def one(self) -> str:
+        """What messages expect of one value."""
+        if self.highest is not None:
+            return f"{'a token' if self.width else 'an integer'} in {self.lowest}..{self.highest}"
+        return "a number" if self.width else self.noun if self.noun == "text" else f"one of {self.noun}"
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -117,6 +123,11 @@ COLUMNS: dict[str, dict[str, Column]] = {
     },
 }
 
+_FACTS: dict[str, tuple[Any, str]] = {  # metadata -> the type that they have
+    "kind": (str, "a text"),
+    **dict.fromkeys(("vocabulary", "data", "split"), (str | None, "a text or null")),
+    **dict.fromkeys(("parameters", "inputs"), (Mapping, "names and values")),
+}
 _LINEAGE = {"method": str, "nfe": (1, _MOST), "seed": (0, _MOST_SEED), "samples": (1, _MOST)}
 _COUPLED = {"coupling": str}
 _SHARD = {**_COUPLED, "of": (1, _MOST)}
@@ -135,14 +146,9 @@ _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property hi
 
 def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
     """InputError unless all metadata have possible types and sizes that agree."""
-    if not isinstance(facts["kind"], str):
-        raise InputError(f"{path}: kind: expected a text, found {facts['kind']!r}")
-    for name in ("vocabulary", "data", "split"):
-        if not isinstance(facts[name], str | None):
-            raise InputError(f"{path}: {name}: expected a text or null, found {facts[name]!r}")
-    for name in ("parameters", "inputs"):
-        if not isinstance(facts[name], Mapping):
-            raise InputError(f"{path}: {name}: expected names and values, found {facts[name]!r}")
+    for name, (kind, expected) in _FACTS.items():
+        if not isinstance(facts[name], kind):
+            raise InputError(f"{path}: {name}: expected {expected}, found {facts[name]!r}")
     for name, value in facts["inputs"].items():
         if not isinstance(value, str):
             raise InputError(f"{path}: inputs: {name}: expected a hash, found {value!r}")
@@ -154,9 +160,10 @@ def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
         _require_integer(f"{path}: K", size, 2, MAX_VOCABULARY)
     for name in ("padding", "mask"):
         if facts[name] is not None:
-            _require_symbol(f"{path}: {name}", facts[name], size)
-    if shape is not None:
-        _require_shape(path, shape, length)
+            _require_integer(f"{path}: {name}", facts[name], 0, (size or 0) - 1)
+    sizes = isinstance(shape, list) and len(shape) == 3 and all(type(n) is int and n > 0 for n in shape)
+    if shape is not None and not (sizes and math.prod(shape) == length):
+        raise InputError(f"{path}: shape: expected C, H, W of {length} pixel values, found {shape!r}")
 
 
 def require_contents(
@@ -169,11 +176,19 @@ def require_contents(
     row_count = len(table) if row_count is None else row_count
     kind, parameters = facts["kind"], facts["parameters"]
     for name, expected in _PARAMETERS.get(kind, {}).items():
-        _require_parameter(f"{path}: parameter '{name}'", parameters.get(name), expected)
+        place, value = f"{path}: parameter '{name}'", parameters.get(name)
+        if expected is not str:
+            _require_integer(place, value, *expected)
+        elif not isinstance(value, str):
+            raise InputError(f"{place}: expected a text, found {value!r}")
     widths = {**parameters, "rows": row_count, "length": facts["length"]}
     require_columns(path, table, COLUMNS.get(kind, {}), kind, widths, facts["vocabulary_size"])
-    if kind == "known molecules":
-        _require_ascending(f"{path}: column 'hash'", table["hash"].to_numpy())
+    if kind == "known molecules":  # in which hashes are searched
+        hashes = table["hash"]
+        row = pc.index(pc.less_equal(hashes[1:], hashes[:-1]), True).as_py() + 1
+        if row:
+            expected = f"expected more than {hashes[row - 1]}, found {hashes[row]}"
+            raise InputError(f"{path}: column 'hash': row {row}: {expected}")
     _require_row_count(path, row_count, facts)
 
 
@@ -196,93 +211,46 @@ def require_columns(
         if count != 1:
             found = "no column" if not count else f"{count} columns"
             raise InputError(f"{path}: {found} '{name}', which a table of {kind} has")
-        if column.width is not None:
-            width = (widths or {})[column.width]
-            highest = (vocabulary_size or 1) - 1 if column is _TOKENS else column.highest
-            sized = replace(column, highest=highest)
-            _require_lists(f"{path}: column '{name}'", table[name], sized, width, kind)
-        else:
-            _require_values(f"{path}: column '{name}'", table[name], column, kind)
+        if column is _TOKENS:
+            column = replace(column, highest=(vocabulary_size or 1) - 1)
+        width = (widths or {})[column.width] if column.width else None
+        _require_values(f"{path}: column '{name}'", table[name], column, width, kind)
 
 
-def _require_lists(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
-    """InputError unless each row is a list of `width` values that the column may hold."""
-    if not types.is_fixed_size_list(values.type):
-        raise InputError(f"{place} cannot be of type {values.type} in {kind}")
-    if values.type.list_size != width or not column.fits(values.type.value_type):
-        raise InputError(f"{place}: expected {width} {column.noun} in each row, found {values.type}")
-    if values.null_count:
-        row = _first(np.concatenate([chunk.is_null().to_numpy(False) for chunk in values.chunks]))
-        raise InputError(f"{place}: row {row}: expected {width} {column.noun}, found null")
-    wrong = _first_wrong((chunk.flatten() for chunk in values.chunks), column)
-    if wrong is not None:
-        (row, position), value = divmod(wrong[0], width), wrong[1]
-        expected = _expected(column).replace("an integer", "a token") if column.lowest == 0 else "a number"
-        raise InputError(f"{place}: row {row}, position {position}: expected {expected}, found {value}")
-
-
-def _require_values(place: str, values: pa.ChunkedArray, column: Column, kind: str) -> None:
-    """InputError unless each row is one value that the column may hold."""
-    if types.is_null(values.type) and (column.nulls or not len(values)):
+def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
+    """InputError unless each row is a value that the column may hold, or a list of `width` such values."""
+    if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
         return
-    if not column.fits(values.type):
+    if not (types.is_fixed_size_list(values.type) if column.width else column.fits(values.type)):
         raise InputError(f"{place} cannot be of type {values.type} in {kind}")
-    wrong = _first_wrong(values.chunks, column)
-    if wrong is not None:
-        raise InputError(f"{place}: row {wrong[0]}: expected {_expected(column)}, found {wrong[1]}")
+    if not column.width:
+        if wrong := _first_wrong(values, column):
+            raise InputError(f"{place}: row {wrong[0]}: expected {column.one}, found {wrong[1]}")
+        return
+    expected = f"expected {width} {column.noun}"
+    if values.type.list_size != width or not column.fits(values.type.value_type):
+        raise InputError(f"{place}: {expected} in each row, found {values.type}")
+    if values.null_count:
+        raise InputError(f"{place}: row {pc.index(values.is_null(), True)}: {expected}, found null")
+    if wrong := _first_wrong(pc.list_flatten(values), column):
+        row, position = divmod(wrong[0], width)
+        found = f"expected {column.one}, found {wrong[1]}"
+        raise InputError(f"{place}: row {row}, position {position}: {found}")
 
 
-def _expected(column: Column) -> str:
-    if column.highest is not None:
-        return f"an integer in {column.lowest}..{column.highest}"
-    return column.noun.removesuffix("s") if column.noun == "text" else f"one of {column.noun}"
-
-
-def _first_wrong(chunks: Iterable[pa.Array], column: Column) -> tuple[int, Any] | None:
-    """The place, counted over all chunks, of the first value that the column may not hold, and the value."""
-    start = 0
-    for chunk in chunks:
-        if chunk.null_count and not column.nulls:
-            return start + _first(chunk.is_null().to_numpy(zero_copy_only=False)), "null"
-        if _is_number(chunk.type) and len(chunk):
-            rows = np.flatnonzero(chunk.is_valid()) if chunk.null_count else slice(None)
-            numbers = chunk.to_numpy(zero_copy_only=False)[rows]
-            wrong = _wrong_numbers(numbers, column)
-            if wrong is not None:
-                row = wrong if isinstance(rows, slice) else int(rows[wrong])
-                return start + row, numbers[wrong]
-        start += len(chunk)
-    return None
-
-
-def _wrong_numbers(numbers: np.ndarray, column: Column) -> int | None:
-    """The first number that is out of range or not finite; without an array of flags where there is none."""
-    if not len(numbers):
-        return None
-    lowest, highest = numbers.min(), numbers.max()
-    finite = not column.finite or bool(np.isfinite(lowest) and np.isfinite(highest))  # NaN is passed on
-    low_enough = column.highest is None or highest <= column.highest
-    if finite and low_enough and (column.lowest is None or lowest >= column.lowest):
-        return None
-    wrong = np.zeros(len(numbers), bool)
-    if column.finite:
-        wrong |= ~np.isfinite(numbers)
-    if column.lowest is not None:
-        wrong |= numbers < column.lowest
-    if column.highest is not None:
-        wrong |= numbers > column.highest
-    return _first(wrong)
-
-
-def _first(flags: np.ndarray) -> int:
-    return int(np.argmax(flags))
-
-
-def _require_ascending(place: str, numbers: np.ndarray) -> None:
-    """InputError unless every number is above the one before, as a search in them needs."""
-    if (wrong := numbers[1:] <= numbers[:-1]).any():
-        row = _first(wrong) + 1
-        raise InputError(f"{place}: row {row}: expected more than {numbers[row - 1]}, found {numbers[row]}")
+def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | None:
+    """The place of the first value that the column may not hold, and the value; None without one."""
+    wrong = [values.is_null()] if values.null_count and not column.nulls else []
+    if _is_number(values.type):
+        low, high = (end.as_py() for end in pc.min_max(values).values())  # None without any value
+        if column.finite and types.is_floating(values.type):
+            wrong.append(pc.invert(pc.is_finite(values)))
+        if column.lowest is not None and low is not None and low < column.lowest:
+            wrong.append(pc.less(values, column.lowest))
+        if column.highest is not None and high is not None and high > column.highest:
+            wrong.append(pc.greater(values, column.highest))
+    places = [place for flags in wrong if (place := pc.index(flags, True).as_py()) >= 0]
+    return (min(places), values[min(places)]) if places else None
 
 
 def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
@@ -295,39 +263,16 @@ def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
     if kind in ("samples", "vector samples") and type(parameters.get("trials")) is int:
         expected = parameters["samples"] * parameters["trials"]
     if kind.startswith("shard of "):
-        expected = _count_shard(path, parameters.get("rows"), parameters["of"])
+        span, of = parameters.get("rows"), parameters["of"]
+        if not isinstance(span, list) or len(span) != 2 or any(type(row) is not int for row in span):
+            raise InputError(f"{path}: parameter 'rows': expected the first row and the end, found {span!r}")
+        if not 0 <= span[0] < span[1] <= of:
+            raise InputError(f"{path}: parameter 'rows': expected rows in 0..{of}, found {span}")
+        expected = span[1] - span[0]
     if expected not in (None, rows):
         raise InputError(f"{path}: expected {expected} rows, as its metadata say, found {rows}")
-
-
-def _count_shard(path: Path, span: Any, of: int) -> int:
-    """The rows of a shard, from first..last - 1 of a pairing of `of` rows."""
-    if not isinstance(span, list) or len(span) != 2 or any(type(row) is not int for row in span):
-        raise InputError(f"{path}: parameter 'rows': expected the first row and the end, found {span!r}")
-    if not 0 <= span[0] < span[1] <= of:
-        raise InputError(f"{path}: parameter 'rows': expected rows in 0..{of}, found {span}")
-    return span[1] - span[0]
-
-
-def _require_parameter(place: str, value: Any, expected: Any) -> None:
-    if expected is not str:
-        _require_integer(place, value, *expected)
-    elif not isinstance(value, str):
-        raise InputError(f"{place}: expected a text, found {value!r}")
 
 
 def _require_integer(place: str, value: Any, lowest: int, highest: int) -> None:
     if type(value) is not int or not lowest <= value <= highest:  # a bool is an int, but no size
         raise InputError(f"{place}: expected an integer in {lowest}..{highest}, found {value!r}")
-
-
-def _require_symbol(place: str, symbol: Any, vocabulary_size: int | None) -> None:
-    if vocabulary_size is None or type(symbol) is not int or not 0 <= symbol < vocabulary_size:
-        expected = f"one of 0..{(vocabulary_size or 0) - 1}" if vocabulary_size else "none without a K"
-        raise InputError(f"{place}: expected {expected}, found {symbol!r}")
-
-
-def _require_shape(path: Path, shape: Any, length: int | None) -> None:
-    sizes = isinstance(shape, list) and len(shape) == 3 and all(type(n) is int and n > 0 for n in shape)
-    if not sizes or math.prod(shape) != length:
-        raise InputError(f"{path}: shape: expected C, H, W of {length} pixel values, found {shape!r}")

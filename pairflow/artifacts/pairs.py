@@ -6,13 +6,12 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from pairflow.arguments import checked_integer
+from pairflow.arrays import checked_tokens
 from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.tables import Metadata, token_column, write_table
-from pairflow.artifacts.targets import require_file
 from pairflow.errors import InputError
-from pairflow.files import checked_path
+from pairflow.files import checked_path, require_file
 from pairflow.limits import MAX_VOCABULARY
-from pairflow.tokens import checked_tokens
 
 OWN = "own"  # the coupling of such pairs
 ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts among the parameters of those that a model trains on

@@ -22,17 +22,8 @@ from typing import Any
 from pairflow.artifacts.atomic import atomic
 from pairflow.errors import InputError
 
-_PACKAGES = (
-    "pairflow",
-    "torch",
-    "numpy",
-    "numba",
-    "pyarrow",
-    "rdkit",
-    "snakemake",
-    "cupy-cuda13x",
-    "cupy-cuda12x",
-)
+_PACKAGES = ["pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakemake"]
+_PACKAGES += ["cupy-cuda13x", "cupy-cuda12x"]
 
 
 @dataclass

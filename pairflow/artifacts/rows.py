@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
-from pairflow.tokens import checked_tokens
+from pairflow.files import require_regular
 
 SUFFIXES = (".npy", ".parquet")
 
@@ -22,23 +23,23 @@ def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
     if path.suffix not in SUFFIXES:
         expected = " or ".join(SUFFIXES)
         raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected token rows in {expected}")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    require_regular(path)
     rows = read_array(path) if path.suffix == ".npy" else _read_column(path)
     return checked_tokens(rows, vocabulary_size, str(path))
 
 
 @contextmanager
 def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
-    """InputError that names a file of NumPy, and the problem, in place of what its reader raises."""
+    """InputError that names a file, and the problem, in place of what its reader raises."""
     try:
         yield
+    except InputError:
+        raise
     except MemoryError as error:
         raise InputError(f"{path}: needs more memory than there is: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # whatever a damaged header makes NumPy raise
-        raise InputError(f"{path}: {problem}") from error
+    except Exception as error:  # whatever damaged content makes a reader raise
+        reason = getattr(error, "strerror", None)
+        raise InputError(f"{path}: {f'cannot be read: {reason}' if reason else problem}") from error
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -52,14 +53,11 @@ def read_array(path: Path) -> np.ndarray:
 
 def _read_column(path: Path) -> np.ndarray:
     """The column `tokens`, lists of one length, as an array (M, N)."""
-    try:
+    with named_when_damaged(path, "not a Parquet file, or damaged"):
         names = pq.read_schema(path).names
-        table = pq.ParquetFile(path).read(columns=["tokens"]) if names.count("tokens") == 1 else None
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file, or damaged") from error
-    if table is None:
-        raise InputError(f"{path}: expected one column 'tokens'; it has {', '.join(names)}")
-    column = table["tokens"].combine_chunks()
+        if names.count("tokens") != 1:
+            raise InputError(f"{path}: expected one column 'tokens'; it has {', '.join(names)}")
+        column = pq.ParquetFile(path).read(columns=["tokens"])["tokens"].combine_chunks()
     if not any(is_list(column.type) for is_list in (pa.types.is_fixed_size_list, pa.types.is_list)):
         raise InputError(f"{path}: column 'tokens': expected a list of integers, found {column.type}")
     values = column.flatten()

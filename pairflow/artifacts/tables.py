@@ -6,8 +6,7 @@ give equal bytes.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,14 @@ import pyarrow.parquet as pq
 from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.contents import require_contents, require_metadata
 from pairflow.artifacts.provenance import Provenance
+from pairflow.artifacts.rows import named_when_damaged
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.limits import MAX_VOCABULARY
 
+Table = pa.Table | pd.DataFrame
 _KEY = b"pairflow"
+_DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
 
 
 def token_dtype(vocabulary_size: int) -> np.dtype:
@@ -83,7 +86,7 @@ class Metadata:
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 
 
-def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) -> None:
+def write_table(path: Path, table: Table, metadata: Metadata) -> None:
     """Write a Parquet file directly to `path` (use `atomic` around it, or `save_table`)."""
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
@@ -95,9 +98,7 @@ def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) 
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
-def save_table(
-    path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata, provenance: Provenance
-) -> None:
+def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provenance) -> None:
     """Write a Parquet file whole, and its provenance beside it."""
     with atomic(path) as [temporary]:
         write_table(temporary, table, metadata)
@@ -118,7 +119,7 @@ def read_metadata(path: Path) -> Metadata:
 
     The types of its columns and the number of its rows are checked as well.
     """
-    with _named_when_damaged(path):
+    with named_when_damaged(path, _DAMAGED):
         with pq.ParquetFile(path) as file:
             schema, row_count = file.schema_arrow, file.metadata.num_rows
         metadata = _checked_metadata(path, schema)
@@ -132,10 +133,8 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
 
     InputError unless it is undamaged, is of one of `kinds`, and holds what `contents` says of its kind.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    with _named_when_damaged(path):
+    require_regular(path := Path(path))
+    with named_when_damaged(path, _DAMAGED):
         with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
             table = file.read()
         metadata = _checked_metadata(path, table.schema, table, kinds)
@@ -144,31 +143,6 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     require_metadata(path, metadata.__dict__)
     require_contents(path, table, metadata.__dict__)
     return table, metadata
-
-
-@contextmanager
-def _named_when_damaged(path: Path) -> Iterator[None]:
-    """InputError that names the file, in place of what its readers raise."""
-    try:
-        yield
-    except InputError:
-        raise
-    except MemoryError as error:
-        raise InputError(f"{path}: needs more memory than there is: {error}") from error
-    except (
-        pa.ArrowException,
-        OSError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
-        if reason := getattr(error, "strerror", None):
-            raise InputError(f"{path}: cannot be read: {reason}") from error
-        raise InputError(
-            f"{path}: damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
-        ) from error
 
 
 _ADVICE = {  # kind of table -> how a user makes one of data of their own
@@ -225,6 +199,27 @@ def token_array(column: pa.ChunkedArray) -> np.ndarray:
     """A fixed-size list column as an array (M, N), of token rows or of other numbers."""
     rows = column.combine_chunks()
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
+
+
+def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
+    """Token rows as numbers from -1 (black) to 1 (white), float32: pixels of continuous flows."""
+    return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
+
+
+def from_points(points: np.ndarray, levels: int) -> np.ndarray:
+    """The nearest token of each number: the way back from `to_points`; numbers beyond -1 and 1 are cut."""
+    tokens = np.rint((points.clip(-1, 1) + 1) * ((levels - 1) / 2))
+    return tokens.astype(token_dtype(levels))
+
+
+def points_of(table: pa.Table, metadata: Metadata) -> np.ndarray:
+    """The rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W)."""
+    if metadata.kind == "vectors":
+        return token_array(table["values"])
+    if metadata.shape is None:
+        raise InputError("a continuous flow needs vectors or images, found token rows")
+    tokens = token_array(table["tokens"])
+    return to_points(tokens, metadata.dimensions[1]).reshape(-1, *metadata.shape)
 
 
 METRIC_COLUMNS = {

@@ -3,7 +3,7 @@
 import functools
 from typing import TYPE_CHECKING, Any
 
-from pairflow.config.check import nearest
+from pairflow.arguments import checked_choice, nearest
 from pairflow.config.flows import FLOWS, Flow
 from pairflow.config.methods import BASES, parse_method
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
@@ -37,10 +37,7 @@ def _conditions(experiment: "Experiment") -> None:
         where, known = f"evaluations.{name}.condition", experiment.data.conditions()
         if not known:
             raise ValueError(f"{where}: needs the settings data.condition")
-        if evaluation.condition not in known:
-            near = nearest(evaluation.condition, known)
-            expected = f"expected one of {', '.join(known)}"
-            raise ValueError(f"{where}: {expected}, found '{evaluation.condition}'{near}")
+        checked_choice(where, evaluation.condition, known)
 
 
 def _methods(experiment: "Experiment") -> None:
@@ -64,9 +61,7 @@ def _distillation(experiment: "Experiment") -> None:
     for name in DISTILLATIONS:
         settings = getattr(experiment.distillation, name)
         for base in settings.learning_rate_of if settings else ():
-            if base not in BASES:
-                where = f"distillation.{name}.learning_rate_of.{base}"
-                raise ValueError(f"{where}: no base method{nearest(base, BASES)}: {', '.join(BASES)}")
+            checked_choice(f"distillation.{name}.learning_rate_of", base, BASES)
 
 
 def _kind(experiment: "Experiment") -> None:
@@ -113,15 +108,11 @@ def _evaluations(experiment: "Experiment") -> None:
         if name in OTHER_EVALUATIONS:
             raise ValueError(f"evaluations: '{name}' is taken by other metric rows; choose another name")
         for method in experiment.evaluated(name):
-            if method not in experiment.methods:
-                near = nearest(method, experiment.methods)
-                raise ValueError(f"evaluations.{name}.methods: '{method}' is not among methods{near}")
+            checked_choice(f"evaluations.{name}.methods", method, experiment.methods)
 
 
 def _correlation(experiment: "Experiment") -> None:
     for method in (experiment.correlation and experiment.correlation.methods) or ():
-        if method not in experiment.methods:
-            near = nearest(method, experiment.methods)
-            raise ValueError(f"correlation.methods: '{method}' is not among methods{near}")
+        checked_choice("correlation.methods", method, experiment.methods)
         if parse_method(method).corruption != "uniform":
             raise ValueError(f"correlation.methods: '{method}' always starts from the same state, all masks")

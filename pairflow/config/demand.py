@@ -38,9 +38,7 @@ DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 class DemandSettings(GuidedUpdate):
     """What a file of molecules on demand depends on, besides the model."""
 
-    count: int = Field(
-        ge=1, le=10**8, description="Number of molecules to generate. Switches to on-demand mode."
-    )
+    count: int = Field(ge=1, le=10**8, description="Molecules to generate. Switches to on-demand mode.")
     nfe: int | None = Field(
         None,
         ge=1,
@@ -48,33 +46,18 @@ class DemandSettings(GuidedUpdate):
         description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
         "the folder of an experiment, whose metrics then decide.",
     )
-    prefix: str | None = Field(
-        None,
-        min_length=1,
-        description="Start of every sample, as SMILES or text, which all updates keep.",
-    )
+    prefix: str | None = Field(None, min_length=1, description="Start of every sample, as SMILES or text.")
     template: str | None = Field(
-        None,
-        min_length=1,
-        description="Like --prefix, but each `*` leaves one token open.",
+        None, min_length=1, description="Like --prefix; each `*` leaves one token open."
     )
-    raw: bool = Field(
-        False,
-        description="Write every sample as the string that the model made, whether or not RDKit can read it.",
-    )
+    raw: bool = Field(False, description="Write all samples as the model made them, valid or not.")
     unique: bool = Field(False, description="Drop duplicates.")
     novel: bool = Field(False, description="Drop molecules of the training data set.")
-    min_qed: float | None = Field(
-        None, ge=0, le=1, description="Smallest drug-likeness (QED, 0 to 1) to keep."
-    )
+    min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to keep.")
     logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
     weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
-    smarts: tuple[str, ...] = Field(
-        (), description="Substructure (SMARTS) that a molecule must have. May be given several times."
-    )
-    not_smarts: tuple[str, ...] = Field(
-        (), description="Substructure (SMARTS) that a molecule must not have. May be given several times."
-    )
+    smarts: tuple[str, ...] = Field((), description="SMARTS that a molecule must have. May be given often.")
+    not_smarts: tuple[str, ...] = Field((), description="SMARTS that it must not have. May be given often.")
     properties: bool = Field(
         False,
         description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "

@@ -1,13 +1,13 @@
 """One named entry of workflow_config.yaml, and the settings that each step gets from it."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import AliasChoices, Field, create_model, field_validator, model_validator
+from pydantic import AliasChoices, Discriminator, Field, Tag, create_model, field_validator, model_validator
 
 from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
-from pairflow.config.data import Data
-from pairflow.config.fields import OwnFile
+from pairflow.config.fields import DataSettings, OwnFile
 from pairflow.config.flows import DISCRETE, FLOWS, FlowName
 from pairflow.config.methods import BASES, INDEPENDENT, parse_method, tail_revises
 from pairflow.config.networks import Network
@@ -34,6 +34,21 @@ from pairflow.kinds import list_settings
 from pairflow.limits import LONGEST_NAME
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
+
+
+def _claim(data: Any) -> str:
+    """The tag of a data section: that of the kind that claims it, in brackets, unlike a key of it."""
+    values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
+    return f"<{next(settings.kind for settings in list_settings() if settings.claims(values))}>"
+
+
+if TYPE_CHECKING:
+    Data = DataSettings
+else:
+    Data = Annotated[
+        Union[tuple(Annotated[settings, Tag(f"<{settings.kind}>")] for settings in list_settings())],  # noqa: UP007
+        Discriminator(_claim),
+    ]
 
 
 class Pairing(Settings):
@@ -91,9 +106,7 @@ class CommonExperiment(Settings):
     evaluations: dict[
         Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$", max_length=LONGEST_NAME)], Evaluation
     ] = Field(min_length=1, description="The protocols by which samples are drawn and measured, by name.")
-    correlation: Correlation | None = Field(
-        None, description="Settings of the total correlation, if it is measured."
-    )
+    correlation: Correlation | None = Field(None, description="How the total correlation is measured.")
 
     @field_validator("evaluations")
     @classmethod
@@ -112,26 +125,22 @@ class CommonExperiment(Settings):
 
     def frontiers(self) -> dict[str, dict[str, float]]:
         """Evaluation with several temperatures -> the evaluations at each of them, and the temperature."""
-        return {
-            name: {
-                repeated: settings.temperature
-                for repeated, settings in {name: evaluation, **evaluation.repeated(name)}.items()
-                if settings.guidance == evaluation.guidance
-            }
-            for name, evaluation in self.evaluations.items()
-            if evaluation.temperatures
-        }
+        return self._repeated("temperature", "guidance")
 
     def guided(self) -> dict[str, dict[str, float]]:
         """Evaluation with a condition -> the evaluations at each weight of guidance, and the weight."""
+        return self._repeated("guidance", "temperature")
+
+    def _repeated(self, varied: str, fixed: str) -> dict[str, dict[str, float]]:
+        """Evaluation with several values of a setting -> the evaluations at each of them, and the value."""
         return {
             name: {
-                repeated: settings.guidance
+                repeated: getattr(settings, varied)
                 for repeated, settings in {name: evaluation, **evaluation.repeated(name)}.items()
-                if settings.temperature == evaluation.temperature
+                if getattr(settings, fixed) == getattr(evaluation, fixed)
             }
             for name, evaluation in self.evaluations.items()
-            if evaluation.guidances
+            if getattr(evaluation, f"{varied}s")
         }
 
     def is_conditional(self) -> bool:
@@ -142,10 +151,6 @@ class CommonExperiment(Settings):
     def _is_consistent(self) -> "CommonExperiment":
         require_consistency(self)
         return self
-
-    @property
-    def modality(self) -> str:
-        return self.data.kind
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods of an evaluation; InputError if there is none of that name."""
@@ -260,7 +265,7 @@ class Configuration(Settings):
 
     experiments: dict[Name, Experiment] = Field(min_length=1)
     pair_shards: int = Field(
-        1, ge=1, le=10_000, description="Number of jobs that a pairing is split into; set it in the profile."
+        1, ge=1, le=10_000, description="Jobs that a pairing is split into; set by a profile."
     )
 
     @model_validator(mode="after")

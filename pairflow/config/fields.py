@@ -11,11 +11,7 @@ from pairflow.config.flows import DISCRETE
 Share = Annotated[float, Field(ge=0, lt=1)]
 TrainingRows = Annotated[
     int | None,
-    Field(
-        ge=1,
-        le=10**9,
-        description="Number of training rows to draw at random. If it is not given, all rows are used.",
-    ),
+    Field(ge=1, le=10**9, description="Number of training rows to draw at random. Default: all rows."),
 ]
 
 
@@ -66,9 +62,7 @@ class NewSettings(Settings):
     """What a suggested experiment depends on, besides the user's own file. A kind of data may add to it."""
 
     name: Name | None = Field(None, description="Name of the experiment; none: derived from the file's name.")
-    validation_fraction: Share = Field(
-        0.05, gt=0, description="Share of the rows that is held out for validation."
-    )
+    validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")
     hours: float | None = Field(
         None,
         gt=0,
@@ -76,6 +70,4 @@ class NewSettings(Settings):
         description="Time budget in hours, to which the training is fitted. Default: 30 minutes on a CPU "
         "(less for short rows), a fixed number of iterations on a GPU.",
     )
-    compare: bool = Field(
-        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
-    )
+    compare: bool = Field(False, description="Train udlm and the distilled pairflow+dcd as well, to compare.")

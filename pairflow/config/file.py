@@ -1,4 +1,4 @@
-"""Reads workflow_config.yaml, and the experiments in files of their own beside it."""
+"""Reads workflow_config.yaml, and reads and writes the experiments in files of their own beside it."""
 
 import functools
 import json
@@ -19,7 +19,9 @@ MOST_BYTES = 2**20  # thirty times what the shipped experiments take
 MOST_VALUES = 10_000  # every value counts as often as aliases and merges repeat it
 DEEPEST = 30  # levels
 _LONGEST_NUMBER = 100  # characters
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST_LINE = 4096  # characters; a list stays on one line
+_IN_BRACES = 5  # keys at most in a mapping that is written on one line
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # what neither a path nor a file can hold
 _YAML = "tag:yaml.org,2002:"
 _MERGE = f"{_YAML}merge"  # of the key <<, which may stand more than once
 _KINDS = {_MERGE, *(_YAML + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))}
@@ -67,22 +69,16 @@ class _Loader(yaml.SafeLoader):
         if isinstance(node, yaml.MappingNode):
             seen = set()
             for key, _ in text:
-                self._require(
-                    key.tag in (f"{_YAML}str", _MERGE), "a key that is no text; put it in quotes", key
-                )
+                is_text = key.tag in (f"{_YAML}str", _MERGE)
+                self._require(is_text, "a key that is no text; put it in quotes", key)
                 twice = key.value in seen and key.tag != _MERGE
                 self._require(not twice, f"the key '{key.value}' stands twice in one mapping", key)
                 seen.add(key.value)
         elif kind == "str":
-            plain = "\0" not in text and not _SURROGATE.search(
-                text
-            )  # neither a path nor a file can hold them
-            self._require(plain, "a character that is no text", node)
+            self._require(not _NO_TEXT.search(text), "a character that is no text", node)
         elif kind in ("int", "float"):
-            short = len(text) <= _LONGEST_NUMBER
-            self._require(
-                short, f"a number of {len(text):,} characters; expected at most {_LONGEST_NUMBER}", node
-            )
+            problem = f"a number of {len(text):,} characters; expected at most {_LONGEST_NUMBER}"
+            self._require(len(text) <= _LONGEST_NUMBER, problem, node)
 
     @staticmethod
     def _require(holds: bool, problem: str, place: Any) -> None:
@@ -178,6 +174,45 @@ def names_in(file: Path) -> set[str]:
 def _say(line: str) -> None:
     """Print a line on stderr, once in a process: Snakemake reads the configuration again."""
     print(line, file=sys.stderr)
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML with a line for each key of a long mapping."""
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
+        node = super().represent_mapping(tag, mapping, flow_style)
+        if len(node.value) > _IN_BRACES:
+            node.flow_style = False
+        return node
+
+
+def place(configuration: Path, name: str) -> Path:
+    """The file of an experiment, beside the configuration."""
+    return configuration.parent / "experiments" / f"{name}.yaml"
+
+
+def require_free(configuration: Path, name: str, force: bool) -> None:
+    """InputError if there is an experiment of that name; `force` allows one that only its own file holds."""
+    workflow = read(configuration)
+    if name in workflow.mistakes:
+        raise InputError(workflow.mistakes[name])
+    workflow.note_mistakes()
+    for file in (configuration, *own_files(configuration)):
+        names, is_target = names_in(file), file == place(configuration, name)
+        replaceable = is_target and names == {name}
+        if (is_target or name in names) and not (force and replaceable):
+            found = f"there is an experiment '{name}'" if name in names else "there are other experiments"
+            advice = "give another --name" + ", or --force" * replaceable
+            raise InputError(f"{file}: {found} already; {advice}")
+
+
+def describe(configuration: Path, name: str, values: dict[str, Any], comment: str) -> str:
+    """The text of an experiment's file; `comment` is one line. InputError if the experiment is not valid."""
+    form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
+    entry = yaml.dump({"experiments": {name: values}}, Dumper=_Dumper, allow_unicode=True, **form)
+    text = f"# yaml-language-server: $schema=../config.schema.json\n# {comment}\n{entry}"
+    parse(text, place(configuration, name))
+    return text
 
 
 def schema() -> str:

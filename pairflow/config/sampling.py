@@ -41,6 +41,11 @@ SamplingSteps = Annotated[
         "step at the end.",
     ),
 ]
+Nfe = Annotated[
+    int,
+    Field(ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."),
+]
+Samples = Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Samples per trial.")]
 Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
 Temperature = Annotated[
     float,
@@ -59,10 +64,7 @@ class Update(Settings):
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
-    greedy_tail: bool = Field(
-        True,
-        description="After the last sampling step, take the symbols that the denoiser finds most likely.",
-    )
+    greedy_tail: bool = Field(True, description="End with the symbols that the denoiser finds most likely.")
     temperature: Temperature = Field(1.0)
 
     @model_validator(mode="after")
@@ -90,9 +92,7 @@ class GuidedUpdate(Update):
     """The same, of a conditional model."""
 
     condition: str | None = Field(
-        None,
-        min_length=1,
-        description="Class of the property that the model was trained with, such as qed=high.",
+        None, min_length=1, description="Class that the model knows, such as qed=high."
     )
     guidance: GuidanceWeight = Field(1.0)
 
@@ -111,16 +111,14 @@ class GuidedUpdate(Update):
 class Sampling(GuidedUpdate):
     """How samples are drawn from a model, and how many."""
 
-    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    samples: Samples = 1024
     trials: Trials = 10
 
 
 class SampleSettings(Sampling):
     """What a file of samples depends on, besides the model."""
 
-    nfe: int = Field(
-        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
-    )
+    nfe: Nfe
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
@@ -132,11 +130,9 @@ class FlowSampleSettings(Settings):
         description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
         "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
     )
-    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    samples: Samples = 1024
     trials: Trials = 10
-    nfe: int = Field(
-        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
-    )
+    nfe: Nfe
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
@@ -151,11 +147,10 @@ class Evaluation(Sampling):
         min_length=1, description="Numbers of sampling steps (NFE)."
     )
     methods: tuple[str, ...] | None = Field(
-        None, min_length=1, description="The methods to evaluate; none: all methods of the experiment."
+        None, min_length=1, description="Methods to evaluate. Default: all."
     )
     temperatures: tuple[Temperature, ...] = Field(
-        (),
-        description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
+        (), description="Further temperatures at which samples are drawn and measured, besides `temperature`."
     )
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),
@@ -176,14 +171,10 @@ class Evaluation(Sampling):
         for nfe in self.shown or ():
             if nfe not in self.nfe:
                 raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
-        temperatures = (self.temperature, *self.temperatures)
-        if len(set(temperatures)) < len(temperatures):
-            raise ValueError(
-                f"temperatures: with {self.temperature:g} itself, {list(temperatures)} has one twice"
-            )
-        weights = (self.guidance, *self.guidances)
-        if len(set(weights)) < len(weights):
-            raise ValueError(f"guidances: with {self.guidance:g} itself, {list(weights)} has one twice")
+        for key, first in (("temperatures", self.temperature), ("guidances", self.guidance)):
+            every = (first, *getattr(self, key))
+            if len(set(every)) < len(every):
+                raise ValueError(f"{key}: with {first:g} itself, {list(every)} has one twice")
         if self.guidances and self.condition is None:
             raise ValueError("guidances: needs a condition, such as qed=high")
         return self
@@ -224,8 +215,6 @@ class Correlation(ModelCorrelation):
 class RealDraws(Settings):
     """How real data are drawn to be compared with real data, as samples are."""
 
-    samples: int = Field(
-        1024, ge=1, le=10**7, description="Rows or images per trial, at most the size of the data set."
-    )
+    samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial, at most as many as there are.")
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")

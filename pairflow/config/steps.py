@@ -21,13 +21,11 @@ class PairSettings(Settings):
     """What a file of pairs depends on, besides the token rows."""
 
     coupling: CouplingName = Field(
-        "pairflow", description="Source states: closed-form (pairflow) or independent (random)."
+        "pairflow", description="Sources: closed-form (pairflow) or drawn (random)."
     )
-    steps: int | None = Field(
-        20, ge=1, le=10_000, description="Backward steps from data to source (T); only for pairflow."
-    )
+    steps: int | None = Field(20, ge=1, le=10_000, description="Steps of the pairing (T); only for pairflow.")
     subsets: int = Field(
-        1, ge=1, le=10**9, description="Random subsets (P) that are paired separately; only for pairflow."
+        1, ge=1, le=10**9, description="Random subsets (P), paired apart; only for pairflow."
     )
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: FlowName = Field(
@@ -62,9 +60,7 @@ class CoverSettings(Settings):
 class TrainSettings(Settings):
     """What a model depends on, besides the token rows or pairs."""
 
-    method: str = Field(
-        description=f"Base method: {KNOWN} (P random subsets, paired separately; <name>: pairs of your own)."
-    )
+    method: str = Field(description=f"Base method: {KNOWN} (P random subsets; <name>: pairs of your own).")
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
     training: BaseTraining
@@ -73,12 +69,10 @@ class TrainSettings(Settings):
 class DistillSettings(Settings):
     """What a distilled model depends on, besides its parent and the data or pairs."""
 
-    method: str = Field(
-        description="Distilled method, whose name is its parent's and +<distillation>: pairflow+dcd."
-    )
+    method: str = Field(description="Distilled method: its parent's name and +<distillation>: pairflow+dcd.")
     seed: Seed = Field(0, description="Seed of data order, noise and dropout.")
     distillation: AnyDistillation = Field(
-        description='Distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\'.'
+        description='Distillation as JSON: {"name": "dcd", "teacher_every": 2000, ...}.'
     )
 
 

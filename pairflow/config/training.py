@@ -8,9 +8,7 @@ from pairflow.config.check import Seed, Settings, any_of, by_name
 from pairflow.config.flows import CONTINUOUS, DISCRETE, LossName
 from pairflow.config.sampling import Conversion, Sampler, SamplingSteps
 
-EmaDecay = Annotated[
-    float, Field(ge=0, lt=1, description="Decay of the exponential moving average of the weights.")
-]
+EmaDecay = Annotated[float, Field(ge=0, lt=1, description="Decay of the moving average of the weights.")]
 
 
 class Optimisation(Settings):
@@ -20,15 +18,11 @@ class Optimisation(Settings):
     iterations: int = Field(ge=1, le=10**9, description="Number of optimiser updates.")
     learning_rate: float = Field(gt=0, le=1, description="Peak learning rate of AdamW.")
     warmup_iterations: int = Field(0, ge=0, le=10**9, description="Iterations of linear warm-up.")
-    decay: Literal["cosine", "constant"] = Field(
-        "constant", description="Schedule of the learning rate after the warm-up."
-    )
-    final_learning_rate: float = Field(
-        0.0, ge=0, le=1, description="Learning rate at the end of a cosine decay."
-    )
+    decay: Literal["cosine", "constant"] = Field("constant", description="Learning rate after the warm-up.")
+    final_learning_rate: float = Field(0.0, ge=0, le=1, description="Learning rate at a cosine decay's end.")
     ema_decay: EmaDecay = 0.9999
     gradient_clip: float = Field(
-        1.0, gt=0, le=1e9, description="Largest norm of the gradient; longer gradients are scaled down to it."
+        1.0, gt=0, le=1e9, description="Longer gradients are scaled down to this norm."
     )
     validate_every: int = Field(1000, ge=1, le=10**9, description="Iterations between two validations.")
 
@@ -51,10 +45,7 @@ class Training(Optimisation):
         description="Training loss: the negative ELBO, the cross-entropy of the denoiser, or, in a "
         "continuous flow, the squared error of the velocity.",
     )
-    ignore_padding: bool = Field(
-        False,
-        description="Leave the padding of training rows out of the loss of base models.",
-    )
+    ignore_padding: bool = Field(False, description="Leave padding out of the loss of base models.")
 
 
 Redraw = Annotated[
@@ -113,16 +104,13 @@ class Distillation(Optimisation):
     drawing: ClassVar[type[Any]]  # what the pairs depend on, besides the parent
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
-        {},
-        description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}.",
+        {}, description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}."
     )
     ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
-        "ema", description="Weights of the parent to start from: the moving average or the raw weights."
+        "ema", description="The parent's averaged or raw weights, to start from."
     )
-    ema: Literal["fresh", "inherit"] = Field(
-        "fresh", description="Moving average: start a fresh one, or inherit the parent's."
-    )
+    ema: Literal["fresh", "inherit"] = Field("fresh", description="A fresh moving average, or the parent's.")
 
     @model_validator(mode="after")
     def _rates_fit(self) -> Self:
@@ -145,15 +133,8 @@ class Dcd(Distillation):
     on_pairs: ClassVar[bool] = False
 
     name: Literal["dcd"] = "dcd"
-    teacher_every: int = Field(
-        ge=1, le=10**9, description="Iterations after which the teacher is replaced by the student."
-    )
-    noise_min: float = Field(
-        -4.0,
-        ge=-12,
-        le=12,
-        description="Negative logarithm of the signal-to-noise ratio at noise time 0 (g_min).",
-    )
+    teacher_every: int = Field(ge=1, le=10**9, description="Iterations between renewals of the teacher.")
+    noise_min: float = Field(-4.0, ge=-12, le=12, description="Negative log-SNR at noise time 0 (g_min).")
     noise_max: float = Field(-1.0, ge=-12, le=12, description="Negative log-SNR at noise time 1 (g_max).")
 
     @model_validator(mode="after")
@@ -187,9 +168,7 @@ class Redi(Distillation):
     drawing: ClassVar[type[Any]] = TeachSettings
 
     name: Literal["redi"] = "redi"
-    pairs: TeacherPairs = Field(
-        TeacherPairs(), description="How the pairs are drawn; see `pairflow teach --help`."
-    )
+    pairs: TeacherPairs = Field(TeacherPairs(), description="How they are drawn: `pairflow teach --help`.")
 
 
 class SolvedPairs(Settings):
@@ -202,9 +181,7 @@ class SolvedPairs(Settings):
 class SolveSettings(SolvedPairs):
     """What a file of pairs for ReFlow depends on, besides the teacher."""
 
-    solver: Literal["euler"] = Field(
-        "euler", description="Solver of a continuous flow, which selects the pairs of ReFlow (+rf)."
-    )
+    solver: Literal["euler"] = Field("euler", description="Solver, which selects the pairs of ReFlow (+rf).")
     method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
     seed: Seed = Field(0, description="Seed of the sources.")
 

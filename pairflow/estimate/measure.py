@@ -50,8 +50,8 @@ def main(request: dict) -> dict:
 def _pair(work: Work, tokens: str | None) -> dict:
     """CPU seconds of a whole pairing, from a few of its rows, real ones if there are; wall time on a GPU."""
     from pairflow.artifacts import read_table, token_array
+    from pairflow.pairing.blocks import extrapolated
     from pairflow.pairing.pair import pair
-    from pairflow.pairing.probe import extrapolated
 
     rows = token_array(read_table(Path(tokens), "tokens")[0]["tokens"]) if tokens else _clusters(work)
     rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps, "subsets": work.subsets}

@@ -33,6 +33,9 @@ ROWS = {  # what every preprocessing writes, and the help of its option
 }
 
 
+Files = Mapping[str, Path]  # by the stems of the names in `Kind.prepared`
+
+
 class Needs(NamedTuple):
     """What a job asks of the machine, besides a core."""
 
@@ -69,7 +72,7 @@ class Kind(ABC):
         return self.load("data_sets").source_of(settings, folder)
 
     @abstractmethod
-    def prepare(self, settings: Any, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+    def prepare(self, settings: Any, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn raw data into the files of `prepared`, by their stems. `parent` is the vocabulary of the model
         that a training will start from. Asked by `pairflow preprocess`."""
 

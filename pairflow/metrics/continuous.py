@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pairflow.arrays import checked_points
 from pairflow.errors import InputError
-from pairflow.points import checked_points
 
 TREE_DIMENSIONS = 8  # a tree in more dimensions looks at nearly all pairs, and slower
 _CHUNK = 1 << 22  # distances held at a time

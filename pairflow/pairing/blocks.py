@@ -1,7 +1,9 @@
 """A pairing of a whole file in blocks of rows: the rows of a shard, the work of a block, the output."""
 
 import resource
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,13 +23,12 @@ from pairflow.artifacts import (
     token_column,
     token_dtype,
 )
-from pairflow.artifacts.points import points_of
+from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
-from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
 
@@ -91,11 +92,16 @@ class FilePairing(ABC):
         _require_output(out, self.metadata)
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
+        self.name_device()
         made = np.concatenate(table.make(self._blocks(), self.pair))
-        self._finish(table, made)
+        self.name_device()  # the CPU may have taken over
+        if out.suffix == ".npy":
+            table.write_array(made.astype(token_dtype(self.metadata.dimensions[1]), copy=False))
+        else:
+            table.write(pa.table(self.columns(made)))
 
-    def _finish(self, table: ResumableTable, made: np.ndarray) -> None:
-        table.write(pa.table(self.columns(made)))
+    def name_device(self) -> None:  # noqa: B027 (`choose` has done so)
+        """Record where the pairs are computed."""
 
     def _blocks(self) -> list[tuple[int, int]]:
         """Ranges of rows with about BLOCK token comparisons each."""
@@ -122,10 +128,8 @@ class TokenPairing(FilePairing):
     def describe(self) -> list[str]:
         count, (total, length) = self.rows[1] - self.rows[0], self.points.shape
         comparisons = count * self.points.size * (self.settings.steps or 0) / self.settings.subsets
-        independent, least = (
-            independent_distance(length, self.size),
-            least_distance(total, length, self.size),
-        )
+        independent = independent_distance(length, self.size)
+        least = least_distance(total, length, self.size)
         return [
             f"rows: {count:,} of {length} tokens, {comparisons:.2g} token comparisons",
             f"distance: {independent:.2f} tokens for random sources; no coupling of {total:,} rows can go "
@@ -139,23 +143,11 @@ class TokenPairing(FilePairing):
     def pair(self, rows: BlockKey) -> np.ndarray:
         return self.pairer.sources(rows)
 
-    def write(self, out: Path, resume: ResumeOptions) -> None:
-        self._name_device()
-        super().write(out, resume)
-
-    def _finish(self, table: ResumableTable, made: np.ndarray) -> None:
-        self._name_device()  # the CPU may have taken over
-        if table.out.suffix == ".npy":
-            table.write_array(made.astype(token_dtype(self.size), copy=False))
-        else:
-            super()._finish(table, made)
-
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
         columns = {"x0": made, "x1": self.points[slice(*self.rows)]}
         return {name: token_column(rows, self.size) for name, rows in columns.items()}
 
-    def _name_device(self) -> None:
-        """Record where the sources are computed."""
+    def name_device(self) -> None:
         self.provenance.device = "cuda" if self.pairer.on_gpu else "cpu"
         self.provenance.device_memory_mb = gpu.held_memory_mb if self.pairer.on_gpu else None
 
@@ -214,16 +206,46 @@ def read_pairing(
     return PointPairing(settings, path, options, provenance)
 
 
+class Probe(NamedTuple):
+    """Seconds that all rows take, and the measurement behind them: `rows` rows took `measured` seconds."""
+
+    seconds: float
+    rows: int
+    measured: float
+
+
+def extrapolated(
+    pair: Callable[[int], object],
+    count: int,
+    clock: Callable[[], float] = time.perf_counter,
+    seconds: float = 3.0,
+) -> Probe:
+    """The time for `count` rows. `pair(rows)` pairs the first `rows`: ever more, until it takes `seconds`.
+
+    A single row takes as long as the preparation of the keys, which counts once.
+    """
+
+    def measure(rows: int) -> float:
+        started = clock()
+        pair(rows)
+        return clock() - started
+
+    measure(1)  # compiles
+    single, rows = measure(1), 1
+    measured = single
+    while rows < count and measured < single + seconds:
+        rows = min(count, 4 * rows)
+        measured = measure(rows)
+    return Probe(single + (measured - single) / max(1, rows - 1) * (count - 1), rows, measured)
+
+
 def _of_shard(
     metadata: Metadata, settings: PairSettings, path: Path, count: int, shard: Shard
 ) -> tuple[tuple[int, int], Metadata]:
     """The rows of a shard of `count` rows, first and behind the last, and the metadata of their pairs."""
     number, shards = shard or (1, 1)
     if shards > count:
-        raise InputError(
-            f"--shard: {shards} shards are too many for {count} rows, because some "
-            f"would be empty; choose fewer shards"
-        )
+        raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
     rows = count * (number - 1) // shards, count * number // shards
     part = {"rows": list(rows), "of": count} if shard else {}
     kind = "shard of pairs" if shard else "pairs"
@@ -239,9 +261,7 @@ def _require_output(out: Path, wanted: Metadata) -> None:
         raise InputError(f"{out}: already exists; remove it or choose another --out")
     _, existing = read_table(out, wanted.kind)
     if existing.inputs != wanted.inputs:
-        raise InputError(
-            f"{out}: already exists and holds pairs of other tokens; remove it or choose another --out"
-        )
+        raise InputError(f"{out}: exists, with pairs of other tokens; remove it or choose another --out")
     parameters = {"K": existing.vocabulary_size, **existing.parameters}
     for key, value in {"K": wanted.vocabulary_size, **wanted.parameters}.items():
         if parameters.get(key) != value:

@@ -29,8 +29,8 @@ from torch import Tensor
 
 from pairflow import rng
 from pairflow.arguments import checked_integer, require_unmasked, row_range
+from pairflow.arrays import checked_points
 from pairflow.errors import InputError
-from pairflow.points import checked_points
 from pairflow.runtime.progress import bar
 
 MAX_STEPS = 100_000  # (1 - t)^-2 of the last step, times squared distances, is then finite in float32

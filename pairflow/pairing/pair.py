@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.arguments import checked_integer, row_range
+from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.runtime.progress import announced_compilation
-from pairflow.tokens import checked_tokens
 
 if TYPE_CHECKING:
     from pairflow.config import PairSettings

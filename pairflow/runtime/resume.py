@@ -7,8 +7,9 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from pairflow.runtime import signals
 
 BlockKey = tuple[int, ...]  # the numbers that name a block; in tables of rows the last is its number of rows
 RERUN = "which are saved: rerun the same command to resume"
+SEAL = 32  # bytes of the hash at the end of a saved state
 
 
 class ResumeOptions(NamedTuple):
@@ -100,35 +102,37 @@ def split_rows(rows: int, size: int) -> list[tuple[int, int]]:
     return [(first, min(size, rows - first)) for first in range(0, rows, size)]
 
 
-class BlockFiles:
-    """Arrays by name in `folder`; each file begins with a hash of its place and its content."""
+class StateFiles:
+    """Saved states by name in `folder`; each file ends in a hash of its content and of where it belongs."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, suffix: str):
+        self.folder, self.suffix = folder, suffix
 
-    def load(self, name: str) -> np.ndarray | None:
-        """The array of that name; None if the file is missing, damaged or belongs elsewhere."""
+    def find(self, name: str) -> Path | None:
+        """The file of that name; None if it is missing, damaged or belongs elsewhere."""
+        path = self.path(name)
         try:
-            content = self._path(name).read_bytes()
-        except OSError:
+            content = np.memmap(path, mode="r")
+        except (OSError, ValueError):  # also an empty file
             return None
-        seal, content = content[:32], content[32:]
-        if seal != self._seal(name, content):
-            return None
-        return np.load(io.BytesIO(content), allow_pickle=False)
+        return path if content[-SEAL:].tobytes() == self._seal(name, content[:-SEAL]) else None
 
-    def save(self, name: str, array: np.ndarray) -> None:
-        """Write an array whole."""
-        content = io.BytesIO()
-        np.save(content, array, allow_pickle=False)
-        with atomic(self._path(name)) as [temporary]:
-            temporary.write_bytes(self._seal(name, content.getvalue()) + content.getvalue())
+    def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
+        """Write a file whole: what `write` puts into it, and the hash."""
+        with atomic(self.path(name)) as [temporary]:
+            with temporary.open("wb") as file:
+                write(file)
+            seal = self._seal(name, np.memmap(temporary, mode="r"))
+            with temporary.open("ab") as file:
+                file.write(seal)
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.block"
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}{self.suffix}"
 
-    def _seal(self, name: str, content: bytes) -> bytes:
-        return hashlib.sha256(f"{self.folder.name}/{name}\n".encode() + content).digest()
+    def _seal(self, name: str, content: np.ndarray) -> bytes:
+        seal = hashlib.sha256(f"{self.folder.name}/{name}\n".encode())
+        seal.update(content.data)
+        return seal.digest()
 
 
 class BlockwiseWork:
@@ -140,11 +144,11 @@ class BlockwiseWork:
 
     def __init__(self, keys: Sequence[BlockKey], folder: Path, seconds: float, provenance: Provenance):
         self.keys, self.seconds, self.provenance = keys, seconds, provenance
-        self.files, self.spent = BlockFiles(folder), folder / "spent"
-        self.arrays = {key: self.files.load(_file_name(key)) for key in keys}
+        self.files, self.spent = StateFiles(folder, ".block"), folder / "spent"
+        self.arrays = {key: self._load(key) for key in keys}
         self.saving = False
         self.on_disk = {key for key, array in self.arrays.items() if array is not None}
-        _add_earlier_costs(self.spent, provenance)
+        add_earlier_costs(self.spent, provenance)
 
     @property
     def pending(self) -> list[BlockKey]:
@@ -162,9 +166,8 @@ class BlockwiseWork:
             except signals.Stopped as stop:
                 self._save()
                 done = len(self.keys) - len(self.pending)
-                raise Interrupted(
-                    f"stopped after {done:,} of {len(self.keys):,} blocks, {RERUN}", stop.number
-                ) from None
+                stopped = f"stopped after {done:,} of {len(self.keys):,} blocks, {RERUN}"
+                raise Interrupted(stopped, stop.number) from None
             except BaseException:
                 self._save()
                 raise
@@ -178,6 +181,10 @@ class BlockwiseWork:
                 self._save()
                 saved = time.monotonic()
 
+    def _load(self, key: BlockKey) -> np.ndarray | None:
+        path = self.files.find(_file_name(key))
+        return None if path is None else np.load(path, allow_pickle=False)
+
     def _save(self) -> None:
         """Write the blocks that are not on disk yet; does nothing if a signal interrupts a save."""
         if self.saving:
@@ -188,7 +195,7 @@ class BlockwiseWork:
                 self.provenance.write(self.spent)  # first: the cost counts even if the next writes fail
             for key, array in self.arrays.items():
                 if array is not None and key not in self.on_disk:
-                    self.files.save(_file_name(key), array)
+                    self.files.save(_file_name(key), partial(_write_array, array))
                     self.on_disk.add(key)
         finally:
             self.saving = False
@@ -198,7 +205,14 @@ def _file_name(key: BlockKey) -> str:
     return "-".join(map(str, key))
 
 
-def _add_earlier_costs(spent: Path, provenance: Provenance) -> None:
+def _write_array(array: np.ndarray, file: BinaryIO) -> None:
+    """Write an array by way of memory: where a disk is full, NumPy's own way does not say so."""
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    file.write(content.getbuffer())
+
+
+def add_earlier_costs(spent: Path, provenance: Provenance) -> None:
     """Add the costs of earlier attempts; a damaged record makes the total unknown."""
     try:
         costs = read_provenance(spent)
@@ -207,12 +221,3 @@ def _add_earlier_costs(spent: Path, provenance: Provenance) -> None:
     else:
         if costs:
             provenance.add(costs)
-
-
-def open_snapshots(folder: Path, save_every: float, provenance: Provenance):
-    """Snapshots of an optimisation in `folder`; the provenance includes the costs of earlier attempts."""
-    from pairflow.runtime.snapshots import Snapshots
-
-    spent = folder / "spent"
-    _add_earlier_costs(spent, provenance)
-    return Snapshots(folder, save_every, before_save=lambda: provenance.write(spent))

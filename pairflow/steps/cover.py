@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pairflow.arrays import checked_tokens
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_table, token_array
 from pairflow.config import CoverSettings
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, resumable, threads
-from pairflow.tokens import checked_tokens
 
 BLOCK = 4 * 10**11  # token comparisons that are saved or lost together: about a minute on two cores
 

@@ -13,7 +13,7 @@ import click
 
 from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
-from pairflow.config.own import describe, place, require_free
+from pairflow.config.file import describe, place, require_free
 from pairflow.data.draft import Draft, DraftRequest, Entry
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME

@@ -55,8 +55,7 @@ def main(
     start the step with `python -m pairflow.runtime.launch 2 pairflow.steps.train ...`.
     """
     from pairflow.runtime.device import choose
-    from pairflow.training.base import base_objective
-    from pairflow.training.fit import fit, read_base_rows
+    from pairflow.training.fit import base_objective, fit, read_base_rows
     from pairflow.training.inherit import start_from
     from pairflow.training.model import Model
     from pairflow.training.model_files import files_of_data, known_digest

@@ -1,12 +1,11 @@
 """Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch.optim.swa_utils import AveragedModel
 
@@ -21,12 +20,13 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.artifacts.points import points_of
-from pairflow.config import FLOWS, DistillSettings, Optimisation, TrainSettings, parse_method
+from pairflow.artifacts.tables import points_of
+from pairflow.config import FLOWS, LOSSES, DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
-from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
+from pairflow.runtime.resume import ResumeOptions, remove_states
+from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.loop import Trained, optimise
 from pairflow.training.model import DiscreteModel, Model, model_class
 from pairflow.training.objectives import Labels, Objective, Validator
@@ -51,56 +51,32 @@ class TrainingRows(NamedTuple):
     labels: np.ndarray | None = None
 
 
-def read_rows(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
-    """Read token rows or pairs, and validation rows; InputError unless they are of one data set."""
-    table, metadata = read_table(data, "pairs" if pairs else "tokens")
-    validation_table, validation_metadata = read_table(validation, "tokens")
-    metadata.require_same_vocabulary(validation_metadata.vocabulary, data, validation)
-    metadata.require_same_data(validation_metadata.data, data, validation)
-    metadata.require_split("train", data)
-    validation_metadata.require_split("validation", validation)
-    return TrainingRows(
-        x0=token_array(table["x0"]) if pairs else None,
-        x1=token_array(table["x1" if pairs else "tokens"]),
-        metadata=metadata,
-        validation=token_array(validation_table["tokens"]),
-        padding=validation_metadata.padding,
-        inputs={"data": digest(data), "validation": digest(validation)},
-        labels=_class_labels(table, metadata),
-    )
-
-
-def _class_labels(table: pa.Table, metadata: Metadata) -> np.ndarray | None:
-    """The labels (M,) of the classes that the metadata describe; None where there are none.
-
-    The labels of images are no classes, and the pairs of a coupling have none of their own.
-    """
-    labelled = metadata.condition is not None and "label" in table.column_names
-    return table["label"].to_numpy() if labelled else None
-
-
-def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
-    """Read vectors or images as numbers, or pairs of them; InputError unless they are of one data set."""
-    table, metadata = read_table(data, *(["vector pairs"] if pairs else ["vectors", "tokens"]))
+def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
+    """Read the rows of a flow, or pairs of them; InputError unless both files are of one data set."""
+    tokens = FLOWS[flow].tokens
+    kinds = ["tokens"] if tokens else ["vectors", "tokens"]
+    table, metadata = read_table(data, *(["pairs" if tokens else "vector pairs"] if pairs else kinds))
     held_out = read_metadata(validation)
     metadata.require_same_vocabulary(held_out.vocabulary, data, validation)
     metadata.require_same_data(held_out.data, data, validation)
     metadata.require_split("train", data)
     held_out.require_split("validation", validation)
-    shape = metadata.shape or [metadata.length or 0]
+    shape = [metadata.length or 0] if tokens else metadata.shape or [metadata.length or 0]
+    x0, x1 = (token_array(table[name]).reshape(-1, *shape) if pairs else None for name in ("x0", "x1"))
+    if x1 is None:
+        x1 = token_array(table["tokens"]) if tokens else points_of(table, metadata)
+    measured = token_array(read_table(validation, "tokens")[0]["tokens"]) if tokens else np.empty((0, *shape))
+    # The labels of images are no classes, and the pairs of a coupling have none of their own.
+    labelled = tokens and metadata.condition is not None and "label" in table.column_names
     return TrainingRows(
-        x0=token_array(table["x0"]).reshape(-1, *shape) if pairs else None,
-        x1=token_array(table["x1"]).reshape(-1, *shape) if pairs else points_of(table, metadata),
+        x0=x0,
+        x1=x1,
         metadata=metadata,
-        validation=np.empty((0, *shape), np.float32),
-        padding=None,
+        validation=measured,
+        padding=held_out.padding if tokens else None,
         inputs={"data": digest(data), "validation": digest(validation)},
+        labels=table["label"].to_numpy() if labelled else None,
     )
-
-
-def _reader(flow: str) -> Callable[..., TrainingRows]:
-    """How the rows of a flow are read."""
-    return read_rows if FLOWS[flow].tokens else read_values
 
 
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
@@ -134,13 +110,10 @@ def read_base_rows(
     parsed = parse_method(method)
     if parsed.parent:
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
-    read = _reader(model_class(settings.training.loss).flow)
-    if parsed.coupling is None:
-        return with_labels(read(data, validation, pairs=False), data, labelled)
-    rows = read(data, validation, pairs=True)
-    coupling = rows.metadata.parameters["coupling"]
-    expected = [parsed.coupling, OWN] if parsed.own else [parsed.base]
-    if coupling not in expected:
+    flow = model_class(settings.training.loss).flow
+    rows = read_rows(data, validation, flow, pairs=parsed.coupling is not None)
+    coupling = rows.metadata.parameters.get("coupling")
+    if parsed.coupling and coupling not in ([parsed.coupling, OWN] if parsed.own else [parsed.base]):
         raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
     return with_labels(rows, data, labelled)
 
@@ -149,16 +122,8 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
     """The model to distil; InputError unless it and the settings are what the method's name says."""
     method = parse_method(settings.method)
     how: Any = settings.distillation
-    if method.parent is None:
-        raise InputError(
-            f"method '{settings.method}': expected a name that ends in a distillation, "
-            f"such as '{settings.method}+dcd'"
-        )
-    if method.distillations[-1] != how.name:
-        raise InputError(
-            f"method '{settings.method}': its last distillation is {method.distillations[-1]}, "
-            f"but the settings are for {how.name}"
-        )
+    if method.distillations[-1:] != (how.name,):
+        raise InputError(f"method '{settings.method}': expected a name that ends in +{how.name}")
     parent = Model.load(folder, which=how.start_from, device=device)
     if parent.method != method.parent:
         raise InputError(f"{folder}: a model of {parent.method}, but {settings.method} needs {method.parent}")
@@ -171,7 +136,7 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     """
     if how.flow != parent.flow:
         raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
-    rows = _reader(parent.flow)(data, validation, pairs=how.on_pairs)
+    rows = read_rows(data, validation, parent.flow, pairs=how.on_pairs)
     rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
@@ -190,6 +155,12 @@ def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
     return moving_average(averaged.network, base.ema_decay, updates=base.iterations)
+
+
+def base_objective(model: Model, rows: TrainingRows) -> Objective:
+    """What the training of a base model minimises, by its flow; InputError if the rows are not for it."""
+    flow = LOSSES[model.base_training.loss]
+    return import_module(f"pairflow.training.{flow.training}").base_objective(model, rows)
 
 
 def fit(
@@ -215,6 +186,7 @@ def fit(
     resume = ResumeOptions(options.resume, options.save_every)
     threads = torch.get_num_threads() if device.type == "cpu" else None
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
+    rounding["torch"] = str(torch.__version__)
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
     validate = None
     if isinstance(model, DiscreteModel) and len(rows.validation):
@@ -227,7 +199,7 @@ def fit(
         seed=seed,
         average=average,
         validate=validate,
-        snapshots=open_snapshots(folder, options.save_every, provenance),
+        snapshots=Snapshots(folder, options.save_every, provenance),
         micro_batch=options.micro_batch,
         progress=not options.quiet,
     )

@@ -27,6 +27,7 @@ from pairflow.config import (
 from pairflow.config.sampling import GuidedUpdate, Update
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.training.model_files import (
     Description,
@@ -50,9 +51,10 @@ Draws = SampleSettings | DemandSettings | TeachSettings | CorrelateSettings
 class Model(ABC):
     """A network that takes sources to rows of N tokens or numbers, and what it was trained with.
 
-    A distilled model has the `training` of its base method, and a `distillation` of its own. `shape` is
-    (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the hashes of
-    the files that it was made from; `folder` is where it was loaded from.
+    A distilled model has the `training` of its base method, and a `distillation` of its own. `mask` is the
+    vocabulary's own, `prediction` is what the network has learnt, `condition` are the classes that it knows.
+    `shape` is (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the
+    hashes of the files that it was made from; `folder` is where it was loaded from.
     """
 
     network: nn.Module
@@ -63,11 +65,14 @@ class Model(ABC):
     distillation: dict[str, Any] | None = None
     length: int
     vocabulary_size: int | None
+    mask: int | None = None
+    prediction: str
     vocabulary: str | None
     shape: list[int] | None = None
     data: str | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     known: str | None = None
+    condition: Classes | None = None
     weights: str | None = None
     folder: Path = Path()
 
@@ -78,7 +83,10 @@ class Model(ABC):
         settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> "Model":
         """An untrained model of rows with these metadata; its weights are a function of the seed."""
-        kind = model_class(settings.training.loss)
+        loss, kind = settings.training.loss, model_class(settings.training.loss)
+        learnt = kind.predictions(settings.method, metadata.vocabulary_size, metadata.mask)
+        if loss not in learnt:
+            raise InputError(f"training.loss: {loss} is no loss of {settings.method}")
         model = kind(
             network=nn.Identity(),
             network_settings=settings.network.model_dump(),
@@ -86,10 +94,13 @@ class Model(ABC):
             seed=settings.seed,
             training=settings.training,
             length=metadata.length or 0,
+            vocabulary_size=metadata.vocabulary_size,
+            mask=metadata.mask,
+            prediction=learnt[loss],
             vocabulary=metadata.vocabulary,
             shape=metadata.shape,
             data=metadata.data,
-            **kind.learnt(settings, metadata),
+            condition=Classes(**metadata.condition) if metadata.condition else None,
             **attributes,
         )
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
@@ -101,20 +112,20 @@ class Model(ABC):
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
-        if not weights.is_file():
-            raise InputError(f"{weights}: no such file")
+        require_regular(weights)
         if digest(weights) != facts["weights"]:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
         kind = model_class(described.prediction)
-        if described.prediction not in kind.predictions(described):
+        known = kind.predictions(described.method, described.vocabulary_size, described.mask)
+        if described.prediction not in known.values():
             raise InputError(f"{description}: prediction: {described.method} has no '{described.prediction}'")
         model = kind(
             network=nn.Identity(),
             network_settings=facts["network"],
             training=described.training,
             folder=Path(folder),
-            **{key: facts[key] for key in _COMMON if key in facts},
-            **kind.described(described),
+            condition=described.condition,
+            **{key: facts[key] for key in _STORED if key in facts},
         )
         network_settings = described.network.model_dump()
         # No memory is used before the weights are known to fit.
@@ -131,18 +142,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        """The attributes that only models of this flow have, of one to train; InputError for another loss."""
-
-    @classmethod
-    @abstractmethod
-    def described(cls, description: Description) -> dict[str, Any]:
-        """The attributes that only models of this flow have, of one that was saved."""
-
-    @classmethod
-    @abstractmethod
-    def predictions(cls, description: Description) -> set[str]:
-        """What the networks of such a model may have learnt."""
+    def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
+        """What the networks of a method learn, by the names of its losses; none in another flow."""
 
     @abstractmethod
     def build(self, settings: dict[str, Any]) -> nn.Module:
@@ -161,10 +162,6 @@ class Model(ABC):
     def batch_rows(self) -> int:
         """The number of rows that are sampled together: part of the random streams."""
 
-    @abstractmethod
-    def flow_facts(self) -> dict[str, Any]:
-        """The attributes that only models of this flow have, as JSON."""
-
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
         """Write the description, and the weights of its versions as `load` calls them: `raw`, `ema`."""
         tensors = {
@@ -177,11 +174,11 @@ class Model(ABC):
 
     def describe(self) -> dict[str, Any]:
         """The attributes as JSON, without the hash of the weights."""
-        optional = ("distillation", "known")
-        facts = {key: getattr(self, key) for key in _COMMON if key != "weights"}
+        optional = ("distillation", "known", "condition")
+        facts = {key: getattr(self, key) for key in _STORED if key != "weights"}
+        facts["condition"] = self.condition_facts
         return {
             **{key: value for key, value in facts.items() if value is not None or key not in optional},
-            **self.flow_facts(),
             "network": self.network_settings,
             "training": self.training and self.training.model_dump(mode="json"),
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
@@ -203,12 +200,12 @@ class Model(ABC):
     @property
     def condition_facts(self) -> dict[str, Any] | None:
         """The classes that a conditional model knows, as JSON; None if it is unconditional."""
-        return None
+        return self.condition.model_dump(mode="json") if self.condition else None
 
     @property
     def classes(self) -> int:
         """The number of classes that a conditional model knows; 0 if it is unconditional."""
-        return len(self.condition_facts["names"]) if self.condition_facts else 0
+        return len(self.condition.names) if self.condition else 0
 
     @property
     def device(self) -> torch.device:
@@ -240,8 +237,7 @@ class Model(ABC):
             raise InputError(
                 f"{description}: the model was saved without {KNOWN}, so --novel is not available"
             )
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
+        require_regular(path)
         if digest(path) != self.known:
             raise InputError(f"{path}: these are not the known molecules that {description} describes")
         return path
@@ -258,51 +254,23 @@ class Model(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteModel(Model):
-    """A denoiser of token rows: N tokens of K symbols. `condition` are the classes that it knows, if any."""
+    """A denoiser of token rows: N tokens of K symbols."""
 
     vocabulary_size: int
-    mask: int | None
-    prediction: str
-    condition: Classes | None = None
 
     flow: ClassVar[str] = "discrete"
 
     @classmethod
-    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        corruption = _corruption(settings.method, metadata.vocabulary_size, metadata.mask)
-        condition = None if metadata.condition is None else Classes(**metadata.condition)
-        return {
-            "vocabulary_size": metadata.vocabulary_size,
-            "mask": metadata.mask,
-            "prediction": corruption.losses[settings.training.loss].learns,
-            "condition": condition,
-        }
-
-    @classmethod
-    def described(cls, description: Description) -> dict[str, Any]:
-        own = ("vocabulary_size", "mask", "prediction", "condition")
-        return {key: getattr(description, key) for key in own}
-
-    @classmethod
-    def predictions(cls, description: Description) -> set[str]:
-        method, symbols = description.method, description.vocabulary_size
-        if cls.flow not in parse_method(method).flows or symbols is None:
-            return set()
-        return {loss.learns for loss in _corruption(method, symbols, description.mask).losses.values()}
+    def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
+        if cls.flow not in parse_method(method).flows:
+            return {}
+        return {name: loss.learns for name, loss in _corruption(method, symbols, mask).losses.items()}
 
     def build(self, settings: dict[str, Any]) -> nn.Module:
         corruption = self.corruption
         symbols, mask = corruption.symbols, corruption.mask
         sizes: dict[str, Any] = {"length": self.length, "vocabulary_size": symbols, "classes": self.classes}
         return networks.build(settings, shape=self.shape, mask=mask, **sizes)
-
-    def flow_facts(self) -> dict[str, Any]:
-        facts = {key: getattr(self, key) for key in ("vocabulary_size", "mask", "prediction")}
-        return facts | ({"condition": self.condition_facts} if self.condition else {})
-
-    @property
-    def condition_facts(self) -> dict[str, Any] | None:
-        return self.condition.model_dump(mode="json") if self.condition else None
 
     @property
     def corruption(self) -> Corruption:
@@ -377,31 +345,14 @@ class DiscreteModel(Model):
 class VelocityModel(Model):
     """A velocity of rows of N numbers. `vocabulary_size` are the grey levels of those that become tokens."""
 
-    vocabulary_size: int | None
-
     flow: ClassVar[str] = "continuous"
 
     @classmethod
-    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        if cls.flow not in parse_method(settings.method).flows:
-            raise InputError(
-                f"training.loss: {settings.method} has no continuous flow, whose loss {VELOCITY} is"
-            )
-        return {"vocabulary_size": metadata.vocabulary_size}
-
-    @classmethod
-    def described(cls, description: Description) -> dict[str, Any]:
-        return {"vocabulary_size": description.vocabulary_size}
-
-    @classmethod
-    def predictions(cls, description: Description) -> set[str]:
-        return {VELOCITY} if cls.flow in parse_method(description.method).flows else set()
+    def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
+        return {VELOCITY: VELOCITY} if cls.flow in parse_method(method).flows else {}
 
     def build(self, settings: dict[str, Any]) -> nn.Module:
         return networks.build_velocity(settings, self.row_shape)
-
-    def flow_facts(self) -> dict[str, Any]:
-        return {"vocabulary_size": self.vocabulary_size, "mask": None, "prediction": VELOCITY}
 
     @property
     def row_shape(self) -> list[int]:
@@ -419,9 +370,9 @@ class VelocityModel(Model):
         return 1 << (rows.bit_length() - 1)
 
 
-_COMMON = (  # attributes of every model that model.json has under the same name, as they are
-    *("method", "seed", "distillation", "length", "vocabulary", "shape", "data"),
-    *("inputs", "known", "weights"),
+_STORED = (  # attributes that model.json has under the same name, as they are
+    *("method", "seed", "distillation", "length", "vocabulary_size", "mask", "prediction", "vocabulary"),
+    *("shape", "data", "inputs", "known", "weights"),
 )
 
 

@@ -24,6 +24,7 @@ from pairflow.config import BaseTraining, Settings, check, nearest
 from pairflow.config.networks import Network
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT = 1
-NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
 FLOATS = ("F16", "BF16", "F32", "F64")  # the types of weights, as safetensors calls them
 
 _Size = Annotated[int, Field(ge=1, le=2**20, strict=True)]
@@ -119,10 +119,6 @@ def read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
     if facts.pop("checksum", None) != _checksum(facts):
         raise InputError(f"{path}: altered since it was written")
-    if missing := [key for key in NEEDED if key not in facts]:
-        raise InputError(
-            f"{path}: no {', '.join(missing)}: written by another version; train the model again"
-        )
     check(Description, facts, path)
     return facts
 
@@ -176,8 +172,7 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
 
 def read_symbols(path: Path) -> Symbols:
     """What a vocabulary.json says; InputError if it is missing, or is none."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    require_regular(path)
     try:
         facts = read_object(path)
     except (OSError, ValueError) as error:

@@ -17,9 +17,7 @@ from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch
 INDEPENDENT = Independent()
-LABEL_DROPOUT = (
-    0.1  # the share of labels that a conditional model is not given, as Schiff et al. (2024) have it
-)
+LABEL_DROPOUT = 0.1  # share of labels that a conditional model is not given: Schiff et al. (2024)
 
 
 class Objective(ABC):
@@ -80,13 +78,50 @@ class Labels:
         return labels.masked_fill(dropped, self.classes)
 
 
-class FlowObjective(Objective):
+class PairObjective(Objective):
+    """A loss of batches of x1 (M, ...) and of their sources.
+
+    x0 (M, ...) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
+    are drawn in each iteration, and the `coupling` gives them their data. Random numbers are drawn for the
+    whole batch, even if the network sees only some of its rows.
+    """
+
+    def __init__(
+        self,
+        x1: np.ndarray,
+        x0: np.ndarray | None,
+        batch_size: int,
+        seed: int,
+        device: torch.device,
+        coupling: Coupling = INDEPENDENT,
+        labels: Labels | None = None,
+    ):
+        self.x1 = torch.tensor(x1, device=device)  # token rows in their small dtype
+        self.x0 = None if x0 is None else torch.tensor(x0, device=device)
+        self.seed, self.device, self.labels = seed, device, labels
+        self.shape = (batch_size, *self.x1.shape[1:])
+        batches = Batches(len(self.x1), batch_size, seed, device)
+        classes = None if labels is None else labels.labels
+        self.batches = coupling(batches, self.x1, lambda number: self.draw(self.generator(number)), classes)
+
+    def pairs(self, batch: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The sources and the data of a batch (B,), each (B, ...)."""
+        return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
+
+    def generator(self, iteration: int) -> torch.Generator:
+        """The random numbers of an iteration, of which those of its sources are the first."""
+        return random_generator(self.device, self.seed, "noise", iteration)
+
+    @abstractmethod
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Sources (B, ...) for a batch."""
+
+
+class FlowObjective(PairObjective):
     """Mean loss per token of a batch of x1 (M, N) under a corruption.
 
-    x0 (M, N) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
-    are drawn in each iteration, and the `coupling` gives them their data. Random numbers are drawn for the
-    whole batch, even if the network sees only some of its rows. Positions where x1 is the symbol `padding`,
-    if it is given, do not count. The network is given `labels`, if there are any.
+    Positions where x1 is the symbol `padding`, if it is given, do not count. The network is given `labels`,
+    if there are any.
     """
 
     def __init__(
@@ -102,24 +137,13 @@ class FlowObjective(Objective):
         labels: Labels | None = None,
         coupling: Coupling = INDEPENDENT,
     ):
-        self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
-        self.labels = labels
-        self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.corruption = corruption
+        self.corruption, self.padding = corruption, padding
         self.loss = corruption.losses[checked_choice("loss", loss, corruption.losses)].function
-        self.seed, self.device, self.padding = seed, device, padding
-        self.shape = (batch_size, *self.x1.shape[1:])
-        batches = Batches(len(self.x1), batch_size, seed, device)
-        classes = None if labels is None else labels.labels
-        self.batches = coupling(
-            batches, self.x1, lambda iteration: self._draw(self._generator(iteration)), classes
-        )
+        super().__init__(x1, x0, batch_size, seed, device, coupling, labels)
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        batch = self.batches(iteration)
-        generator = self._generator(iteration)
-        x1 = self.x1[batch].long()  # (B, N)
-        x0 = self._draw(generator) if self.x0 is None else self.x0[batch].long()
+        batch, generator = self.batches(iteration), self.generator(iteration)
+        x0, x1 = (tokens.long() for tokens in self.pairs(batch, generator))  # (B, N)
         state = NoisedBatch.draw(x0, x1, generator).select(rows)
         given: Network = network
         if self.labels is not None:
@@ -131,10 +155,7 @@ class FlowObjective(Objective):
         counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
         return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
 
-    def _generator(self, iteration: int) -> torch.Generator:
-        return random_generator(self.device, self.seed, "noise", iteration)
-
-    def _draw(self, generator: torch.Generator) -> Tensor:
+    def draw(self, generator: torch.Generator) -> Tensor:
         return self.corruption.source(self.shape, generator, self.device)
 
 

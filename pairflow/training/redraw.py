@@ -30,9 +30,7 @@ def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)
     if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:
-        raise InputError(
-            f"training: redraw: only for pairs that pairflow draws; the method is {model.method}"
-        )
+        raise InputError(f"redraw: only for pairs that pairflow draws; the method is {model.method}")
     return RedrawnPairs(training.redraw, rows, *arguments)
 
 

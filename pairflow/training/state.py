@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections import defaultdict
 from typing import Any
 
 import pandas as pd
@@ -16,6 +15,7 @@ from pairflow.errors import InputError
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.objectives import Objective
 
+_PARTS = ("network", "optimizer", "schedule", "ema")  # of a state, which torch saves and restores
 LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
 
 
@@ -34,42 +34,21 @@ class TrainingState:
 
     def save(self, snapshots: Snapshots, done: int) -> None:
         """Write a snapshot after `done` iterations."""
-        optimizer = self.optimizer.state_dict()
-        parts = {
-            "network": self.network.state_dict(),
-            "ema": self.ema.state_dict(),
-            "objective": self.objective.tensors(),
-            **{f"optimizer.{index}": state for index, state in optimizer["state"].items()},
-        }
-        tensors = {f"{part}.{name}": value for part, named in parts.items() for name, value in named.items()}
-        facts = {"groups": optimizer["param_groups"], "schedule": self.schedule.state_dict()}
-        snapshots.save(done, tensors, {**facts, "log": self.log.to_json()})
+        parts = {name: getattr(self, name).state_dict() for name in _PARTS}
+        snapshots.save(done, {**parts, "objective": self.objective.tensors(), "log": self.log.state()})
 
     def restore(self, snapshots: Snapshots) -> int:
         """Take over the newest snapshot; returns its number of finished iterations, 0 without a snapshot."""
-        snapshot = snapshots.load("cpu")
+        snapshot = snapshots.load()
         if snapshot is None:
             return 0
-        done, tensors, facts = snapshot
-        parts = _by_first_name(tensors)
-        moments = {int(index): state for index, state in _by_first_name(parts["optimizer"]).items()}
-        self.network.load_state_dict(parts["network"])
-        self.ema.load_state_dict(parts["ema"])
-        self.optimizer.load_state_dict({"state": moments, "param_groups": facts["groups"]})
-        self.schedule.load_state_dict(facts["schedule"])
-        self.log.restore(facts["log"], next(self.network.parameters()).device)
-        if parts["objective"]:
-            self.objective.restore(parts["objective"], self.network)
+        done, state = snapshot
+        for name in _PARTS:
+            getattr(self, name).load_state_dict(state[name])
+        self.log.restore(state["log"], next(self.network.parameters()).device)
+        if state["objective"]:
+            self.objective.restore(state["objective"], self.network)
         return done
-
-
-def _by_first_name(tensors: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-    """Tensors `a.b` as [a][b]."""
-    parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
-    for key, tensor in tensors.items():
-        part, _, name = key.partition(".")
-        parts[part][name] = tensor
-    return parts
 
 
 class TrainingLog:
@@ -102,15 +81,13 @@ class TrainingLog:
         self.rows.append({**row, "seconds": time.perf_counter() - self.started, "validation_nll": nll})
         return {"loss": f"{mean:.4f}"} | ({"validation": f"{nll:.4f}"} if nll is not None else {})
 
-    def to_json(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The state of the log, for a snapshot."""
-        losses = torch.stack(self.losses).tolist() if self.losses else []
-        return {"rows": self.rows, "losses": losses, "seconds": time.perf_counter() - self.started}
+        return {"rows": self.rows, "losses": self.losses, "seconds": time.perf_counter() - self.started}
 
     def restore(self, state: dict[str, Any], device: torch.device) -> None:
-        """Take over what `to_json` gave; the clock continues from there."""
-        self.rows = state["rows"]
-        self.losses = list(torch.tensor(state["losses"], device=device))
+        """Take over what `state` gave; the clock continues from there."""
+        self.rows, self.losses = state["rows"], [loss.to(device) for loss in state["losses"]]
         self.started = time.perf_counter() - state["seconds"]
 
     def frame(self) -> pd.DataFrame:

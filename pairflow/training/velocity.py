@@ -7,54 +7,29 @@ import torch
 from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
-from pairflow.artifacts.points import from_points
+from pairflow.artifacts.tables import from_points
 from pairflow.config import FlowSampleSettings, parse_method
 from pairflow.config.sampling import DOPRI5, EULER
 from pairflow.flow.continuous import Trajectories, interpolate, solve, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
-from pairflow.flow.couple import Coupling, load
+from pairflow.flow.couple import load
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import VelocityModel
-from pairflow.training.objectives import INDEPENDENT, WHOLE, Batches, Objective, random_generator
+from pairflow.training.objectives import WHOLE, PairObjective, random_generator
 
 
-class VelocityObjective(Objective):
-    """Mean of (v_theta(x_t, t) - (x1 - x0))^2 over the numbers of a batch of x1 (M, ...), t in [0, 1].
-
-    x0 (M, ...) holds a fixed source per row (`pairflow`, or a teacher's pairs); if it is None, sources are
-    drawn from N(0, I) in each iteration, and the `coupling` gives them their data. Random numbers are drawn
-    for the whole batch, even if the network sees only some rows.
-    """
-
-    def __init__(
-        self,
-        x1: np.ndarray,
-        x0: np.ndarray | None,
-        batch_size: int,
-        seed: int,
-        device: torch.device,
-        coupling: Coupling = INDEPENDENT,
-    ):
-        self.x1 = torch.tensor(x1, device=device)
-        self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.seed, self.device = seed, device
-        self.shape = (batch_size, *self.x1.shape[1:])
-        batches = Batches(len(self.x1), batch_size, seed, device)
-        self.batches = coupling(batches, self.x1, lambda iteration: self._draw(self._generator(iteration)))
+class VelocityObjective(PairObjective):
+    """Mean of (v_theta(x_t, t) - (x1 - x0))^2 over the numbers of a batch of x1 (M, ...), t in [0, 1], with
+    x0 from N(0, I), or where the pairs say."""
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        batch = self.batches(iteration)
-        generator = self._generator(iteration)
-        x1 = self.x1[batch]
-        x0 = self._draw(generator) if self.x0 is None else self.x0[batch]
+        generator = self.generator(iteration)
+        x0, x1 = self.pairs(self.batches(iteration), generator)
         t = torch.rand(len(x1), generator=generator, device=self.device)
         x0, x1, t = x0[rows], x1[rows], t[rows]
         return velocity_loss(network(interpolate(x0, x1, t), t), x0, x1).mean()
 
-    def _generator(self, iteration: int) -> torch.Generator:
-        return random_generator(self.device, self.seed, "noise", iteration)
-
-    def _draw(self, generator: torch.Generator) -> Tensor:
+    def draw(self, generator: torch.Generator) -> Tensor:
         return torch.randn(self.shape, generator=generator, device=self.device)
 
 
@@ -98,9 +73,8 @@ def follow(
     labels = ("sample", trial, first)
     _, paths = walk(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
     end, size = paths.end.numpy(), model.vocabulary_size
-    drawn = np.column_stack(
-        [end if size is None else from_points(end, size), paths.energy, paths.straightness]
-    )
+    ends = end if size is None else from_points(end, size)
+    drawn = np.column_stack([ends, paths.energy, paths.straightness])
     return drawn.astype(np.float64 if size is None else np.float32, copy=False)
 
 

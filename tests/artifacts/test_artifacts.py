@@ -39,8 +39,7 @@ from pairflow.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("vocabulary_size", "dtype"),
-    [(2, "uint8"), (256, "uint8"), (257, "uint16"), (65536, "uint16")],
+    ("vocabulary_size", "dtype"), [(2, "uint8"), (256, "uint8"), (257, "uint16"), (65536, "uint16")]
 )
 def test_token_rows_round_trip_in_the_smallest_dtype(tmp_path, vocabulary_size, dtype):
     tokens = np.array([[0, 1, vocabulary_size - 1], [1, 0, 1]])
@@ -55,9 +54,8 @@ def test_token_rows_round_trip_in_the_smallest_dtype(tmp_path, vocabulary_size, 
 
 
 def test_equal_tables_give_equal_bytes(tmp_path):
-    for name in ("a", "b"):
-        metadata = Metadata(kind="tokens", parameters={"b": 1, "a": 2})
-        write_table(tmp_path / name, pa.table({"x": [1, 2]}), metadata)
+    for name, parameters in {"a": {"b": 1, "a": 2}, "b": {"a": 2, "b": 1}}.items():
+        write_table(tmp_path / name, pa.table({"x": [1, 2]}), Metadata("tokens", parameters=parameters))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -92,9 +90,7 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
         read_metadata(path)
     for write in (lambda: path.write_text("none"), lambda: path.write_bytes(path.read_bytes()[:9])):
         write()
-        with pytest.raises(
-            InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairflow wrote"
-        ):
+        with pytest.raises(InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairfl"):
             read_table(path)
     write_table(path, pa.table({"a": [1]}), Metadata(kind="pairs"))
     with pytest.raises(InputError, match=r"x\.parquet: holds pairs, expected tokens or samples"):
@@ -120,27 +116,14 @@ def test_provenance_holds_no_folder_of_this_machine(tmp_path, monkeypatch):
     here.mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(home))
-    words = [
-        f"{installation}/pairflow/steps/train.py",
-        "--parent",
-        f"{installation}/pairflow/models/zinc250k",
-    ]
+    words = [f"{installation}/steps/train.py", "--parent", f"{installation}/pairflow/models/zinc250k"]
     words += [f"--out={here}/a.parquet", f"--root={here}", f'--settings={{"source": "{home}/me/a.smi"}}']
     words += [f"{home}", f"{home}2/a.smi", "/data/a.smi", f"/mnt{home}/a.smi", "results/a.smi"]
     monkeypatch.setattr("sys.argv", words)
     Provenance().write(tmp_path / "x.parquet")
     kept = ["train.py", "--parent", "./pairflow/models/zinc250k", "--out=./a.parquet", "--root=./"]
-    kept += [
-        '--settings={"source": "~/me/a.smi"}',
-        "~/",
-        f"{home}2/a.smi",
-        "/data/a.smi",
-        f"/mnt{home}/a.smi",
-    ]
-    assert json.loads((tmp_path / "x.parquet.provenance.json").read_text())["command"] == [
-        *kept,
-        "results/a.smi",
-    ]
+    kept += ['--settings={"source": "~/me/a.smi"}', "~/", *words[-4:]]
+    assert read_provenance(tmp_path / "x.parquet")["command"] == kept
 
 
 def test_time_that_does_not_count_is_not_in_the_record(tmp_path):

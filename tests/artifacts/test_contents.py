@@ -43,15 +43,9 @@ def test_good_tables_are_read(read):
     [
         (column([[0, 1, 2], [3, 6, 7]]), "row 1, position 1: expected a token in 0..5, found 6"),
         (column([[0, -1, 2]], pa.int32()), "row 0, position 1: expected a token in 0..5, found -1"),
-        (
-            column([[0, 1]], length=2),
-            "expected 3 integers in each row, found fixed_size_list<",
-        ),
-        (
-            column([[0, 1, 2.5]], pa.float64()),
-            "expected 3 integers in each row, found fixed_size_list<",
-        ),
-        (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found null"),
+        (column([[0, 1]], length=2), "expected 3 integers in each row"),
+        (column([[0, 1, 2.5]], pa.float64()), "expected 3 integers in each row"),
+        (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found None"),
         (column([[0, 1, 2], None]), "row 1: expected 3 integers, found null"),
         (pa.array(GOOD, pa.list_(pa.uint8())), "cannot be of type list<"),
         (pa.array(["CCO", "CN"]), "cannot be of type string in tokens"),
@@ -84,8 +78,8 @@ def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
         ({"inputs": {"data": 3}}, "inputs: data: expected a hash, found 3"),
         ({"shape": [1, 2, 2]}, r"shape: expected C, H, W of 3 pixel values, found \[1, 2, 2\]"),
         ({"shape": "abc"}, "shape: expected C, H, W of 3 pixel values, found 'abc'"),
-        ({"padding": 6}, r"padding: expected one of 0\.\.5, found 6"),
-        ({"mask": -1}, r"mask: expected one of 0\.\.5, found -1"),
+        ({"padding": 6}, r"padding: expected an integer in 0\.\.5, found 6"),
+        ({"mask": -1}, r"mask: expected an integer in 0\.\.5, found -1"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(read, metadata, text):
@@ -98,23 +92,19 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
     [
         (
             "vectors",
-            {"values": column([[0, 1, 2], [0, np.nan, 1]], pa.float32())},
-            "'values': row 1, position 1: expected a number, found nan",
+            {"values": column([[0, 1, np.nan]], pa.float32())},
+            "row 0, position 2: expected a number, found nan",
         ),
-        (
-            "vectors",
-            {"values": column([[0, 1, 2]], pa.float64())},
-            "expected 3 finite float32 numbers in each row, found fixed_size_list<",
-        ),
+        ("vectors", {"values": column(GOOD, pa.float64())}, "expected 3 finite float32 numbers in each row"),
         (
             "samples",
             {"tokens": column(GOOD), "trial": pa.array([0, -1])},
-            "column 'trial': row 1: expected an integer in 0..2147483647, found -1",
+            "row 1: expected an integer in 0..2147483647,",
         ),
         (
             "known molecules",
             {"hash": pa.array([1, 5, 5], pa.uint64())},
-            "column 'hash': row 2: expected more than 5, found 5",
+            "row 2: expected more than 5, found 5",
         ),
         (
             "metrics",
@@ -123,8 +113,8 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
         ),
         (
             "smiles",
-            {"smiles": pa.array(["C", None]), "split": pa.array(["train", "train"])},
-            "column 'smiles': row 1: expected text, found null",
+            {"smiles": pa.array(["C", None]), "split": pa.array(["a", "b"])},
+            "row 1: expected text, found None",
         ),
     ],
 )
@@ -138,7 +128,7 @@ def test_the_first_wrong_value_is_named(read, kind, columns, text):
     ("columns", "text"),
     [
         ({"tokens": pa.array(GOOD, pa.list_(pa.uint8()))}, "column 'tokens' cannot be of type list<"),
-        ({"tokens": column([[0, 1]], length=2)}, "expected 3 integers in each row, found fixed_size_list<"),
+        ({"tokens": column([[0, 1]], length=2)}, "expected 3 integers in each row"),
         ({"tokens": column([])}, "holds no rows"),
         ({"token": column(GOOD)}, "no column 'tokens', which a table of tokens has"),
     ],
@@ -157,11 +147,7 @@ def test_columns_are_checked_where_only_metadata_are_read(tmp_path, columns, tex
         ("samples", {**PARAMETERS, "nfe": "1"}, "parameter 'nfe': expected an integer in .*, found '1'"),
         ("samples", {**PARAMETERS, "trials": 2}, "expected 4 rows, as its metadata say, found 2"),
         ("shard of pairs", {**PARAMETERS, "of": 4, "rows": [1, 2]}, "expected 1 rows, as .*, found 2"),
-        (
-            "shard of pairs",
-            {**PARAMETERS, "of": 4, "rows": [3, 5]},
-            r"expected rows in 0\.\.4, found \[3, 5\]",
-        ),
+        ("shard of pairs", {**PARAMETERS, "of": 4, "rows": [3, 5]}, r"rows in 0\.\.4, found \[3, 5\]"),
     ],
 )
 def test_parameters_are_those_that_the_kind_needs(read, kind, parameters, text):
@@ -170,11 +156,8 @@ def test_parameters_are_those_that_the_kind_needs(read, kind, parameters, text):
         read(kind, columns, parameters=parameters)
 
 
-FINGERPRINTS = {
-    "smiles": pa.array(["C"]),
-    "scaffold": pa.array([""]),
-    "fingerprint": pa.array([b"1" * 128], pa.binary(128)),
-}
+BYTES = pa.array([b"1" * 128], pa.binary(128))
+FINGERPRINTS = {"smiles": pa.array(["C"]), "scaffold": pa.array([""]), "fingerprint": BYTES}
 
 
 @pytest.mark.parametrize(
@@ -183,17 +166,9 @@ FINGERPRINTS = {
         ("tokens", {"rows": column(GOOD)}, "no column 'tokens', which a table of tokens has"),
         ("pairs", {"x0": column(GOOD)}, "no column 'x1', which a table of pairs has"),
         ("tokens", {"tokens": column([])}, "holds no rows"),
-        (
-            "smiles",
-            {"smiles": pa.array([1]), "split": pa.array(["train"])},
-            "'smiles' cannot be of type int64",
-        ),
+        ("smiles", {"smiles": pa.array([1]), "split": pa.array(["train"])}, "cannot be of type int64"),
         ("training molecules", FINGERPRINTS, "'fingerprint' cannot be of type fixed_size_binary"),
-        (
-            "transformation",
-            {"gamma": pa.array([0.5])},
-            "no column 'alpha', which a table of transformation has",
-        ),
+        ("transformation", {"gamma": pa.array([0.5])}, "no column 'alpha', which a table of tr"),
     ],
 )
 def test_columns_are_those_of_the_kind(read, kind, columns, text):

@@ -76,7 +76,7 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("evaluations.main.shown", [1, 2], r"evaluations\.main: shown: 2 is not among nfe, \[1, 4, 32\]"),
         ("evaluations.main.shown", [4, 4], r"evaluations\.main: shown: \[4, 4\] names a number twice"),
         ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
-        ("evaluations.main.methods", ["udlm+dc"], r"methods: 'udlm\+dc' is not among methods \(did you"),
+        ("evaluations.main.methods", ["udlm+dc"], r"main\.methods: expected one of .*, found 'udlm\+dc' "),
         ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
         ("chemistry", {"fdc": True}, r"unknown key 'experiments\.demo\.chemistry\.fdc' \(did you mean 'fcd'"),
         ("chemistry", {"fcd": "ja"}, r"chemistry\.fcd: input should be a valid boolean.*found 'ja'"),
@@ -87,29 +87,13 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("data", {"source": "digits", "size": 8}, r"size: only the source image_folder takes this key"),
         ("data", {"source": "mnist_binray"}, r"unknown name 'mnist_binray' \(did you mean 'mnist_binary'"),
         ("data", {"source": "cifar10", "validation_fraction": 0.2}, "fraction: cifar10 has a published test"),
-        (
-            "data",
-            {"source": "ffhq64", "size": 64},
-            r"size: only the source image_folder takes this key, ffhq64",
-        ),
+        ("data", {"source": "ffhq64", "size": 64}, r"only the source image_folder takes this key"),
         ("data", {"source": "ffhq64"}, r"no classifier, .*, comes with pairflow for ffhq64; set features: "),
-        (
-            "data",
-            {"source": "qm9", "length": 8, "validation_fraction": 0},
-            "fraction: input should be greater",
-        ),
+        ("data", {"source": "qm9", "length": 8, "validation_fraction": 0}, "fraction: input should"),
         ("data", IMAGES, r"no classifier, .* for image_folder; set features: \{extractor: inception\}"),
-        (
-            "data",
-            {**IMAGES, "folder": ""},
-            r"data\.folder: string should have at least 1 character, found ''",
-        ),
+        ("data", {**IMAGES, "folder": ""}, r"data\.folder: string should have at least 1 character"),
         ("data", {"source": "image_folder"}, r"data: folder: expected a folder, which .* needs; found none$"),
-        (
-            "data",
-            {**IMAGES, "levels": 100},
-            r"levels: 100 does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256$",
-        ),
+        ("data", {**IMAGES, "levels": 100}, r"levels: 100 does not divide 256; expected 2, 4, 8,"),
         ("data", {**IMAGES, "levels": 512}, r"levels: input should be less than or equal to 256, found"),
         ("data", {**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
         ("data", "digits", r"experiments\.demo\.data: input should be a valid dictionary .* found 'digits'$"),
@@ -137,9 +121,8 @@ def test_settings_hold_only_what_the_step_depends_on():
 
 
 def test_an_evaluation_is_repeated_at_each_temperature():
-    experiment = check(Configuration, changed("evaluations.main.temperatures", [0.7, 2]), "x").experiments[
-        "demo"
-    ]
+    values = changed("evaluations.main.temperatures", [0.7, 2])
+    experiment = check(Configuration, values, "x").experiments["demo"]
     names = {"main": 1.0, "main_t0_7": 0.7, "main_t2": 2.0}
     assert experiment.frontiers() == {"main": names}
     assert [name for name in experiment.evaluations if name in names] == [*names]
@@ -159,10 +142,8 @@ def test_an_evaluation_is_repeated_at_each_temperature():
 
 def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():
     values = changed("pairing.redraw", 5)
-    values["experiments"]["demo"] |= {
-        "methods": ["udlm", "pairflow", "pairs-mine"],
-        "pairs": {"mine": "x.npz"},
-    }
+    methods = ["udlm", "pairflow", "pairs-mine"]
+    values["experiments"]["demo"] |= {"methods": methods, "pairs": {"mine": "x.npz"}}
     experiment = check(Configuration, values, "x").experiments["demo"]
     redraws = {name: experiment.train_settings(name, 0).training.redraw for name in experiment.methods}
     assert redraws == {"udlm": None, "pairflow": 5, "pairs-mine": None}
@@ -209,20 +190,11 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
         ("udlm+", r"unknown method 'udlm\+'"),
         ("udlm-sub2", r"only pairflow has subsets"),
         ("pairs", r"method 'pairs': your own pairs have a name, write 'pairs-<name>'"),
-        (
-            "pairs-my_own",
-            f"known are {', '.join(OTHERS)}, pairflow-sub<P> and pairs-<name>",
-        ),
+        ("pairs-my_own", f"known are {', '.join(OTHERS)}, pairflow-sub<P> and pairs-<name>"),
         ("udlm-mine", r"unknown method 'udlm-mine': known are .*mdlm, udlm, random, pairflow, condot, ot, "),
         ("condot+dcd", r"in common: condot is for continuous flows, \+dcd is for discrete flows$"),
-        (
-            "pairflow-sub4+rf",
-            r"in common: pairflow-sub4 is for discrete flows, \+rf is for continuous flows$",
-        ),
-        (
-            "pairflow+dcd+rf",
-            r": pairflow is for discrete and continuous flows, \+dcd is for discrete flows, \+rf",
-        ),
+        ("pairflow-sub4+rf", r"in common: pairflow-sub4 is for discrete flows, \+rf is for continuous"),
+        ("pairflow+dcd+rf", r"pairflow is for discrete and continuous flows, \+dcd is for discrete flow"),
         ("pairflow-sub1", "one subset is the full pairing, write 'pairflow'"),
         *((name, "unknown method") for name in ("pairflow-sub0", "pairflow-sub", "Pairflow", "../x", "")),
     ],
@@ -249,27 +221,25 @@ def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
 def test_an_evaluation_says_which_samples_reports_show(tmp_path):
     cifar10 = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["cifar10"]
     assert paths.shown_nfe(cifar10, "main") == (64, 256)
-    assert {(run.seed, run.evaluation, run.nfe) for run in paths.shown_runs(cifar10)} == {
-        (0, "main", 64),
-        (0, "main", 256),
-    }
+    shown = {(run.seed, run.evaluation, run.nfe) for run in paths.shown_runs(cifar10)}
+    assert shown == {(0, "main", 64), (0, "main", 256)}
     samples = report_inputs(tmp_path, cifar10)["samples"]
     names = {(path.parent.name, path.name) for path in samples}
     assert names == {("main", "nfe64.parquet"), ("main", "nfe256.parquet"), ("check", "nfe1000.parquet")}
 
 
 @pytest.mark.parametrize(
-    ("size", "mode", "methods", "fits"),
+    ("size", "mode", "method", "fits"),
     [
-        (128, "L", ["pairflow"], True),
-        (129, "L", ["pairflow"], False),
-        (129, "L", ["udlm"], True),
-        (74, "RGB", ["pairflow"], False),
+        (128, "L", "pairflow", True),
+        (129, "L", "pairflow", False),
+        (129, "L", "udlm", True),
+        (74, "RGB", "pairflow", False),
     ],
 )
-def test_images_that_are_too_large_to_pair_are_refused(size, mode, methods, fits):
+def test_images_that_are_too_large_to_pair_are_refused(size, mode, method, fits):
     values = changed("data", {**IMAGES, "size": size, "mode": mode})
-    values["experiments"]["demo"] |= {"features": {"extractor": "inception"}, "methods": methods}
+    values["experiments"]["demo"] |= {"features": {"extractor": "inception"}, "methods": [method]}
     values["experiments"]["demo"]["evaluations"]["main"].pop("methods", None)
     with nullcontext() if fits else pytest.raises(InputError, match="pixel values are too many to pair; exp"):
         check(Configuration, values, "my.yaml")
@@ -320,7 +290,7 @@ def test_what_no_configuration_needs_is_refused_in_seconds(text, mistake):
 
 
 @pytest.mark.parametrize(
-    "text", [*("012", "1_000", "1:30", "0x1f", "1e3", ".5", "~", "yes", "'no'", "[a, {b: 1}]")]
+    "text", ["012", "1_000", "1:30", "0x1f", "1e3", ".5", "~", "yes", "'no'", "[a, {b: 1}]"]
 )
 def test_other_values_are_what_yaml_says(text):
     assert load(text, Path("my.yaml")) == yaml.safe_load(text)
@@ -344,11 +314,11 @@ def test_anchors_may_be_merged_and_overridden():
 
 def test_the_source_tells_images_from_molecules():
     experiments = check(Configuration, SHIPPED, "x").experiments
-    assert (experiments["demo"].modality, experiments["digits"].modality) == ("molecules", "images")
+    assert (experiments["demo"].data.kind, experiments["digits"].data.kind) == ("molecules", "images")
     values = changed("data", IMAGES)
     values["experiments"]["demo"]["features"] = {"extractor": "inception"}
     mine = check(Configuration, values, "x").experiments["demo"]
-    assert mine.modality == "images"
+    assert mine.data.kind == "images"
     assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
 
 
@@ -364,15 +334,9 @@ def test_features_are_one_extractor_or_a_list():
     assert dumped(["inception", "dinov2"])[1] == inception | {"extractor": "dinov2"}
     for features, message in (
         ([], r"features: tuple should have at least 1 item"),
-        (
-            ["inception", {"extractor": "inception"}],
-            r"features: \['inception', 'inception'\] names one twice",
-        ),
+        (["inception", {"extractor": "inception"}], r"\['inception', 'inception'\] names one twice"),
         ("dino", r"features\.extractor: input should be 'classifier', 'inception' or 'dinov2', found 'dino'"),
-        (
-            ["inception", "dino"],
-            r"features\.1\.extractor: input should be 'classifier', 'inception' or 'dinov2'",
-        ),
+        (["inception", "dino"], r"features\.1\.extractor: input should be 'classifier', 'inception' or"),
         ({"extracter": "inception"}, r"unknown key '.*features\.extracter' \(did you mean 'extractor'"),
     ):
         with pytest.raises(InputError, match=message):
@@ -384,12 +348,10 @@ TOKENS = {"source": "tokens", "file": "my.npy", "vocabulary_size": 40}
 
 def test_own_tokens_and_own_pairs():
     values = changed("data", TOKENS)
-    values["experiments"]["demo"] |= {
-        "pairs": {"mine": "mine.parquet"},
-        "methods": ["udlm", "pairs-mine+dcd"],
-    }
+    methods = ["udlm", "pairs-mine+dcd"]
+    values["experiments"]["demo"] |= {"pairs": {"mine": "mine.parquet"}, "methods": methods}
     own = check(Configuration, values, "x").experiments["demo"]
-    assert (own.modality, own.data.file, own.couplings()) == ("tokens", "my.npy", ["pairs-mine"])
+    assert (own.data.kind, own.data.file, own.couplings()) == ("tokens", "my.npy", ["pairs-mine"])
     assert own.trained() == ["udlm", "pairs-mine", "pairs-mine+dcd"]
     assert own.own_pairs("pairs-mine") == "mine.parquet"
     assert own.pair_settings("pairs-mine", 1).model_dump() == {"coupling": "pairs-mine", "seed": 1}
@@ -399,18 +361,10 @@ def test_own_tokens_and_own_pairs():
     ("key", "value", "message"),
     [
         ("data", TOKENS | {"file": "{a}.npy"}, r"file: \{a\}\.npy: braces in a name are wildcards"),
-        (
-            "data",
-            TOKENS | {"vocabulary_size": 1},
-            r"vocabulary_size: input should be greater than or equal to",
-        ),
+        ("data", TOKENS | {"vocabulary_size": 1}, r"vocabulary_size: input should be greater than"),
         ("data", TOKENS | {"length": 8}, r"unknown key 'experiments\.demo\.data\.length'"),
         ("chemistry", {"fcd": True}, r"chemistry: only for molecules, and the data are tokens"),
-        (
-            "methods",
-            ["pairs-mime"],
-            r"methods: 'pairs-mime' needs a file of pairs \(did you mean 'mine'\?\): set pairs: \{mime: <fil",
-        ),
+        ("methods", ["pairs-mime"], r"methods: 'pairs-mime' needs a file of pairs \(did you mean 'mine'\?\)"),
         ("pairs", {"mine": "{x}"}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),
         ("pairs", {"Mine": "x"}, r"pairs\.Mine"),
     ],
@@ -494,20 +448,14 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"data": {"source": "small_molecules", "length": 16}},
-            "evaluations.main.condition: needs the settings data.condition",
-        ),
+        ({"data": {"source": "small_molecules", "length": 16}}, "condition: needs the settings data.cond"),
         (
             {"evaluations": {"main": {"nfe": [1], "condition": "qed=hihg"}}},
             "evaluations.main.condition: expected one of qed=low, qed=middle, qed=high, found 'qed=hihg' "
             "(did you mean 'qed=high'?)",
         ),
         ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
-        (
-            {"evaluations": {"main": {"nfe": [1], "guidances": [2]}}},
-            "guidances: needs a condition, such as qed=high",
-        ),
+        ({"evaluations": {"main": {"nfe": [1], "guidances": [2]}}}, "guidances: needs a condition, such as"),
         (
             {"evaluations": {"main": {"nfe": [1], "condition": "qed=high", "guidances": [1]}}},
             "guidances: with 1 itself, [1.0, 1.0] has one twice",
@@ -527,6 +475,37 @@ def test_conditions_that_do_not_fit_are_refused(changes, message):
         conditional(**changes)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+RATED = ["udlm+redi", "pairflow+redi", "pairflow-sub4+redi+redi"]
+
+
+def with_rates(rates: dict) -> Experiment:
+    qm9 = SHIPPED["experiments"]["qm9"]
+    redi = qm9["distillation"]["redi"] | {"learning_rate_of": rates}
+    return check(Experiment, qm9 | {"methods": RATED, "distillation": {"redi": redi}}, "test")
+
+
+def test_each_distillation_is_passed_the_learning_rate_of_its_base():
+    made = with_rates({"pairflow": 3e-4})
+    passed = [made.distill_settings(method, 0).model_dump(mode="json")["distillation"] for method in RATED]
+    assert [how["learning_rate"] for how in passed] == [6e-5, 3e-4, 3e-4]
+    assert all(how["learning_rate_of"] == {} for how in passed)
+    without = with_rates({})
+    assert without.distill_settings("udlm+redi", 0) == made.distill_settings("udlm+redi", 0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({"pairflaw": 3e-4}, r"rate_of: expected one of .*, found 'pairflaw' \(did you mean 'pairflow'"),
+        ({"pairflow": 1e-6}, r"final_learning_rate: 3e-06 is above learning_rate_of.pairflow"),
+        ({"pairflow": 0.0}, "learning_rate_of"),
+    ],
+)
+def test_a_learning_rate_of_no_base_or_of_no_size_is_refused(rates, message):
+    with pytest.raises(InputError, match=message):
+        with_rates(rates)
 
 
 def unbounded(name: str, node: object) -> Iterator[str]:

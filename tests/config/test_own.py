@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pairflow.config.file import MOST_BYTES, experiment, read
-from pairflow.config.own import describe, place, require_free
+from pairflow.config.file import MOST_BYTES, describe, experiment, place, read, require_free
 from pairflow.errors import InputError
 
 SHIPPED = Path("workflow_config.yaml")
@@ -35,20 +34,12 @@ def test_files_are_merged_with_the_shipped_experiments():
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        (
-            "b.yaml",
-            {"mine": MINE},
-            r"experiments/b\.yaml: the experiment 'mine' is also in experiments/a\.yaml; rename one of them$",
-        ),
-        (
-            "b.yaml",
-            {"demo": DEMO},
-            r"experiments/b\.yaml: the experiment 'demo' is also in workflow_config\.yaml; rename one of",
-        ),
+        ("b.yaml", {"mine": MINE}, r"b\.yaml: the experiment 'mine' is also in experiments/a\.yaml; rename"),
+        ("b.yaml", {"demo": DEMO}, r"b\.yaml: the experiment 'demo' is also in workflow_config\.yaml; ren"),
         (
             "b.yaml",
             {"x": DEMO | {"scales": 1}},
-            r"experiments/b\.yaml: unknown key 'experiments\.x\.scales' \(did you mean 'scale'\?\)$",
+            r"b\.yaml: unknown key '.*\.scales' \(did you mean 'scale'\?\)$",
         ),
         ("b.yaml", {}, r"experiments/b\.yaml: experiments: dictionary should have at least 1 item"),
     ],
@@ -107,9 +98,7 @@ def test_what_is_written_is_what_is_read(name):
 
 
 def test_an_invalid_experiment_is_not_written():
-    with pytest.raises(
-        InputError, match=r"experiments/mine\.yaml: experiments\.mine\.data\.length: input should"
-    ):
+    with pytest.raises(InputError, match=r"experiments/mine\.yaml: experiments\.mine\.data\.length: input"):
         describe(SHIPPED, "mine", {**MINE, "data": {"source": "a.smi", "length": 1}}, "c")
 
 
@@ -132,9 +121,7 @@ def test_a_taken_name():
 
 def test_a_file_that_holds_something_else_is_not_replaced():
     write("mine.yaml", other=MINE)
-    with pytest.raises(
-        InputError, match=r"experiments/mine\.yaml: there are other experiments already; give"
-    ):
+    with pytest.raises(InputError, match=r"experiments/mine\.yaml: there are other experiments already"):
         require_free(SHIPPED, "mine", force=True)
     Path("experiments/broken.yaml").write_text("a: [")
     require_free(SHIPPED, "new", force=False)

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
+import torch
 import yaml
 
 from pairflow.artifacts import Metadata, atomic
@@ -16,7 +16,7 @@ from pairflow.cli import COMMANDS, STEPS
 from pairflow.config.file import read
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import files as molecule_files
-from pairflow.runtime.resume import BlockFiles
+from pairflow.runtime.snapshots import Snapshots
 
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]
 CHAIN += ["teach", "distill", "report"]
@@ -240,11 +240,11 @@ def test_no_kind_of_file_of_molecules_is_cut_short_by_a_full_disk(disk, suffix):
 
 @pytest.mark.promise("disk")
 def test_a_full_disk_costs_no_state_that_was_saved(disk):
-    finished, array = BlockFiles(disk / "states"), np.arange(10**5)
-    finished.save("0-1", array)
-    with pytest.raises(InputError, match=r"0-1\.block: cannot be written: No space left on device"):
-        finished.save("0-1", np.arange(2 * 10**6))
-    assert (finished.load("0-1") == array).all()
+    snapshots, small = Snapshots(disk / "states"), torch.arange(10**5)
+    snapshots.save(1, {"a": small})
+    with pytest.raises(InputError, match=r"2\.state: cannot be written: No space left on device"):
+        snapshots.save(2, {"a": torch.arange(2 * 10**6)})
+    assert torch.equal(snapshots.load()[1]["a"], small)
     shutil.rmtree(disk / "states")
 
 

@@ -12,7 +12,7 @@ from pairflow.artifacts import read_provenance
 
 KILLS = 5  # of each step
 BEFORE = {"pair": ["data"], "train": ["data", "seed0/pairs"], "sample": ["data", "seed0/models"]}
-STATES = {"pair": "*.block", "train": "[0-9]*.json", "sample": "*.block"}
+STATES = {"pair": "*.block", "train": "[0-9]*.state", "sample": "*.block"}
 
 
 def states(place, step):

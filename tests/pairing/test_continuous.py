@@ -178,7 +178,7 @@ GOOD = [[0.0, 1.0], [2.0, 3.0]]
         ([[0, 1]], {}, "data: expected a floating-point dtype, found int64"),
         ([0.5, 1.0], {}, "data: expected an array (rows, ...), found 1 dimension(s)"),
         (np.zeros((0, 3)), {}, "data: expected at least one row and one number, found shape (0, 3)"),
-        ([[0.0, 1.0], [2.0]], {}, "data: expected rows of one shape, found rows of several"),
+        ([[0.0, 1.0], [2.0]], {}, "data: expected rows of one length, found 2 in row 0 and 1 in row 1"),
         (
             [[0.0, 1.0], [np.nan, 2.0]],
             {},

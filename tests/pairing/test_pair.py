@@ -154,7 +154,7 @@ MASKED = "expected an array without masked values, found a masked array with som
         ([[0.5, 1.0]], {}, "tokens: expected an integer dtype, found float64"),
         ([[True, False]], {}, "tokens: expected an integer dtype, found bool"),
         ([0, 1, 2], {}, "tokens: expected a 2-D array (rows, positions), found 1 dimension(s)"),
-        ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
+        ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 in row 0 and 1 in row 1"),
         ([[]], {}, "tokens: expected at least one row and one position, found shape (1, 0)"),
         (np.zeros((2, 2), "m8[s]"), {}, "tokens: expected an integer dtype, found timedelta64[s]"),
         (np.zeros((0, 3), int), {}, "tokens: expected at least one row and one position, found shape (0, 3)"),

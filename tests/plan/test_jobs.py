@@ -101,7 +101,7 @@ def test_the_jobs_are_snakemakes(tmp_path, shards):
     table = {}
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         for job in jobs(Path("results", name), experiment, shards):
-            table[job.record.as_posix()] = described(job, experiment.modality)
+            table[job.record.as_posix()] = described(job, experiment.data.kind)
     assert table.keys() == expected.keys()
     for path, job in table.items():
         assert job == expected[path]

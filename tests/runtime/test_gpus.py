@@ -83,9 +83,7 @@ def test_a_pipe_or_a_link_in_place_of_a_lock_stops_nobody_and_is_not_followed(ma
     first, second = capsys.readouterr().err.splitlines()
     held = "it counts as a lock that another step holds"
     assert first == f"pairflow: note: {tmp_path}/pairflow-gpu-GPU-1-0.lock: not a regular file; {held}"
-    assert second.startswith(
-        f"pairflow: note: {tmp_path}/pairflow-gpu-GPU-2-0.lock: Too many levels of symbolic"
-    )
+    assert second.startswith(f"pairflow: note: {tmp_path}/pairflow-gpu-GPU-2-0.lock: Too many levels")
 
 
 @pytest.mark.promise("locks", times=2)

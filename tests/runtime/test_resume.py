@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from pairflow.artifacts import Provenance, read_provenance
 from pairflow.errors import Interrupted
-from pairflow.runtime.resume import BlockFiles, BlockwiseWork
+from pairflow.runtime.resume import BlockwiseWork, StateFiles
 from pairflow.steps.command import step
 
 EVERY = [(0, 4), (4, 4), (8, 2)]
@@ -75,14 +75,14 @@ def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
 @pytest.mark.parametrize("seconds", [0.0, 300.0])
 def test_signals_during_a_save_leave_it_whole(tmp_path, monkeypatch, seconds):
     """A warning changes nothing there; SIGTERM twice, as SLURM's srun sends it, stops once."""
-    save = BlockFiles.save
+    save = StateFiles.save
 
-    def knocked(finished, name, array):
+    def knocked(finished, name, write):
         for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
             os.kill(os.getpid(), number)
-        save(finished, name, array)
+        save(finished, name, write)
 
-    monkeypatch.setattr(BlockFiles, "save", knocked)
+    monkeypatch.setattr(StateFiles, "save", knocked)
     with pytest.raises(Interrupted, match="stopped after") as raised:
         blocks(tmp_path, seconds).run(stopped_at(EVERY[1]))
     assert raised.value.signal == signal.SIGTERM

@@ -59,3 +59,22 @@ def test_an_interrupt_stays_one_whatever_a_library_makes_of_it():
     with pytest.raises(ValueError, match="of its own"), signals.for_a_command():
         raise ValueError("of its own")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.promise("signal")
+@pytest.mark.usefixtures("from_a_terminal")
+def test_a_second_interrupt_is_not_held_back():
+    with signals.collect() as received:
+        signal.raise_signal(signal.SIGINT)
+        assert received == [signal.SIGINT]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.promise("signal")
+def test_a_second_sigterm_is_as_good_as_one():
+    """SLURM and its srun each send one within milliseconds: neither may end the saving of the state."""
+    with signals.collect() as received:
+        for _ in range(2):
+            signal.raise_signal(signal.SIGTERM)
+        assert received == [signal.SIGTERM] * 2

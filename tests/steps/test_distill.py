@@ -104,7 +104,7 @@ def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, d
             DCD,
             "train",
             "udlm",
-            "method 'udlm': expected a name that ends in a distillation, such as 'udlm+dcd'",
+            "method 'udlm': expected a name that ends in +dcd",
         ),
         ("udlm+redi", DCD, "train", "udlm", "distillation is redi, but the settings are for dcd"),
         ("random+dcd", DCD, "train", "udlm", "a model of udlm, but random+dcd needs random"),

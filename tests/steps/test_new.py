@@ -332,11 +332,11 @@ def test_a_text_is_known_by_what_it_holds(project):
     assert ["K, symbols", "30", "tokeniser: characters"] in printed
     assert run.stdout.splitlines()[-1] == "  pairflow run play"
     found = experiment(project, "play")
-    assert (found.modality, found.data.source, found.data.tokeniser) == ("text", "play.txt", "characters")
+    assert (found.data.kind, found.data.source, found.data.tokeniser) == ("text", "play.txt", "characters")
     assert (found.data.length, found.data.stride, found.methods) == (32, 8, ("pairflow",))
     (project / "smiles.txt").write_text("".join(f"{text} mol\n" for text in ODD))
     assert new("smiles.txt").exit_code == 0
-    assert experiment(project, "smiles").modality == "molecules"
+    assert experiment(project, "smiles").data.kind == "molecules"
     refusals = {
         ("play.txt", "--name", "x", "--charges", "neutralise"): "play.txt: text; --charges is for molecules",
         ("short.txt",): "short.txt: 91 rows are too few to train on; expected at least 100",

@@ -1,4 +1,4 @@
-"""Optimal transport of tokens inside a batch: the cheapest assignment, by class, also when it resumes."""
+"""Optimal transport inside a batch, of tokens and of numbers: the cheapest assignment, by class; resuming."""
 
 import itertools
 
@@ -7,36 +7,52 @@ import pytest
 import torch
 
 from pairflow.config import BaseTraining, parse_method
+from pairflow.flow.continuous import velocity_loss
 from pairflow.flow.corruption import Uniform
 from pairflow.flow.couple.independent import Independent
 from pairflow.flow.couple.transport import Transport, minibatch_ot
-from pairflow.training.objectives import Batches, FlowObjective, Labels, random_generator
+from pairflow.training.objectives import Batches, FlowObjective, Labels, PairObjective
+from pairflow.training.velocity import VelocityObjective
 
-CPU, K, N, BATCH, SEED = torch.device("cpu"), 5, 8, 3, 3
-X1 = np.random.default_rng(0).integers(0, K, (13, N)).astype(np.uint8)
-CLASSES = np.arange(13) % 2
+CPU, K, N, BATCH, SEED, ROWS = torch.device("cpu"), 5, 8, 3, 3, 13
+RANDOM = np.random.default_rng(0)
+X1 = {
+    "tokens": RANDOM.integers(0, K, (ROWS, N)).astype(np.uint8),
+    "numbers": RANDOM.normal(size=(ROWS, 2)).astype(np.float32),
+}
+CLASSES = np.arange(ROWS) % 2
 
 
-def objective(pool: int | None, labels: np.ndarray | None = None) -> FlowObjective:
+def objective(flow: str, pool: int | None, labels: np.ndarray | None = None) -> PairObjective:
     coupling = Transport(pool // BATCH) if pool else Independent()
+    if flow == "numbers":
+        return VelocityObjective(X1[flow], None, BATCH, SEED, CPU, coupling)
     known = None if labels is None else Labels(labels, 2, SEED, CPU)
-    return FlowObjective(X1, None, Uniform(K), BATCH, "nelbo", SEED, CPU, labels=known, coupling=coupling)
+    shared = {"labels": known, "coupling": coupling}
+    return FlowObjective(X1[flow], None, Uniform(K), BATCH, "nelbo", SEED, CPU, **shared)
 
 
-def sources(first: int, count: int) -> np.ndarray:
+def network(flow: str):
+    """One that predicts each symbol alike, or that nothing moves."""
+    return lambda x_t, t: torch.zeros_like(x_t) if flow == "numbers" else torch.zeros(*x_t.shape, K)
+
+
+def sources(flow: str, first: int, count: int) -> np.ndarray:
     """The sources that some iterations draw, however their rows are chosen."""
-    generators = [random_generator(CPU, SEED, "noise", first + number) for number in range(count)]
-    return torch.cat([Uniform(K).source((BATCH, N), generator, CPU) for generator in generators]).numpy()
+    drawn = objective(flow, None)
+    return torch.cat([drawn.draw(drawn.generator(first + number)) for number in range(count)]).numpy()
 
 
-def mismatches(x0: np.ndarray, rows) -> int:
-    return int((x0 != X1[np.asarray(rows.tolist())]).sum())
+def cost(flow: str, x0: np.ndarray, rows) -> float:
+    """Mismatches of tokens, or squared distances."""
+    x1 = X1[flow][np.asarray(rows)]
+    return float((x0 != x1).sum() if flow == "tokens" else ((x0 - x1) ** 2).sum())
 
 
-@pytest.mark.parametrize("labels", [None, CLASSES])
+@pytest.mark.parametrize(("flow", "labels"), [("tokens", None), ("tokens", CLASSES), ("numbers", None)])
 @pytest.mark.parametrize("pool", [3, 6])
-def test_a_pool_has_the_fewest_mismatches_that_its_classes_allow(pool, labels):
-    paired, plain = objective(pool, labels), Batches(len(X1), BATCH, SEED, CPU)
+def test_the_batches_of_a_pool_share_the_cheapest_assignment_that_its_classes_allow(flow, pool, labels):
+    paired, plain = objective(flow, pool, labels), Batches(ROWS, BATCH, SEED, CPU)
     count = pool // BATCH
     for first in (0, count, 4 * count):
         rows = torch.cat([paired.batches(first + number) for number in range(count)]).numpy()
@@ -45,24 +61,35 @@ def test_a_pool_has_the_fewest_mismatches_that_its_classes_allow(pool, labels):
         kept = np.zeros(len(members), int) if labels is None else labels[members]
         if labels is not None:
             assert np.array_equal(labels[rows], kept)  # sources know nothing of the classes
-        x0 = sources(first, count)
+        x0 = sources(flow, first, count)
         orders = (list(order) for order in itertools.permutations(range(len(members))))
-        costs = [mismatches(x0, members[order]) for order in orders if np.array_equal(kept[order], kept)]
-        assert mismatches(x0, rows) == min(costs)
+        costs = [cost(flow, x0, members[order]) for order in orders if np.array_equal(kept[order], kept)]
+        assert cost(flow, x0, rows) == pytest.approx(min(costs))
 
 
-def test_a_larger_pool_brings_sources_nearer():
-    def cost(pool):
-        return sum(mismatches(sources(number, 1), objective(pool).batches(number)) for number in range(12))
+@pytest.mark.parametrize("flow", X1)
+def test_a_larger_pool_brings_sources_nearer(flow):
+    def total(pool):
+        rows = objective(flow, pool).batches
+        return sum(cost(flow, sources(flow, number, 1), rows(number)) for number in range(12))
 
-    assert cost(36) < cost(12) < cost(3) < cost(None)
+    assert total(36) < total(12) < total(3) < total(None)
 
 
-def test_a_training_that_resumes_has_the_same_pairs_and_losses():
-    network = lambda x_t, sigma: torch.zeros(*x_t.shape, K)  # noqa: E731
-    calm, resumed = objective(6), objective(6)
-    expected = [calm(network, iteration).item() for iteration in range(9)]
-    assert [resumed(network, iteration).item() for iteration in (7, 1, 8)] == [expected[i] for i in (7, 1, 8)]
+@pytest.mark.parametrize("flow", X1)
+@pytest.mark.parametrize("pool", [None, 3, 6])
+def test_a_training_that_resumes_and_one_in_slices_have_the_same_pairs_and_losses(flow, pool):
+    calm, resumed = objective(flow, pool), objective(flow, pool)
+    expected = [calm(network(flow), iteration).item() for iteration in range(9)]
+    again = [resumed(network(flow), iteration).item() for iteration in (7, 1, 8)]
+    assert again == [expected[iteration] for iteration in (7, 1, 8)]
+    rows = [slice(row, row + 1) for row in range(BATCH)]
+    parts = [objective(flow, pool)(network(flow), 4, row).item() for row in rows]
+    assert np.mean(parts) == pytest.approx(expected[4])
+    if flow == "numbers":
+        x0, x1 = sources(flow, 4, 1), X1[flow][objective(flow, pool).batches(4)]
+        still = velocity_loss(torch.zeros(BATCH, 2), torch.from_numpy(x0), torch.from_numpy(x1))
+        assert expected[4] == still.mean().item()
 
 
 def test_of_equal_costs_no_row_is_preferred_by_its_number():

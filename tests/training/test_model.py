@@ -99,9 +99,7 @@ def test_rows_without_end_come_in_batches_that_grow(folder, monkeypatch):
 def test_weights_of_another_run_are_refused(folder):
     path, raw, ema = folder
     described(ema).save(path / "model.safetensors", path / "other.json", raw=ema, ema=raw)
-    with pytest.raises(
-        InputError, match=r"model\.safetensors: these are not the weights that .*model\.json describes"
-    ):
+    with pytest.raises(InputError, match=r"model\.safetensors: these are not the weights that .*model\.json"):
         Model.load(path)
 
 
@@ -142,7 +140,7 @@ def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"prediction": None}, "no prediction: written by another version; train the model again"),
+        ({"prediction": None}, "missing key 'prediction'"),
         ({"network": {"name": "mlp", "heads": 2}}, "unknown key 'network.mlp.heads'"),
         ({"network": {"name": "mlp", "width": 8}}, "does not fit the network that its description names: "),
         ({"network": {"name": "mlp", "width": 8192, "blocks": 128}}, "does not fit the network"),
@@ -152,10 +150,7 @@ def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
         ({"length": 0}, "length: input should be greater than or equal to 1, found 0"),
         ({"vocabulary_size": "6"}, "vocabulary_size: input should be a valid integer, found '6'"),
         ({"method": 5}, "method: input should be a valid string, found 5"),
-        (
-            {"prediction": "evil"},
-            "prediction: input should be 'leave_one_out', 'posterior' or 'velocity', found 'evil'",
-        ),
+        ({"prediction": "evil"}, "prediction: input should be 'leave_one_out', 'posterior' or"),
         ({"training": {}}, r"model\.json: missing key 'training\.batch_size'$"),
         ({"seed": "x"}, "seed: input should be a valid integer, found 'x'"),
         ({"inputs": "x"}, "inputs: input should be a valid dictionary, found 'x'"),
@@ -199,10 +194,7 @@ def test_a_transformer_that_learnt_other_time_frequencies_is_refused(tmp_path):
         ({"kind": "characters", "tokens": [*"abcd"]}, r"expected 5 symbols, as .*model\.json says, found 4$"),
         ({"kind": ["smiles"], "tokens": [*"abcde"]}, r"kind: input should be a valid string"),
         ({"kind": "smiles", "tokens": "abcde"}, "tokens: input should be a valid tuple, found 'abcde'"),
-        (
-            {"kind": "smiles", "tokens": [1, 2, 3, 4, 5]},
-            r"tokens\.0: input should be a valid string, found 1",
-        ),
+        ({"kind": "smiles", "tokens": [1, 2, 3, 4, 5]}, r"tokens\.0: input should be a valid string"),
         ({"tokens": [*"abcde"]}, "missing key 'kind'"),
         ([], "not a vocabulary: no JSON object"),
     ],

@@ -73,7 +73,7 @@ def test_independent_sources_are_drawn_again_as_well(rows, model):
 
 
 def test_own_pairs_cannot_be_drawn_again(rows, model):
-    message = "training: redraw: only for pairs that pairflow draws; the method is pairflow"
+    message = "redraw: only for pairs that pairflow draws; the method is pairflow"
     with pytest.raises(InputError, match=re.escape(message)):
         base_objective(model, rows(OWN))
 

@@ -74,7 +74,7 @@ def judge(experiment: Experiment, section: str, base: str = "") -> PaperCell:
     Of PairFlow where `base` is that; else of a method that has the section.
     """
     metric, evaluation = (
-        {"molecules": "valid", "images": "fid", "text": "entropy"}[experiment.modality],
+        {"molecules": "valid", "images": "fid", "text": "entropy"}[experiment.data.kind],
         "main",
     )
     if section == "evaluations.check":

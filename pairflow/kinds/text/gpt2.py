@@ -44,9 +44,7 @@ class GPT2:
         try:
             import transformers
         except ImportError:
-            raise InputError(
-                'judge.gen_ppl: needs the package transformers: pip install "pairflow[text]"'
-            ) from None
+            raise InputError('judge.gen_ppl: needs transformers: pip install "pairflow[text]"') from None
         folder = local_copy([FOLDER]) or _download()
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
@@ -72,9 +70,7 @@ class GPT2:
         """
         config = self.network.config
         if length > config.n_positions:
-            raise InputError(
-                f"judge.gen_ppl: GPT-2 reads {config.n_positions:,} tokens, rows have {length:,}"
-            )
+            raise InputError(f"judge.gen_ppl: GPT-2 reads {config.n_positions} tokens, rows have {length}")
         rows = [torch.tensor(self.encode(text)[:length]) for text in texts]
         rows = [row for row in rows if len(row) > 1]
         at_once = max(1, _LOGITS // (length * config.vocab_size))

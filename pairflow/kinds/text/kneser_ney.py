@@ -66,9 +66,7 @@ class KneserNey:
     def fit(cls, rows: np.ndarray, vocabulary_size: int, order: int) -> Self:
         """The model of rows (B, N) of text. One long row is fine, and n-grams never cross rows."""
         levels: list[_Level] = []
-        numbers = np.zeros(
-            rows.shape, np.int64
-        )  # of the n-gram that ends at each place; at first the empty one
+        numbers = np.zeros(rows.shape, np.int64)  # of the n-gram that ends at each place; first the empty one
         contexts, size = numbers, 1
         for _ in range(order):
             present = (contexts >= 0) & (rows >= 0)

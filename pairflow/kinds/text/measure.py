@@ -1,7 +1,7 @@
 """The metric rows of samples of text, of real text, and of the controls. See docs/metrics.md, "Text"."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -40,7 +40,7 @@ Trials = dict[int, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class RealText:
-    """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
+    """What samples of text are compared with: the `real` rows, in which padding is -1.
 
     `name` is what metric rows call the n-gram `judge`. `gpt2` reads the text of samples, if the settings ask
     for it.
@@ -57,6 +57,8 @@ class RealText:
     def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
         """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
+        marked = (mark_padding(rows, tokeniser.padding) for rows in (real.train, real.held_out))
+        real = replace(real, train=next(marked), held_out=next(marked))
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
         judged.require_same_data(real.metadata.data, files.judge, files.tokens)
@@ -75,29 +77,17 @@ class RealText:
             inputs["gpt2"] = gpt2.sha256
         return cls(real, name, judge, tokeniser, inputs, gpt2)
 
-    @cached_property
-    def train(self) -> np.ndarray:
-        """The training rows (M, N)."""
-        return mark_padding(self.real.train, self.tokeniser.padding)
-
-    @cached_property
-    def held_out(self) -> np.ndarray:
-        """The held-out rows (V, N)."""
-        return mark_padding(self.real.held_out, self.tokeniser.padding)
-
     def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
         """The samples (B, N) of a model of these data by trial, and their metadata."""
         table, metadata = self.real.read_samples(path)
-        marked, trials = (
-            mark_padding(token_array(table["tokens"]), self.tokeniser.padding),
-            table["trial"].to_numpy(),
-        )
+        marked = mark_padding(token_array(table["tokens"]), self.tokeniser.padding)
+        trials = table["trial"].to_numpy()
         return {int(trial): marked[trials == trial] for trial in np.unique(trials)}, metadata
 
     @cached_property
     def known_words(self) -> frozenset[str]:
         """The words of the training rows."""
-        return list_words(self._spell(self.train), self.cut)
+        return list_words(self._spell(self.real.train), self.cut)
 
     @property
     def cut(self) -> bool:
@@ -128,11 +118,11 @@ class RealText:
         """The distances of n-gram frequencies to the held-out rows."""
         for size, metric in _SIZES.items():
             if size <= rows.shape[1]:
-                yield _row(metric, jensen_shannon(rows, self.held_out, size), "test")
+                yield _row(metric, jensen_shannon(rows, self.real.held_out, size), "test")
 
     def measure_copies(self, trials: Trials) -> Iterator[Row]:
         """The copied spans of all trials, by one pass over the training rows."""
-        spans = longest_copies(np.concatenate([*trials.values()]), self.train)
+        spans = longest_copies(np.concatenate([*trials.values()]), self.real.train)
         ends = np.cumsum([len(rows) for rows in trials.values()])[:-1]
         for trial, own in zip(trials, np.split(spans, ends), strict=True):
             counted = {"trial": trial, "samples": len(own)}
@@ -160,7 +150,7 @@ def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> 
     text = RealText.read(files, settings, machine)
     held_out, train = (
         {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}
-        for split, rows in (("test", text.held_out), ("train", text.train))
+        for split, rows in (("test", text.real.held_out), ("train", text.real.train))
     )
     floor = chain(
         _by_trial(held_out, text.measure_rows),
@@ -170,7 +160,7 @@ def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> 
     controls = {}
     for name, draw in CONTROLS.items():
         seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
-        drawn = [draw(text.train, settings.samples, np.random.default_rng(seed)) for seed in seeds]
+        drawn = [draw(text.real.train, settings.samples, np.random.default_rng(seed)) for seed in seeds]
         controls[name] = text.measure(dict(enumerate(drawn)))
     rows = ({**row, "method": method} for method, own in {"data": floor, **controls}.items() for row in own)
     return Measurement(rows, text.real.metadata.vocabulary, text.inputs)

@@ -19,14 +19,9 @@ class Judge(Settings):
     """The models whose perplexity samples of text have; the n-gram model leads."""
 
     order: int = Field(
-        6,
-        ge=1,
-        le=16,
-        description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
+        6, ge=1, le=16, description="Tokens of n-grams: 6 suits characters, 3 pieces of words."
     )
-    gen_ppl: bool = Field(
-        False, description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text]."
-    )
+    gen_ppl: bool = Field(False, description="Also measure gen_ppl, under GPT-2 large; needs pairflow[text].")
 
 
 class JudgedDraws(RealDraws, Judge):
@@ -93,7 +88,7 @@ class Text(DataSettings):
         "it.",
     )
     judge_fraction: Share = Field(
-        0.05, gt=0, description="Share of the text, at its end, that only the judge of samples learns from."
+        0.05, gt=0, description="Share of the text, at its end, for the judge of samples."
     )
     split_seed: Seed = Field(42, description="Seed of the random subset of training rows.")
     training_rows: TrainingRows = None
@@ -115,9 +110,7 @@ class Text(DataSettings):
         if (self.vocabulary_size is not None) != (self.tokeniser == "subwords"):
             given = "no such key" if self.vocabulary_size is None else self.vocabulary_size
             expected = "a number" if self.tokeniser == "subwords" else "no such key"
-            raise ValueError(
-                f"vocabulary_size: expected {expected} with the tokeniser {self.tokeniser}, found {given}"
-            )
+            raise ValueError(f"vocabulary_size: expected {expected} for {self.tokeniser}, found {given}")
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: only for packed rows, and rows are lines")
         if self.validation_fraction + self.judge_fraction >= 1:

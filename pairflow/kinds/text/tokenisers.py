@@ -178,9 +178,7 @@ class Subwords(Tokeniser):
     @classmethod
     def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
         """Learn `size` = K symbols from texts; InputError if they do not have as many pieces."""
-        library = _library()
-        tokenizer = library.Tokenizer(library.models.BPE())
-        tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        library, tokenizer = _library(), _byte_pairs()
         trainer = library.trainers.BpeTrainer(
             vocab_size=size - 2 * lines,
             initial_alphabet=sorted(library.pre_tokenizers.ByteLevel.alphabet()),
@@ -190,18 +188,13 @@ class Subwords(Tokeniser):
         model = json.loads(tokenizer.to_str())["model"]
         tokens = sorted(model["vocab"], key=model["vocab"].__getitem__) + [END, PADDING] * lines
         if len(tokens) != size:
-            raise InputError(
-                f"vocabulary_size: the training text gives {len(tokens):,} subwords at most; found {size:,}"
-            )
+            raise InputError(f"vocabulary_size: the text gives {len(tokens):,} at most; found {size:,}")
         return cls(tuple(tokens), lines, tuple((one, other) for one, other in model["merges"]))
 
     @cached_property
     def _encoder(self) -> Any:
-        library = _library()
         places = {token: place for place, token in enumerate(self.tokens)}
-        tokenizer = library.Tokenizer(library.models.BPE(places, list(self.merges)))
-        tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        return tokenizer
+        return _byte_pairs(places, list(self.merges))
 
     def encode(self, text: str) -> np.ndarray:
         return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
@@ -310,13 +303,19 @@ def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | No
     return np.concatenate(parts)
 
 
+def _byte_pairs(*model: Any) -> Any:
+    """The library's byte-pair encoding with these symbols and merges, or without any."""
+    library = _library()
+    tokenizer = library.Tokenizer(library.models.BPE(*model))
+    tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return tokenizer
+
+
 def _library() -> Any:
     try:
         import tokenizers
     except ImportError:
-        raise InputError(
-            'the tokenisers subwords and bert need the package tokenizers: pip install "pairflow[text]"'
-        ) from None
+        raise InputError('subwords and bert need tokenizers: pip install "pairflow[text]"') from None
     return tokenizers
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
-from pairflow.kinds.kind import Kind, RowFiles
+from pairflow.kinds.kind import Files, Kind, RowFiles
 from pairflow.kinds.tokens.settings import Tokens
 from pairflow.metrics.metric import Metric
 
@@ -29,9 +29,7 @@ class TokensKind(Kind):
     name, settings, rows = "tokens", Tokens, "token rows"
     metrics, groups = METRICS, GROUPS
 
-    def prepare(
-        self, settings: Tokens, files: Mapping[str, Path], parent: Path | None, progress: bool
-    ) -> None:
+    def prepare(self, settings: Tokens, files: Files, parent: Path | None, progress: bool) -> None:
         """Check token rows and split them, as preprocessing does with molecules and images.
 
         The rows come from a .npy file with a two-dimensional array of integers, or from the column `tokens`

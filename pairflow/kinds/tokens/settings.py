@@ -22,12 +22,8 @@ class Tokens(DataSettings):
         description="File of the rows: .npy with a two-dimensional array of integers, or .parquet with a "
         "column `tokens` of lists of integers.",
     )
-    vocabulary_size: int = Field(
-        ge=2, le=MAX_VOCABULARY, description="Number of symbols (K). Tokens are integers from 0 to K - 1."
-    )
-    validation_fraction: Share = Field(
-        0.05, gt=0, description="Share of the rows that is held out for validation."
-    )
+    vocabulary_size: int = Field(ge=2, le=MAX_VOCABULARY, description="Symbols (K): tokens are 0 to K - 1.")
+    validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
 

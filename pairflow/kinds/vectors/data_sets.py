@@ -14,14 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
+from pairflow.arrays import checked_points
 from pairflow.artifacts import read_array
 from pairflow.config import DataSettings
 from pairflow.data.prepared import PreparedRows
 from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.kinds.vectors.settings import Vectors
-from pairflow.points import checked_points
 
 TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none
 
@@ -81,8 +82,7 @@ class VectorFile(RowFile):
         """The array (rows, d) float32 in the file."""
         if self.path.suffix != ".npy":
             raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
-        if not self.path.is_file():
-            raise InputError(f"{self.path}: no such file")
+        require_regular(self.path)
         vectors = checked_points(read_array(self.path), str(self.path))
         if vectors.ndim != 2:
             raise InputError(f"{self.path}: expected an array (rows, d), found shape {vectors.shape}")

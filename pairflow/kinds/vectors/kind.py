@@ -1,13 +1,12 @@
 """Vectors of real numbers."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
 from pairflow.data.costs import Cost, ShortJob
-from pairflow.kinds.kind import Kind, RowFiles
+from pairflow.kinds.kind import Files, Kind, RowFiles
 from pairflow.kinds.vectors.settings import Vectors
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 
@@ -28,9 +27,7 @@ class VectorsKind(Kind):
     metrics, groups = METRICS, PATH_GROUP
     shows_pairs = True
 
-    def prepare(
-        self, settings: Vectors, files: Mapping[str, Path], parent: Path | None, progress: bool
-    ) -> None:
+    def prepare(self, settings: Vectors, files: Files, parent: Path | None, progress: bool) -> None:
         """Make the vectors of a continuous flow: points of two moons in d dimensions, or your own, in two
         parts.
 

@@ -21,15 +21,9 @@ class Vectors(DataSettings):
         description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "
         "`vectors`: your own, from `file`."
     )
-    file: OwnFile | None = Field(
-        None, description="File of your own vectors: .npy with a two-dimensional array of numbers."
-    )
+    file: OwnFile | None = Field(None, description="Your own vectors: .npy with a 2-D array of numbers.")
     dims: int | None = Field(
-        None,
-        ge=2,
-        le=MAX_LENGTH,
-        multiple_of=2,
-        description="Numbers in a vector (d), an even number; only for two_moons.",
+        None, ge=2, le=MAX_LENGTH, multiple_of=2, description="Numbers (d), even; only for two_moons."
     )
     noise: float | None = Field(
         None,
@@ -39,7 +33,7 @@ class Vectors(DataSettings):
         "1; none: 0.05. Only for two_moons.",
     )
     training_rows: TrainingRows = Field(
-        None, description="Number of training vectors; none: 50,000 of two_moons, all of your own."
+        None, description="Training vectors. Default: 50,000 of two_moons, all of your own."
     )
     validation_rows: int | None = Field(
         None,

@@ -1,5 +1,7 @@
 """The longest copied span, against a plain search; and whole words."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -7,22 +9,13 @@ from pairflow.kinds.text.copied import longest_copies
 from pairflow.kinds.text.ngrams import known_share, list_words, whole_words
 
 
+def spans(row: np.ndarray) -> set[tuple[int, ...]]:
+    return {tuple(row[first:last].tolist()) for first, last in combinations(range(len(row) + 1), 2)}
+
+
 def plain(row: np.ndarray, training: np.ndarray) -> int:
-    spans = {
-        tuple(other[first:last].tolist())
-        for other in training
-        for first in range(len(other))
-        for last in range(first + 1, len(other) + 1)
-    }
-    return max(
-        (
-            last - first
-            for first in range(len(row))
-            for last in range(first + 1, len(row) + 1)
-            if (row[first:last] >= 0).all() and tuple(row[first:last].tolist()) in spans
-        ),
-        default=0,
-    )
+    known = set().union(*map(spans, training))
+    return max((len(span) for span in spans(row) & known if min(span) >= 0), default=0)
 
 
 @pytest.mark.parametrize("symbols", [1, 2, 6])

@@ -129,7 +129,5 @@ def test_a_download_is_checked_by_its_published_checksum(folder, tmp_path, monke
 
 def test_without_the_package_the_command_to_install_it_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(
-        InputError, match=r'gen_ppl: needs the package transformers: pip install "pairflow\[text\]"'
-    ):
+    with pytest.raises(InputError, match=r'gen_ppl: needs transformers: pip install "pairflow\[text\]"'):
         gpt2.GPT2.load()

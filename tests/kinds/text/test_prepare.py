@@ -128,8 +128,8 @@ def test_a_missing_file_is_named(tmp_path):
     ("values", "message"),
     [
         ({"source": "shakespear"}, "unknown name 'shakespear' .did you mean 'shakespeare'.*known are shakes"),
-        ({"vocabulary_size": 300}, "expected no such key with the tokeniser characters, found 300"),
-        ({"tokeniser": "subwords"}, "expected a number with the tokeniser subwords, found no such key"),
+        ({"vocabulary_size": 300}, "expected no such key for characters, found 300"),
+        ({"tokeniser": "subwords"}, "expected a number for subwords, found no such key"),
         ({"rows": "lines", "stride": 2}, "stride: only for packed rows"),
         ({"validation_fraction": 0.5, "judge_fraction": 0.5}, "expected a sum below 1"),
     ],

@@ -53,7 +53,7 @@ def test_subwords_write_any_text_whatever_they_have_learnt():
     tokens = tokeniser.encode(MIXED + "lowlands")
     assert tokeniser.decode(tokens) == MIXED + "lowlands"
     assert tokeniser.name(int(tokens[-1])) == "s"
-    with pytest.raises(InputError, match=r"^vocabulary_size: the training text gives \d+ subwords at most"):
+    with pytest.raises(InputError, match=r"^vocabulary_size: the text gives \d+ at most"):
         Subwords.train(["aa"], 1000)
 
 
@@ -112,5 +112,5 @@ def test_what_is_no_tokeniser_is_refused(tmp_path, content):
 
 def test_the_library_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with pytest.raises(InputError, match=r"need the package tokenizers: pip install \"pairflow\[text\]\"$"):
+    with pytest.raises(InputError, match=r"need tokenizers: pip install \"pairflow\[text\]\"$"):
         Subwords.train(["a"], 300)

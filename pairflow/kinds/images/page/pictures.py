@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import read_metadata
-from pairflow.artifacts.points import from_points
+from pairflow.artifacts.tables import from_points
 from pairflow.config import Experiment
 from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.extractors import SHIPPED

@@ -1,0 +1,73 @@
+"""What arrays may be: token rows (M, N) of integers below K, and points, rows (M, ...) of finite numbers."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairflow.arguments import require_unmasked
+from pairflow.errors import InputError
+from pairflow.limits import MAX_LENGTH
+
+LARGEST = 1e12  # of a number's absolute value, so that squared distances stay finite in float32
+
+
+def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens") -> np.ndarray:
+    """`tokens` as an array (M, N) of integers in [0, K), in a dtype that holds K - 1, as source states need.
+
+    InputError, which begins with `name`, names the first token that is out of range.
+    """
+    tokens = _as_array(tokens, name)
+    if tokens.ndim != 2:
+        raise InputError(f"{name}: expected a 2-D array (rows, positions), found {tokens.ndim} dimension(s)")
+    if not tokens.size:
+        raise InputError(f"{name}: expected at least one row and one position, found shape {tokens.shape}")
+    if tokens.dtype.kind not in "iu":
+        raise InputError(f"{name}: expected an integer dtype, found {tokens.dtype}")
+    if tokens.shape[1] > MAX_LENGTH:
+        raise InputError(f"{name}: expected at most {MAX_LENGTH} positions per row, found {tokens.shape[1]}")
+    if tokens.min() < 0 or tokens.max() >= vocabulary_size:
+        row, position = np.argwhere((tokens < 0) | (tokens >= vocabulary_size))[0]
+        raise InputError(
+            f"{name}: row {row}, position {position}: expected a token in 0..{vocabulary_size - 1}, "
+            f"found {tokens[row, position]}"
+        )
+    if vocabulary_size - 1 > np.iinfo(tokens.dtype).max:
+        return tokens.astype(np.min_scalar_type(vocabulary_size - 1))
+    return tokens
+
+
+def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
+    """`points` as an array (M, ...) of finite floating-point numbers, M and the size of a row at least 1.
+
+    InputError, which begins with `name`, names the first number that is not finite, or too large.
+    """
+    points = _as_array(points, name)
+    if points.dtype.kind != "f":
+        raise InputError(f"{name}: expected a floating-point dtype, found {points.dtype}")
+    if points.ndim < 2:
+        raise InputError(f"{name}: expected an array (rows, ...), found {points.ndim} dimension(s)")
+    if not points.size:
+        raise InputError(f"{name}: expected at least one row and one number, found shape {points.shape}")
+    flat = points.reshape(len(points), -1)
+    if not (float(flat.max()) <= LARGEST and float(flat.min()) >= -LARGEST):  # a NaN is not below anything
+        row, position = np.argwhere(~(np.abs(flat.astype(np.float64)) <= LARGEST))[0]
+        raise InputError(
+            f"{name}: row {row}, position {position}: expected a finite number of at most {LARGEST:g}, "
+            f"found {flat[row, position]}"
+        )
+    return points
+
+
+def _as_array(values: Any, name: str) -> np.ndarray:
+    """The values as a NumPy array; InputError if it hides some, or if rows have several lengths."""
+    require_unmasked(values, name)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in values]
+        found = [f"{length} in row {row}" for row, length in enumerate(lengths) if length != lengths[0]]
+        first = f"{lengths[0]} in row 0 and {found[0]}" if found else "rows of several shapes"
+        raise InputError(f"{name}: expected rows of one length, found {first}") from None
+    except (TypeError, RuntimeError) as error:  # a tensor that NumPy cannot read says why
+        raise InputError(f"{name}: cannot be read as a NumPy array: {error}") from None
