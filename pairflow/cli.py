@@ -17,6 +17,7 @@ GROUPS = {
         "pair",
         "gather",
         "adopt",
+        "potentials",
         "diagnose",
         "cover",
         "train",

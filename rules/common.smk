@@ -14,6 +14,7 @@ from pairflow.plan.jobs import report_inputs as graph_inputs
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, nearest
+from pairflow.config.methods import BALANCED
 from pairflow.errors import InputError
 from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
 

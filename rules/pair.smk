@@ -1,6 +1,7 @@
 # Token rows -> pairs (x0, x1): Algorithm 1 or independent sources, in as many jobs as the profile says.
 PAIR_SHARDS = CONFIGURATION.pair_shards
-COMPUTED = r"(?!pairs-)[a-z0-9-]+"  # couplings that are not the user's own
+# Couplings that are neither a user's own nor balanced by potentials.
+COMPUTED = rf"(?!pairs-|(?:{'|'.join(BALANCED)})$)[a-z0-9-]+"
 
 
 rule pair:
@@ -81,6 +82,25 @@ if PAIR_SHARDS > 1:
             shard=[],  # the parameters of `pair`, so that another number of shards makes nothing again
         shell:
             "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"
+
+
+# Token rows -> pairs with potentials: semidiscrete transport.
+use rule pair as potentials with:
+    log:
+        "results/{experiment}/logs/seed{seed}/potentials-{base}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/potentials-{base}.tsv"
+    wildcard_constraints:
+        base="|".join(BALANCED),
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(240),
+    params:
+        settings=settings_of("pair_settings", "base", "seed"),
+    shell:
+        "python -m pairflow.steps.potentials --settings {params.settings:q} --threads {threads}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/potentials"
+        " --tokens {input.tokens:q} --out {output.pairs:q} > {log:q} 2>&1"
 
 
 # A user's own pairs -> the same, checked against the data.

@@ -64,6 +64,7 @@ _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
 _FLOATS = Column("finite numbers", types.is_floating)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
+_POTENTIAL = Column("integers", types.is_integer, lowest=-10_000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
 _VECTOR_PAIRS = {
     "x0": _VECTORS,
@@ -77,7 +78,7 @@ _MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}
 
 COLUMNS: dict[str, dict[str, Column]] = {
     "tokens": {"tokens": _TOKENS, "label": _LABEL},
-    "pairs": {**_PAIRS, "label": _LABEL},
+    "pairs": {**_PAIRS, "label": _LABEL, "potential": _POTENTIAL},
     "shard of pairs": _PAIRS,
     "samples": {"tokens": _TOKENS, **_TRIALS},
     "vectors": {"values": _VECTORS},

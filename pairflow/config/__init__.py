@@ -18,6 +18,7 @@ from pairflow.config.steps import (
     CoverSettings,
     DistillSettings,
     PairSettings,
+    PotentialsSettings,
     ScoreSettings,
     TrainSettings,
 )

@@ -9,7 +9,7 @@ from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
 from pairflow.config.fields import DataSettings, OwnFile
 from pairflow.config.flows import DISCRETE, FLOWS, FlowName
-from pairflow.config.methods import BASES, INDEPENDENT, parse_method, tail_revises
+from pairflow.config.methods import BASES, INDEPENDENT, PAIRED, parse_method, tail_revises
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Correlation, Evaluation, FlowSampleSettings, RealDraws, SampleSettings
 from pairflow.config.steps import (
@@ -18,14 +18,17 @@ from pairflow.config.steps import (
     CoverSettings,
     DistillSettings,
     PairSettings,
+    PotentialsSettings,
     TrainSettings,
 )
 from pairflow.config.training import (
+    TAU,
     BaseTraining,
     Distillations,
     Pool,
     Redraw,
     SolveSettings,
+    Tau,
     TeachSettings,
     Training,
 )
@@ -69,6 +72,7 @@ class Pairing(Settings):
     )
     redraw: Redraw = None
     pool: Pool = None
+    tau: Tau = TAU
 
 
 class CommonExperiment(Settings):
@@ -192,8 +196,10 @@ class CommonExperiment(Settings):
         own = parse_method(coupling).own
         return self.pairs[own] if own else None
 
-    def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings:
+    def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings | PotentialsSettings:
         method = parse_method(coupling)
+        if BASES[method.base].balanced:
+            return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, seed=seed)
         if method.own:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if BASES[method.base].closed_form else None
@@ -205,8 +211,8 @@ class CommonExperiment(Settings):
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         parsed = parse_method(method)
-        redraw = self.pairing.redraw if parsed.coupling and not parsed.own else None
-        pool = self.pairing.pool if parsed.couple != INDEPENDENT else None
+        redraw = self.pairing.redraw if parsed.base in PAIRED else None
+        pool = self.pairing.pool if parsed.couple != INDEPENDENT and not parsed.coupling else None
         training = BaseTraining(**self.training.model_dump(), redraw=redraw, pool=pool)
         return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 

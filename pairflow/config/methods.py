@@ -18,7 +18,8 @@ class Base(NamedTuple):
 
     corruption: the noise in a discrete flow (see `flow.corruption`), None without such a flow. coupled: each
     data point keeps one source. closed_form: that source is where the closed-form velocity leads, in steps,
-    perhaps among a subset of the data. own: the sources are a user's own, under a name. couple: the module of
+    perhaps among a subset of the data. own: the sources are a user's own, under a name. balanced: its pairs
+    come with potentials, by which a training draws a new source for every batch. couple: the module of
     `flow.couple` by which sources that are drawn for a batch meet its data. flows: those that it belongs to.
     learns: what pages say that it learns from. style: its colour and marker in charts, if it has its own.
     """
@@ -27,6 +28,7 @@ class Base(NamedTuple):
     coupled: bool
     closed_form: bool = False
     own: bool = False
+    balanced: bool = False
     couple: str = INDEPENDENT
     flows: tuple[str, ...] = (DISCRETE.name,)
     learns: str = "random ones"
@@ -50,8 +52,17 @@ BASES = {
     "ot": Base(
         "uniform", coupled=False, couple="transport", flows=_BOTH, learns=_BY_TRANSPORT, style=("sky", "h")
     ),
+    "sdot": Base(
+        "uniform",
+        coupled=True,
+        balanced=True,
+        couple="semidiscrete",
+        learns="new sources for every batch, by semidiscrete transport",
+        style=("orange", "p"),
+    ),
 }
-PAIRED = [name for name, base in BASES.items() if base.coupled and not base.own]
+PAIRED = [name for name, base in BASES.items() if base.coupled and not (base.own or base.balanced)]
+BALANCED = [name for name, base in BASES.items() if base.balanced]
 DRAWN = [name for name, base in BASES.items() if not base.coupled]
 
 _FORMS = [f"{name}-sub<P>" for name, base in BASES.items() if base.closed_form]

@@ -6,15 +6,15 @@ from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.config.flows import DISCRETE, FlowName
-from pairflow.config.methods import BASES, KNOWN, PAIRED, Method
+from pairflow.config.methods import BALANCED, BASES, KNOWN, PAIRED, Method
 from pairflow.config.networks import Network
 from pairflow.config.sampling import ModelCorrelation
-from pairflow.config.training import AnyDistillation, BaseTraining
+from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
 
 if TYPE_CHECKING:
-    CouplingName = str
+    CouplingName = BalancedName = str
 else:
-    CouplingName = Literal[tuple(PAIRED)]
+    CouplingName, BalancedName = Literal[tuple(PAIRED)], Literal[tuple(BALANCED)]
 
 
 class PairSettings(Settings):
@@ -48,6 +48,14 @@ class AdoptSettings(Settings):
 
     coupling: str = Field(pattern=r"^pairs-[a-z0-9]+$", description="Name of the coupling: pairs-<name>.")
     seed: Seed = Field(0, description="Seed of the experiment; it changes nothing but the metadata.")
+
+
+class PotentialsSettings(Settings):
+    """What the potentials of a balanced coupling depend on, besides the token rows."""
+
+    coupling: BalancedName = Field(BALANCED[0], description="Semidiscrete transport.")
+    tau: Tau = TAU
+    seed: Seed = Field(0, description="Seed of the random numbers.")
 
 
 class CoverSettings(Settings):

@@ -70,6 +70,18 @@ Pool = Annotated[
 ]
 
 
+TAU = 0.2
+Tau = Annotated[
+    float,
+    Field(
+        ge=0.01,
+        le=100,
+        description="Temperature of sdot, in positions: near 0 a source goes to the nearest row that the "
+        "balance of the rows allows, a large one makes both independent.",
+    ),
+]
+
+
 class BaseTraining(Training):
     """The training of a base model, with what `pairing` says of it."""
 

@@ -72,6 +72,7 @@ def _apart_from_long_work(
     costs = kind.costs(ShortJob(experiment, sizes, job.settings, samples, threads)) | {
         "pair": Cost(1.0, 200.0, pairs),
         "pair_shard": Cost(1.0, 200.0, 0.0),
+        "potentials": Cost(60.0, 500.0, pairs),
         "gather": Cost(2.0, 300.0, pairs),
         "adopt": Cost(2.0, 300.0, pairs),
         "cover": Cost(1.0, None, 1e4),

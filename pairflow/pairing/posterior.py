@@ -13,8 +13,8 @@ points, so that they agree bit for bit:
 4. The cells of these levels that have a row get integer weights, with total = m * 2^e and 1/2 <= m < 1:
    W[g, b] = floor(near[g] * high[b] * 2^(52 - e)). They add up to less than 2^53, exactly.
 5. The draw u = uniform(seed, source's number, STEP, draw's number) is the integer
-   min(floor(u * sum), sum - 1). Subtracting n W cell by cell, in the order of point 3, leads to a cell and to a
-   row in it: cells hold their rows in the order of `sorted_by_bucket`.
+   min(floor(u * sum), sum - 1). Subtracting n W cell by cell, in the order of point 3, leads to a cell and
+   to a row in it: cells hold their rows in the order of `sorted_by_bucket`.
 """
 
 import math

@@ -5,9 +5,10 @@ law of `posterior`. So the source's marginal is exactly uniform, and every draw 
 docs/method.md, "Semidiscrete transport".
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,7 @@ _BETWEEN = 20  # steps between two measurements
 _DRAWS = 32  # rows that a source is asked for in a step: almost as good as its whole posterior
 _LEAST = 2048  # sources of a step
 _MEMORY = 0.02  # the least weight of a step in the mean of the shares
+_TRIES = 64  # sources for each row, of which one is to go to it
 _COMPILING = "Compiling the transport engine, which takes about a minute, once per installation"
 
 
@@ -85,6 +87,29 @@ class Transport:
         x0 = rng.uniform_tokens(self.seed, numbers, self.tokens.shape[1], self.vocabulary_size)
         x0 = x0.astype(self.tokens.dtype, copy=False)
         return x0, self.tokens[self.rows(x0, numbers, threads=threads)]
+
+    def sources(self, threads: int | None = None) -> np.ndarray:
+        """A source x0 (M, N) for each row: the first, by its number, that goes to the row.
+
+        That is a draw from P(z | m). A row that none of many sources goes to keeps an independent one, which
+        happens only to rows that are not balanced.
+        """
+        rows, length = self.tokens.shape
+        seed, size = rng.stream_seed(self.seed, "sources"), self.vocabulary_size
+        x0 = rng.uniform_tokens(seed, np.arange(rows), length, size).astype(self.tokens.dtype, copy=False)
+        missing = np.ones(rows, bool)
+        count = max(1, min(rows, (1 << 24) // length))
+        for first in range(rows, _TRIES * rows, count):
+            if not missing.any():
+                break
+            numbers = np.arange(first, first + count)
+            drawn = rng.uniform_tokens(seed, numbers, length, size)
+            ends, _ = self._posterior.draw(drawn, numbers, seed, threads=threads)
+            hit, which = np.unique(ends[:, 0], return_index=True)
+            new = missing[hit]
+            x0[hit[new]] = drawn[which[new]]
+            missing[hit] = False
+        return x0
 
     @cached_property
     def _posterior(self) -> Posterior:
@@ -221,22 +246,19 @@ def start(tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, thr
     return Search(rows, size, tau, seed, threads)
 
 
-def complete(search: Search, *, progress: bool, after_step: Any = lambda: None) -> Transport:
+def complete(search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None) -> Transport:
     """Take steps until the rows are balanced, at most 400. `after_step` is called after each."""
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:
             search.advance()
             steps.update()
-            after_step()
             if search.step % _BETWEEN == 0:
                 found = search.result()
                 balance = found.measured(search.threads)
                 steps.set_postfix_str(f"hits' variance/mean {balance.spread:.2f}")
                 if balance.reached or search.step >= _STEPS:
-                    return Transport(*(getattr(found, name) for name in _FIELDS), balance)
-
-
-_FIELDS = ("tokens", "vocabulary_size", "tau", "seed", "potentials")
+                    return replace(found, balance=balance)
+            after_step()
 
 
 def relative_distance(coupling: Transport) -> float:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from pairflow.artifacts import provenance_path
-from pairflow.config import Experiment, Settings, parse_method
+from pairflow.config import BASES, Experiment, Settings, parse_method
 from pairflow.kinds import kind_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -80,6 +80,9 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     if own := experiment.own_pairs(name):
         yield job("adopt", paths.real_files(root) | {"own": root.parent.parent / own}, pairs)
         return
+    if BASES[parse_method(name).base].balanced:
+        yield job("potentials", tokens, pairs, threads=None, priority=10)
+        return
     if shards == 1:
         yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)
         return
@@ -137,7 +140,7 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     """The last job, whose inputs are outputs of the others."""
     kind, first = kind_of(experiment.data), experiment.seeds[0]
-    coupled = ("pair", "adopt", "gather") if kind.shows_pairs else ()
+    coupled = ("pair", "adopt", "gather", "potentials") if kind.shows_pairs else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
         made = (job.outputs.get(name) for rule in rules for job in among if job.rule == rule)

@@ -20,6 +20,7 @@ from pairflow.artifacts import (
 from pairflow.config import BASES, PairSettings, check
 from pairflow.metrics.coupling import diagnose, diagnose_points
 from pairflow.pairing.pair import compile_for, jumps_per_step
+from pairflow.pairing.transport import Balance
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out
 
@@ -46,7 +47,8 @@ def main(pairs: Path, method: str, out: Path):
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata, check(PairSettings, dict(metadata.parameters), str(pairs)))
-    values |= {name: metadata.parameters[name] for name in ADOPTED if name in metadata.parameters}
+    measured = (*ADOPTED, *Balance._fields)
+    values |= {name: metadata.parameters[name] for name in measured if name in metadata.parameters}
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     seed = metadata.parameters.get("seed", 0)
     frame = as_metrics(rows, method=method, seed=seed, evaluation="coupling", samples=len(table))

@@ -6,7 +6,7 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import TrainSettings
-from pairflow.config.methods import DRAWN, PAIRED
+from pairflow.config.methods import BALANCED, DRAWN, PAIRED
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, fit_options, model_folder, model_outputs
 from pairflow.training.options import FitOptions, ModelPaths
@@ -15,7 +15,7 @@ from pairflow.training.options import FitOptions, ModelPaths
 @step(TrainSettings)
 @existing(
     "--data",
-    help=f"Token rows or vectors (for {', '.join(DRAWN)}), or pairs (for {', '.join(PAIRED)}), Parquet.",
+    help=f"Token rows or vectors (for {', '.join(DRAWN)}), or pairs (for {', '.join(PAIRED + BALANCED)}), Parquet.",
 )
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--vocabulary", required=False, help="Vocabulary of the data set (JSON), to store with the model.")
@@ -47,7 +47,7 @@ def main(
     options: FitOptions,
 ):
     """Train a base model: mdlm and udlm draw new noise in every iteration, whereas random and pairflow
-    use fixed pairs. In a continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
+    use fixed pairs, and sdot draws new noise that the potentials of its pairs lead to the data. In a continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
 
     An interrupted training run resumes, and its weights are the same, bit for bit, as those of an
     uninterrupted run. Pass --vocabulary and --known to store them with the

@@ -40,6 +40,7 @@ class TrainingRows(NamedTuple):
     In a continuous flow x0 and x1 (M, ...) are vectors or images of numbers, and nothing validates.
     `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
     `inputs` the hashes of the files. `labels` (M,) are the classes of x1 by `metadata.condition`, or None.
+    `potentials` (M,) are those of a balanced coupling, or None.
     """
 
     x0: np.ndarray | None
@@ -49,6 +50,7 @@ class TrainingRows(NamedTuple):
     padding: int | None
     inputs: dict[str, str]
     labels: np.ndarray | None = None
+    potentials: np.ndarray | None = None
 
 
 def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
@@ -76,6 +78,7 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
         padding=held_out.padding if tokens else None,
         inputs={"data": digest(data), "validation": digest(validation)},
         labels=table["label"].to_numpy() if labelled else None,
+        potentials=table["potential"].to_numpy() if "potential" in table.column_names else None,
     )
 
 

@@ -4,7 +4,6 @@ Keys stand bucket by bucket, each bucket in blocks of its own (`planes`), so tha
 counted by the bits of a few blocks, and none has to be listed. What fills a bucket's last block is no row.
 """
 
-import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from pairflow.pairing.cpu.matches import (
     state_for,
 )
 from pairflow.pairing.cpu.planes import OCTAVE, clear_untouched
-from pairflow.runtime.threads import run_blocks
+from pairflow.runtime.threads import available_cpus, run_blocks
 
 _BLOCK = 1 << 31  # tokens of keys that are compared in a task: a fraction of a second
 _split = compiled(rng.split)
@@ -62,7 +61,6 @@ class Work(NamedTuple):
     scratch: Scratch
     counts: np.ndarray  # (L, B): n[g, b]
     weights: np.ndarray  # (L, B): W[g, b]
-    cells: np.ndarray  # (D, 3): the level, the bucket and the number in its cell of each draw
 
 
 class Posterior:
@@ -79,7 +77,7 @@ class Posterior:
         self.law = Law(
             posterior.nearness(tau, data.shape[1]), posterior.heights(len(self.buckets.first_blocks) - 1)
         )
-        self._local = threading.local()
+        self._idle: list[Work] = []  # of threads that have ended
 
     def draw(
         self,
@@ -88,7 +86,6 @@ class Posterior:
         seed: int,
         draws: int = 1,
         threads: int | None = None,
-        progress: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows (S, draws) int32 for `sources` (S, N) with their global `numbers` (S,), and entropies (S,).
 
@@ -100,27 +97,34 @@ class Posterior:
         entropies = np.empty(len(sources))
 
         def block(part: slice) -> None:
-            work = self._work(draws)
-            own = sources[part], numbers[part]
-            _draw(self.keys, self.buckets, self.law, *own, np.uint64(seed), work, rows[part], entropies[part])
+            work = self._idle.pop() if self._idle else self._workspace()
+            parts = sources[part], numbers[part]
+            cells = np.zeros((draws, 3), np.int64)
+            _draw(
+                self.keys,
+                self.buckets,
+                self.law,
+                *parts,
+                np.uint64(seed),
+                work,
+                cells,
+                rows[part],
+                entropies[part],
+            )
+            self._idle.append(work)
 
-        size = max(1, _BLOCK // max(1, self.keys.tokens.size))
-        run_blocks(block, len(sources), size, threads=threads, progress=progress, name="transport")
+        threads = threads or available_cpus()
+        size = max(1, min(_BLOCK // self.keys.tokens.size, -(-len(sources) // threads)))
+        if size >= len(sources):
+            block(slice(0, len(sources)))
+        else:
+            run_blocks(block, len(sources), size, threads=threads, progress=False, name="transport")
         return rows, entropies
 
-    def _work(self, draws: int) -> Work:
-        work = getattr(self._local, "work", None)
-        if work is None or len(work.cells) != draws:
-            cells = len(self.law.near), len(self.law.high)
-            work = Work(
-                state_for(self.keys),
-                scratch_for(self.keys),
-                np.zeros(cells, np.int64),
-                np.zeros(cells, np.int64),
-                np.zeros((draws, 3), np.int64),
-            )
-            self._local.work = work
-        return work
+    def _workspace(self) -> Work:
+        cells = len(self.law.near), len(self.law.high)
+        counts, weights = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+        return Work(state_for(self.keys), scratch_for(self.keys), counts, weights)
 
 
 def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Buckets]:
@@ -140,8 +144,8 @@ def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Bucke
 
 
 @compiled
-def _draw(keys, buckets, law, sources, numbers, seed, work, rows, entropies):
-    """Draws rows (b, D) for `sources` (b, N)."""
+def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropies):
+    """Draws rows (b, D) for `sources` (b, N); `cells` (D, 3) are level, bucket and number of each draw."""
     seed_words = _split(seed)
     for number in range(len(sources)):
         _start(keys, sources[number], work)
@@ -149,11 +153,11 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, rows, entropies):
         whole = _weigh(work.counts, levels, law.near, law.high, mass, work.weights)
         entropies[number] = _entropy(work, levels, whole)
         row_words = _split(numbers[number])
-        for n in range(len(work.cells)):
+        for n in range(len(cells)):
             w0, w1, _, _ = _philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
-            _find_cell(work, n, min(np.int64(_uniform(w0, w1) * whole), whole - 1))
+            _find_cell(work, cells[n], min(np.int64(_uniform(w0, w1) * whole), whole - 1))
         for level in range(levels):
-            _find_rows(keys, buckets, nearest - level, level, work, rows[number])
+            _find_rows(keys, buckets, nearest - level, level, work, cells, rows[number])
 
 
 @compiled
@@ -234,31 +238,31 @@ def _entropy(work, levels, whole):
 
 
 @compiled
-def _find_cell(work, n, pick):
-    """Writes level, bucket and number in the cell of the n-th draw: point 5 of the law."""
+def _find_cell(work, found, pick):
+    """Writes the level, the bucket and the number in the cell that `pick` leads to: point 5 of the law."""
     for level in range(len(work.counts)):
         for bucket in range(work.counts.shape[1]):
             weight = work.weights[level, bucket]
             cell = work.counts[level, bucket] * weight
             if pick < cell:
-                work.cells[n, 0], work.cells[n, 1], work.cells[n, 2] = level, bucket, pick // weight
+                found[0], found[1], found[2] = level, bucket, pick // weight
                 return
             pick -= cell
 
 
 @compiled
-def _find_rows(keys, buckets, matches, level, work, rows):
+def _find_rows(keys, buckets, matches, level, work, cells, rows):
     """Writes the rows of the draws that are in a level to `rows` (D,)."""
     is_open = False
-    for n in range(len(work.cells)):
-        if work.cells[n, 0] == level:
+    for n in range(len(cells)):
+        if cells[n, 0] == level:
             if not is_open:
                 open_level(keys, work.state, matches, work.scratch)
                 if not keys.listed:
                     mask = work.scratch.masks[matches % OCTAVE]
                     clear_untouched(mask, work.scratch.touched, work.scratch.written[0])
                 is_open = True
-            bucket, number = work.cells[n, 1], work.cells[n, 2]
+            bucket, number = cells[n, 1], cells[n, 2]
             first, end = buckets.first_blocks[bucket], buckets.first_blocks[bucket + 1]
             if keys.listed:
                 key = _find_counter(work.state.counters, buckets.rows, matches, first * BITS, number)

@@ -1,0 +1,38 @@
+"""Semidiscrete transport: each new source goes to a row of the whole data set, whatever batch it is in."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pairflow.flow.couple.coupling import Coupling, Draw
+
+Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""The row numbers (B,) that sources (B, N) go to, each drawn by its number (B,)."""
+
+
+class Semidiscrete(Coupling):
+    """`assign` says where sources go, for each class of the data; without classes it has the key None."""
+
+    def __init__(self, assign: Mapping[int | None, Rows]):
+        super().__init__()
+        self.assign = assign
+
+    def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
+        def rows(iteration: int) -> Tensor:
+            x0 = sources(iteration).cpu().numpy()
+            numbers = iteration * len(x0) + np.arange(len(x0))
+            if labels is None:
+                return torch.from_numpy(self.assign[None](x0, numbers)).to(x1.device)
+            wanted = labels[batches(iteration)].cpu().numpy()
+            found = np.empty(len(x0), np.int64)
+            for label in np.unique(wanted):
+                members = wanted == label
+                found[members] = self.assign[int(label)](x0[members], numbers[members])
+            return torch.from_numpy(found).to(x1.device)
+
+        return rows
+
+
+COUPLING = Semidiscrete

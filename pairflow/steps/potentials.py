@@ -1,0 +1,47 @@
+"""Token rows to pairs with potentials, by which a training draws new sources: semidiscrete transport."""
+
+from pathlib import Path
+
+import click
+
+from pairflow.artifacts import Provenance
+from pairflow.config import PotentialsSettings
+from pairflow.runtime.resume import ResumeOptions
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, quiet, resumable, threads
+
+
+@step(PotentialsSettings)
+@existing("--tokens", help="Token rows (Parquet).")
+@out("--out", help="Output file for the pairs x0, x1 and the potentials of the rows (Parquet).")
+@threads
+@resumable
+@quiet
+def main(
+    settings: PotentialsSettings,
+    tokens: Path,
+    out: Path,
+    threads: int | None,
+    resume: ResumeOptions,
+    quiet: bool,
+):
+    """Give each row a potential such that sources, which go to near rows, reach all rows equally often.
+
+    A model of `sdot` trains on new sources in every iteration, which these potentials lead to their rows. The
+    file also has one source for each row. An interrupted search resumes, to the same bytes.
+    """
+    from pairflow.pairing.potentials import write_potentials
+
+    provenance = Provenance()
+    options = {"threads": threads, "progress": not quiet}
+    balance = write_potentials(settings, tokens, out, resume, provenance, **options)
+    if not balance.reached:
+        click.echo(
+            f"pairflow potentials: note: the rows are not balanced: the variance of their hits is "
+            f"{balance.spread:.2f} times the mean, expected 1; try a higher --tau",
+            err=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
