@@ -1,7 +1,7 @@
 # Token rows -> pairs (x0, x1): Algorithm 1 or independent sources, in as many jobs as the profile says.
 PAIR_SHARDS = CONFIGURATION.pair_shards
 # Couplings that are neither a user's own nor balanced by potentials.
-COMPUTED = rf"(?!pairs-|(?:{'|'.join(BALANCED)})$)[a-z0-9-]+"
+COMPUTED = rf"(?!pairs-|(?:{'|'.join(BALANCED)})\b)[a-z0-9-]+"
 
 
 rule pair:
@@ -85,13 +85,21 @@ if PAIR_SHARDS > 1:
 
 
 # Token rows -> pairs with potentials: semidiscrete transport.
-use rule pair as potentials with:
+rule potentials:
+    input:
+        tokens="results/{experiment}/data/train.parquet",
+    output:
+        pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
     log:
         "results/{experiment}/logs/seed{seed}/potentials-{base}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/potentials-{base}.tsv"
     wildcard_constraints:
         base="|".join(BALANCED),
+    priority: 10
+    conda:
+        "../envs/cpu.yaml"
+    threads: CORES
     resources:
         mem_mb=grown(4000),
         runtime=grown(240),

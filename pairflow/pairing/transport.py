@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.arguments import checked_integer, checked_number
 from pairflow.errors import InputError
+from pairflow.files import checked_tokens
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.bound import independent_distance
 from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import UNITS
 from pairflow.runtime.progress import announced_compilation, bar
-from pairflow.tokens import checked_tokens
 
 TOLERANCE = 0.1  # by which the variance of the hits may differ from their mean, once the rows are balanced
 HITS = 4  # of a row on average, to which the spread is scaled

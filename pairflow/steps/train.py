@@ -15,7 +15,8 @@ from pairflow.training.options import FitOptions, ModelPaths
 @step(TrainSettings)
 @existing(
     "--data",
-    help=f"Token rows or vectors (for {', '.join(DRAWN)}), or pairs (for {', '.join(PAIRED + BALANCED)}), Parquet.",
+    help=f"Token rows or vectors (for {', '.join(DRAWN)}), or pairs "
+    f"(for {', '.join(PAIRED + BALANCED)}), Parquet.",
 )
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--vocabulary", required=False, help="Vocabulary of the data set (JSON), to store with the model.")
@@ -47,7 +48,8 @@ def main(
     options: FitOptions,
 ):
     """Train a base model: mdlm and udlm draw new noise in every iteration, whereas random and pairflow
-    use fixed pairs, and sdot draws new noise that the potentials of its pairs lead to the data. In a continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
+    use fixed pairs. sdot draws new noise, too, and the potentials of its pairs lead it to the data. In a
+    continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
 
     An interrupted training run resumes, and its weights are the same, bit for bit, as those of an
     uninterrupted run. Pass --vocabulary and --known to store them with the
