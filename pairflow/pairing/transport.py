@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.arguments import checked_integer, checked_number
+from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
-from pairflow.files import checked_tokens
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.bound import independent_distance
 from pairflow.pairing.cpu.posterior import Posterior
