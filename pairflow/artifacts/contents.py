@@ -65,15 +65,14 @@ _FLOATS = Column("finite numbers", types.is_floating)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
-_VECTOR_PAIRS = {
-    "x0": _VECTORS,
-    "x1": _VECTORS,
-    "target": replace(_COUNT, optional=True),
-    "moved": replace(_FLOATS, lowest=0, optional=True),
-}
+_ENDS = {"target": replace(_COUNT, optional=True), "moved": replace(_FLOATS, lowest=0, optional=True)}
+_VECTOR_PAIRS = {"x0": _VECTORS, "x1": _VECTORS, **_ENDS}
 _MAYBE_TEXT = replace(TEXT, nulls=True)
 _TRIALS = {"trial": _COUNT, "sample": replace(_COUNT, optional=True)}
 _MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}
+_HELD_MOMENTS = {f"held_{name}": column for name, column in _MOMENTS.items()}
+_FINGERPRINT = Column("256 bytes", lambda kind: kind == pa.binary(256))
+_RATES = dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True))
 
 COLUMNS: dict[str, dict[str, Column]] = {
     "tokens": {"tokens": _TOKENS, "label": _LABEL},
@@ -86,11 +85,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "vector samples": {"values": _VECTORS, **_TRIALS, "energy": _FLOATS, "straightness": _FLOATS},
     "known molecules": {"hash": Column("hashes", types.is_uint64)},
     "smiles": {"smiles": TEXT, "split": TEXT, "name": replace(_MAYBE_TEXT, optional=True)},
-    "training molecules": {
-        "smiles": TEXT,
-        "scaffold": TEXT,
-        "fingerprint": Column("256 bytes", lambda kind: kind == pa.binary(256)),
-    },
+    "training molecules": {"smiles": TEXT, "scaffold": TEXT, "fingerprint": _FINGERPRINT},
     "metrics": {
         **dict.fromkeys(("method", "evaluation"), _MAYBE_TEXT),
         "metric": TEXT,
@@ -104,11 +99,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
         **dict.fromkeys(("method", "device"), replace(_MAYBE_TEXT, optional=True)),
         "peak_memory_mb": replace(MEASURED, optional=True),
     },
-    "training log": {
-        "iteration": NUMBER,
-        "loss": MEASURED,
-        **dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True)),
-    },
+    "training log": {"iteration": NUMBER, "loss": MEASURED, **_RATES},
     "property histograms": {
         "property": TEXT,
         **dict.fromkeys(("low", "high"), replace(NUMBER, finite=False)),  # the outer bins have no end
@@ -116,11 +107,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     },
     "transformation": {"gamma": _FLOATS, "alpha": _FLOATS},
     "ChemNet statistics": _MOMENTS,
-    "reference": {
-        **_MOMENTS,
-        **{f"held_{name}": column for name, column in _MOMENTS.items()},
-        "features": replace(_FLOATS, width="kept"),
-    },
+    "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
 
 _FACTS: dict[str, tuple[Any, str]] = {  # metadata -> the type that they have
