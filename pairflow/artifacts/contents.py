@@ -50,8 +50,12 @@ def _is_text(kind: pa.DataType) -> bool:
     return types.is_string(kind) or types.is_large_string(kind)
 
 
+def _is_real(kind: pa.DataType) -> bool:
+    return types.is_float32(kind) or types.is_float64(kind)  # Arrow compares no others
+
+
 def _is_number(kind: pa.DataType) -> bool:
-    return types.is_integer(kind) or types.is_floating(kind)
+    return types.is_integer(kind) or _is_real(kind)
 
 
 TEXT = Column("text", _is_text)
@@ -61,7 +65,7 @@ COMPUTED = replace(NUMBER, nulls=True)  # properties, which are not computed of 
 _COUNT = Column("integers", types.is_integer, lowest=0, highest=_MOST)
 _TOKENS = Column("integers", types.is_integer, width="length", lowest=0)
 _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
-_FLOATS = Column("finite numbers", types.is_floating)
+_FLOATS = Column("finite numbers", _is_real)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
@@ -230,7 +234,7 @@ def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | N
     wrong = [values.is_null()] if values.null_count and not column.nulls else []
     if _is_number(values.type):
         low, high = (end.as_py() for end in pc.min_max(values).values())  # None without any value
-        if column.finite and types.is_floating(values.type):
+        if column.finite and _is_real(values.type):
             wrong.append(pc.invert(pc.is_finite(values)))
         if column.lowest is not None and low is not None and low < column.lowest:
             wrong.append(pc.less(values, column.lowest))
