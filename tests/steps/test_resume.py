@@ -119,8 +119,8 @@ def stop(run, folder, name, number) -> tuple[int, str]:
 
 def wait_for_a_state(folder, name, run) -> None:
     """Until a state newer than those that are there is saved."""
-    before = set((folder / name / "states").rglob("[0-9]*.json"))
-    while not set((folder / name / "states").rglob("[0-9]*.json")) - before:
+    before = set((folder / name / "states").rglob("[0-9]*.state"))
+    while not set((folder / name / "states").rglob("[0-9]*.state")) - before:
         assert run.returncode is None, end(run)
         time.sleep(0.005)
 
