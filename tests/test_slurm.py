@@ -242,7 +242,7 @@ class Training:
 
     def saved(self) -> int:
         """The iteration of the newest saved state; 0 without one."""
-        states = self.states.glob(f"{self.method}-*/[0-9]*.json")
+        states = self.states.glob(f"{self.method}-*/[0-9]*.state")
         return max((int(state.stem) for state in states), default=0)
 
 
