@@ -11,7 +11,7 @@ from pathlib import Path
 from pairflow.artifacts import read_table
 from pairflow.config import Experiment, check
 from pairflow.estimate import rates
-from pairflow.estimate.sizes import sizes
+from pairflow.estimate.forecast import sizes
 
 OUT = Path(rates.__file__).with_name("recorded.json")
 
@@ -25,9 +25,8 @@ def read_rates(root: Path) -> dict[rates.Work, rates.Rate]:
     measured = rates.rates_from_timings(frame, experiment, sizes(root, experiment, Path()), origin)
     models = [root / f"seed{experiment.seeds[0]}" / "models" / name for name in experiment.trained()]
     parameters = [json.loads((folder / "model.json").read_text())["parameters"] for folder in models]
-    kinds = ("train", "dcd")
     return {
-        work: replace(rate, parameters=max(parameters)) if work.kind in kinds else rate
+        work: replace(rate, parameters=max(parameters)) if work.kind == "train" else rate
         for work, rate in measured.items()
     }
 

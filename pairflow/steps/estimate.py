@@ -8,8 +8,7 @@ import click
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
 from pairflow.estimate import outlook as text
-from pairflow.estimate.forecast import forecast
-from pairflow.estimate.sizes import sizes
+from pairflow.estimate.forecast import forecast, sizes
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, quiet
 

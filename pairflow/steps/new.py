@@ -75,7 +75,7 @@ def main(
     experiment, expected = forecast_draft(draft, root, device, recorded=not estimate, progress=not quiet)
     _write(configuration, target, experiment, draft, force)
     _write_rejected(rejects, draft.rejected)
-    outlook = _outlook(draft, root, experiment, expected, device, estimate, quiet)
+    outlook = _outlook(draft, name, experiment, expected if estimate else None)
     _print(draft, outlook, configuration, target)
 
 
@@ -128,32 +128,16 @@ def _device(name: str) -> str:
     return choose(name, None).type
 
 
-def _outlook(
-    draft: Draft,
-    root: Path,
-    entry: Entry,
-    expected: "Forecast | None",
-    device: str,
-    estimate: bool,
-    quiet: bool,
-) -> Iterator[str]:
-    """The quality to expect, and the time on this machine unless that is not wanted."""
+def _outlook(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
+    """The quality to expect, and the time on this machine where that is wanted."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import outlook
-    from pairflow.estimate.forecast import forecast
-    from pairflow.runtime.threads import available_cpus
 
-    experiment = check(Experiment, entry, root.name)
+    experiment = check(Experiment, entry, name)
     if draft.quality:
         yield draft.quality(experiment)
-    if estimate and expected and draft.hours:
-        fit = outlook.describe_fit(expected, experiment.training.iterations, draft.hours)
-        yield f"{outlook.expect(root.name, expected)} {fit}"
-    elif estimate:
-        cores = available_cpus()
-        yield outlook.expect(
-            root.name, forecast(root, experiment, draft.size, cores, device, progress=not quiet)
-        )
+    if expected:
+        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours)
 
 
 if __name__ == "__main__":
