@@ -47,9 +47,8 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
     requirements |= {"memory": machine.memory, "cores": machine.cores, "configuration": lambda: settings}
     for name, look in requirements.items():
         yield name, guarded(look)
-    here = {name for name, finding in packages.items() if finding.condition is Condition.OK}
-    if CORE in here:
-        yield from _data(experiments, configuration.parent, offline, "torchvision" in here)
+    if packages[CORE].condition is Condition.OK:
+        yield from _data(experiments, configuration.parent, offline)
     elif experiments:
         yield "data", Finding.optional(f"not checked, because the {CORE} cannot be imported")
 
@@ -73,15 +72,13 @@ def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
     return experiments, Finding.ok(f"{path}, {len(experiments)} experiments")
 
 
-def _data(
-    experiments: dict[str, Any], folder: Path, offline: bool, torchvision: bool
-) -> Iterator[tuple[str, Finding]]:
+def _data(experiments: dict[str, Any], folder: Path, offline: bool) -> Iterator[tuple[str, Finding]]:
     """The findings of all data sets, each with the names of the experiments on it."""
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, folder), []).append(name)
     with ThreadPoolExecutor(len(users) or 1) as pool:
-        statuses = pool.map(lambda source: guarded(partial(source.status, offline, torchvision)), users)
+        statuses = pool.map(lambda source: guarded(partial(source.status, offline)), users)
         for (source, names), status in zip(users.items(), statuses, strict=True):
             text = f"{status.text} ({', '.join(names)})"
             yield f"data: {source.name}", Finding(status.condition, text, status.remedy)

@@ -16,7 +16,6 @@ from pairflow.cli import main
 from pairflow.data import download
 from pairflow.data.status import Condition, Finding
 from pairflow.kinds import kind_of
-from pairflow.kinds.images import files as image_files
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
@@ -177,27 +176,24 @@ def offline(name):
     return (MOLECULES | IMAGES)[name].status(offline=True)
 
 
-def test_a_cached_table_is_checked(folder):
-    cached = MOLECULES["qm9"].table.cached_copy
-    cached.parent.mkdir(parents=True)
-    cached.write_text("name,smiles\n" + "1,C\n" * 7)
-    assert offline("qm9") == Finding.attention(f"{cached}: 7 rows, expected 133,885", f"rm -r {cached}")
-    cached.write_bytes(b"<html>")
-    assert offline("qm9").text == f"{cached}: no column 'smiles'"
-    cached.write_text("smiles\n" + "C\n" * 133_885)
-    assert offline("qm9") == Finding.ok(str(cached))
+def test_copies_in_the_cache_and_in_the_folder(folder, monkeypatch):
     cached = MOLECULES["zinc250k"].table.cached_copy
+    cached.parent.mkdir(parents=True)
     cached.write_text("smiles\n")
-    assert offline("zinc250k").text == f"{cached}: not the published file, by its checksum"
-
-
-def test_a_broken_local_copy_is_named(folder, monkeypatch):
-    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder))
-    (folder / "qm9.csv.gz").write_bytes(b"\x1f\x8b\x08 cut off")
-    assert line(offline("qm9")).startswith(f"needs attention: {folder}/qm9.csv.gz: not readable: ")
+    wrong = Finding.attention(f"{cached}: not the published file, by its checksum", f"rm {cached}")
+    assert offline("zinc250k") == wrong
+    assert offline("qm9") == Finding.optional("to be downloaded; the network was not asked")
+    cached = MOLECULES["qm9"].table.cached_copy
+    cached.write_text("smiles\n")
+    assert offline("qm9") == Finding.ok(str(cached))
+    assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")
+    cached = download.cache() / "cifar-10-batches-py"
+    cached.mkdir()
+    assert offline("cifar10") == Finding.ok(str(cached))
+    assert offline("ffhq64").remedy == "export PAIRFLOW_DATA_DIR=<a folder with ffhq64 or thumbnails128x128>"
     (folder / "mnist").mkdir()
-    missing = f"{folder}/mnist/train-images-idx3-ubyte: no such file, gzipped or not"
-    assert offline("mnist_binary").text == missing
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder))
+    assert offline("mnist_binary") == Finding.ok(f"{folder}/mnist")
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder / "absent"))
     finding = guarded(lambda: offline("qm9"))
     assert finding.text == f"InputError: PAIRFLOW_DATA_DIR: expected a folder, found none at {folder}/absent"
@@ -216,47 +212,34 @@ def test_an_unreachable_publisher(folder, monkeypatch):
             monkeypatch.setenv(name, address)
         finding = MOLECULES["qm9"].status()
     assert line(finding).startswith("needs attention: cannot be downloaded: ProxyError: ")
-    assert finding.remedy == "export PAIRFLOW_DATA_DIR=<a folder with qm9.csv.gz>"
+    assert finding.remedy == "export PAIRFLOW_DATA_DIR=<a folder with qm9.csv.gz or qm9.csv>"
 
 
-def test_a_publisher_that_never_answers_is_given_up(monkeypatch):
+def test_a_publisher_that_never_answers_is_given_up(folder, monkeypatch):
     monkeypatch.setattr(download, "ANSWER_SECONDS", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/a"
-        finding = download.downloadable([url], "x", offline=False)
+        finding = download.published_status([download.RawFile(("x",), url)], offline=False)
     assert line(finding).startswith("needs attention: cannot be downloaded: ")
 
 
-def test_images_that_torchvision_keeps(folder, monkeypatch):
-    cached = download.cache() / "cifar-10-batches-py"
-    assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")
-    missing = line(IMAGES["cifar10"].status(offline=True, torchvision=False))
-    assert missing.startswith("needs attention: CIFAR10: torchvision reads it, and cannot be imported")
-    cached.mkdir(parents=True)
-    finding = offline("cifar10")
-    assert finding.text.startswith(f"{cached}: RuntimeError: Dataset not found or corrupted")
-    assert finding.remedy == f"rm -r {cached}"
-    monkeypatch.setattr(image_files, "read_torchvision", lambda *_, download: [])
-    assert offline("cifar10") == Finding.ok(str(cached))
-
-
 def test_own_files_and_folders(folder):
-    smiles = kind_of(Molecules(source="my.smi", length=8)).source(
-        Molecules(source="my.smi", length=8), folder
-    )
-    assert smiles.status().text == f"{folder}/my.smi: No such file or directory"
+    def status(settings):
+        return kind_of(settings).source(settings, folder).status()
+
+    smiles = Molecules(source="my.smi", length=8)
+    missing = Finding.attention(f"{folder}/my.smi: no such file, or it is empty", f"ls -l {folder}")
+    assert status(smiles) == missing
     (folder / "my.smi").touch()
-    assert smiles.status().text == f"{folder}/my.smi: empty"
+    assert status(smiles) == missing
     (folder / "my.smi").write_text("C\n")
-    assert smiles.status() == Finding.ok(f"{folder}/my.smi")
-    pictures = kind_of(Images(source="image_folder", folder="pictures")).source(
-        Images(source="image_folder", folder="pictures"), folder
-    )
-    assert pictures.status().text == f"{folder}/pictures: no such folder"
+    assert status(smiles) == Finding.ok(f"{folder}/my.smi")
+    pictures = Images(source="image_folder", folder="pictures")
+    assert status(pictures).text == f"{folder}/pictures: no such folder, or it is empty"
     (folder / "pictures").mkdir()
-    assert pictures.status().condition is Condition.OK
+    assert status(pictures).condition is Condition.OK
 
 
 def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):
