@@ -1,26 +1,31 @@
-"""The rates of an experiment's work: timed in results/, else measured now, else recorded elsewhere."""
+"""The rates of an experiment's work: of its finished jobs, else measured now, else recorded elsewhere."""
 
 import shutil
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pairflow.artifacts import digest, machine, read_metadata, read_table
+from pairflow.artifacts import machine
 from pairflow.config import FLOWS, Experiment, suggest
 from pairflow.data.source import DatasetSize
-from pairflow.errors import InputError
 from pairflow.estimate.measure import measure
-from pairflow.estimate.rates import Rate, Work, packaged, rates_from_timings
+from pairflow.estimate.rates import Rate, Work, packaged, rates_of
 from pairflow.plan import paths
+from pairflow.plan.job import Job
 from pairflow.runtime.progress import bar
-
-_DECISIVE = ("data", "network", "training", "distillation", "pairing", "evaluations")  # settings of a rate
 
 
 def collect(
-    works: list[Work], root: Path, experiment: Experiment, sizes: DatasetSize, recorded: bool, progress: bool
+    works: list[Work],
+    finished: Iterable[Job],
+    root: Path,
+    experiment: Experiment,
+    sizes: DatasetSize,
+    recorded: bool,
+    progress: bool,
 ) -> dict[Work, Rate]:
     """The rates of `works`, without those that nobody knows; with `recorded` nothing is measured."""
-    rates = _timed_here(root, experiment, sizes)
+    rates = rates_of(finished, experiment, sizes, "finished jobs of this machine", machine())
     devices = {"cpu"} | ({"cuda"} if shutil.which("nvidia-smi") else set())
     absent = [] if recorded else [work for work in works if work not in rates and work.device in devices]
     # The blocks of a continuous pairing take too long to try one.
@@ -34,22 +39,6 @@ def collect(
             rates[work] = rate
     found = {work: rates.get(work) or packaged().get(work) or _computed(work, experiment) for work in works}
     return {work: rate for work, rate in found.items() if rate}
-
-
-def _timed_here(root: Path, experiment: Experiment, sizes: DatasetSize) -> dict[Work, Rate]:
-    """The rates of this experiment's own results, if this machine made them."""
-    metrics, path = root / "metrics.parquet", root / "timings.parquet"
-    try:
-        parameters = read_metadata(metrics).parameters
-        timings, metadata = read_table(path, "timings")
-    except InputError:
-        return {}
-    settings = experiment.model_dump(mode="json")
-    changed = any(parameters.get(key) != settings[key] for key in _DECISIVE)
-    if changed or metadata.inputs.get("metrics") != digest(metrics):
-        return {}
-    frame, origin = timings.to_pandas(), f"results/{root.name}/timings.parquet, of this machine"
-    return rates_from_timings(frame[frame["machine"] == machine()], experiment, sizes, origin)
 
 
 def _computed(work: Work, experiment: Experiment) -> Rate | None:

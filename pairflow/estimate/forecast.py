@@ -78,11 +78,11 @@ def forecast(
     another number of iterations.
     """
     table = jobs(root, experiment, shards)
-    finished = set() if fresh else done(table)
+    finished: set[Job] = set() if fresh else done(table)
     todo = [job for job in table if job not in finished]
     works = needed(todo, experiment, sizes, device)
     if rates is None:
-        rates = collect(works, root, experiment, sizes, recorded, progress)
+        rates = collect(works, finished, root, experiment, sizes, recorded, progress)
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, todo, works, rates, costs, cores, device)
 

@@ -4,20 +4,18 @@ Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a j
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from pairflow import config
+from pairflow.artifacts import read_provenance
 from pairflow.data.source import DatasetSize
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import jobs
 
 _RECORDED = Path(__file__).parent / "recorded.json"
-_JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's jobs apart
 
 
 @dataclass(frozen=True)
@@ -106,31 +104,32 @@ def tasks_of(
     return [(draw, rows * calls)] if rows else []
 
 
-def needed(table: list[Job], experiment: config.Experiment, sizes: DatasetSize, device: str) -> list[Work]:
+def needed(
+    table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
+) -> list[Work]:
     """The work of these jobs whose rates their estimate needs."""
     tasks = [task for job in table for task in tasks_of(job, experiment, sizes, device)]
     return list(dict.fromkeys(work for work, _ in tasks))
 
 
-def rates_from_timings(
-    timings: pd.DataFrame, experiment: config.Experiment, sizes: DatasetSize, origin: str
+def rates_of(
+    finished: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, origin: str, here: str = ""
 ) -> dict[Work, Rate]:
-    """The rates that a finished experiment had, by its jobs of one work whose time is known."""
-    table = {(job.rule, *(getattr(job, key) for key in _JOB)): job for job in jobs(Path(), experiment)}
+    """The rates that finished jobs of a single work had, by their records; with `here` on that machine."""
     parts: dict[Work, list[tuple[float, float, float]]] = {}
-    rows = timings.dropna(subset=["device_seconds"]).reindex(columns=dict.fromkeys([*timings, *_JOB]))
-    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-        job = table.get((row["step"], *(row[key] for key in _JOB)))
-        device = "cuda" if str(row["device"]).startswith("cuda") else "cpu"
-        tasks = tasks_of(job, experiment, sizes, device) if job else []
-        if len(tasks) == 1:
-            [(work, amount)] = tasks
-            parts.setdefault(work, []).append((row["device_seconds"], amount, row["peak_memory_mb"]))
-    rates = {}
-    for work, group in parts.items():
-        seconds, units, memory = zip(*group, strict=True)
-        rates[work] = Rate(sum(seconds) / sum(units), max(memory), origin)
-    return rates
+    for job in finished:
+        record = read_provenance(job.record)
+        device = "cuda" if str(record.get("device")).startswith("cuda") else "cpu"
+        seconds, memory = record.get("device_seconds"), record.get("peak_memory_mb", 0.0)
+        tasks = tasks_of(job, experiment, sizes, device)
+        if seconds is not None and len(tasks) == 1 and here in ("", record.get("machine")):
+            [(work, units)] = tasks
+            parts.setdefault(work, []).append((seconds, units, memory))
+    sums = {work: [*zip(*group, strict=True)] for work, group in parts.items()}
+    return {
+        work: Rate(sum(seconds) / sum(units), max(memory), origin)
+        for work, (seconds, units, memory) in sums.items()
+    }
 
 
 @cache

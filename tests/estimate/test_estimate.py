@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from click.testing import CliRunner
 
+from pairflow.artifacts import provenance_path
 from pairflow.cli import main
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
@@ -185,29 +185,33 @@ def test_a_gpu_is_used_by_what_can_use_it():
     assert costs["pair", "pairflow-sub2", None, 0].seconds == 1.0 + 60
 
 
-def test_timings_give_their_rates_back():
+def test_finished_jobs_give_their_rates_back(tmp_path):
     plan = experiment(seeds=[0])
-    rows = [
-        ("train", "mdlm", 40.0, 0, None, None),
-        ("train", "random", 20.0, 0, None, None),
-        ("distill", "udlm+redi", 60.0, 0, None, None),  # an iteration of a base
-        ("distill", "udlm+dcd", 80.0, 0, None, None),  # with a teacher's answers
-        ("pair", "pairflow-sub2", 7.0, 0, None, None),
-        ("pair", "random", 7.0, 0, None, None),
-        ("teach", "udlm+redi", None, 0, None, None),
-        ("sample", "random", 32.0 * 3, 0, "main", 2),
-        ("preprocess", None, 1.0, None, None, None),
-        ("train", "no longer in the experiment", 1.0, 0, None, None),
+    seconds = {
+        ("train", "mdlm"): 40.0,
+        ("train", "random"): 20.0,
+        ("distill", "udlm+redi"): 60.0,  # an iteration of a base
+        ("distill", "udlm+dcd"): 80.0,  # with a teacher's answers
+        ("pair", "pairflow-sub2"): 7.0,
+        ("pair", "random"): 7.0,
+        ("teach", "udlm+redi"): None,
+        ("sample", "random"): 32.0 * 3,
+    }
+    finished = [
+        job for job in jobs(tmp_path, plan) if (job.rule, job.method) in seconds and job.nfe in (None, 2)
     ]
-    frame = pd.DataFrame(rows, columns=["step", "method", "device_seconds", "seed", "evaluation", "nfe"])
-    frame = frame.assign(device="cpu", peak_memory_mb=5.0).astype({"nfe": "Int64", "seed": "Int64"})
-    rates_there = rates.rates_from_timings(frame, plan, SIZES, "there")
-    assert {work.kind: rate.seconds for work, rate in rates_there.items()} == {
-        "train": 120 / 60,
+    for job in finished:
+        record = {"device": "cpu", "device_seconds": seconds[job.rule, job.method], "machine": "this one"}
+        job.record.parent.mkdir(parents=True, exist_ok=True)
+        provenance_path(job.record).write_text(json.dumps(record | {"peak_memory_mb": 5.0}))
+    there = rates.rates_of(finished, plan, SIZES, "there", "this one")
+    assert {work.kind: rate.seconds for work, rate in there.items()} == {
+        "train": 2.0,
         "draw": 1.0,
         "pair": 7.0,
     }
-    assert set(rates_there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
+    assert set(there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
+    assert rates.rates_of(finished, plan, SIZES, "there", "another") == {}
 
 
 def test_the_packaged_records_are_of_the_shipped_experiments(project):
