@@ -55,26 +55,25 @@ def sums(forecast: Forecast, printed: str) -> str:
     if not todo:
         return f"all {len(forecast.table)} jobs are done"
     untimed_on_gpu = {costs[job].gpu for job in forecast.untimed}
-    cpu, gpu = (
-        "unknown" if on_gpu in untimed_on_gpu else f"{seconds / 3600:,.2g}"
-        for on_gpu, seconds in zip((False, True), busy_seconds(todo, costs), strict=True)
-    )
-    memory, disk = ([getattr(costs[job], name) for job in todo] for name in ("memory_mb", "disk"))
+    cpu, gpu = (f"{seconds / 3600:,.2g}" for seconds in busy_seconds(todo, costs))
+    _, memory, disk, *_ = zip(*(costs[job] for job in todo), strict=True)
     sums = {
-        "CPU-hours": cpu,
-        "GPU-hours": gpu if forecast.device == "cuda" else "none, for this is the estimate without a GPU",
-        "memory": "unknown" if None in memory else f"{_gigabytes(max(memory))} for the largest job",
-        "disk": "unknown" if None in disk else _bytes(sum(disk)),
+        "CPU-hours": None if False in untimed_on_gpu else cpu,
+        "GPU-hours": None if True in untimed_on_gpu else gpu,
+        "memory": None if None in memory else f"{_gigabytes(max(memory))} for the largest job",
+        "disk": None if None in disk else _bytes(sum(disk)),
     }
-    unknown = ", ".join(name for name, text in sums.items() if text == "unknown")
-    lines = [
-        f"to do      {len(todo)} of {len(forecast.table)} jobs",
-        f"wall time  {wall_time(forecast)}",
-        *([f"           {printed}"] if printed else []),
-        *(f"{name:<10} {text}" for name, text in sums.items() if text != "unknown"),
-        *([f"unknown    {unknown}"] if unknown else []),
-    ]
-    return "\n".join(lines)
+    if forecast.device != "cuda":
+        sums["GPU-hours"] = "none, for this is the estimate without a GPU"
+    unknown = [name for name, text in sums.items() if text is None]
+    lines = {
+        "to do": f"{len(todo)} of {len(forecast.table)} jobs",
+        "wall time": wall_time(forecast),
+        "": printed,
+        **sums,
+        "unknown": ", ".join(unknown),
+    }
+    return "\n".join(f"{name:<10} {text}" for name, text in lines.items() if text)
 
 
 def wall_time(forecast: Forecast) -> str:
@@ -98,24 +97,23 @@ def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) 
 
 def basis(forecast: Forecast) -> str:
     """What the numbers rest on and how far they may be off."""
-    works, rates = forecast.works, forecast.rates
-    origins = sorted({rates[work].origin for work in works if work in rates})
+    rates = {work: forecast.rates.get(work) for work in forecast.works}
+    origins = sorted({rate.origin for rate in rates.values() if rate})
+    absent = {work.kind: work.device for work, rate in rates.items() if not rate}
+    guessed = sorted({job.rule for job in forecast.todo if forecast.costs[job].guessed})
     lines = [
-        f"\nbased on   {'; '.join(origins) or 'nothing that was measured'}",
-        "           for short steps: their times on one machine (AMD EPYC, 2026-11-21)",
+        "; ".join(origins) or "nothing that was measured",
+        "for short steps: their times on one machine (AMD EPYC, 2026-11-21)",
     ]
-    if guessed := sorted({job.rule for job in forecast.todo if forecast.costs[job].guessed}):
-        lines.append(f"           a guess, {GUESS[0]:g} s per job: {', '.join(guessed)}")
-    absent = [work for work in works if work not in rates]
-    if any(work.device == "cuda" for work in absent):
-        lines.append("           GPU: unknown: no GPU here, and no record of one")
+    if guessed:
+        lines.append(f"a guess, {GUESS[0]:g} s per job: {', '.join(guessed)}")
+    if "cuda" in absent.values():
+        lines.append("GPU: unknown: no GPU here, and no record of one")
     elif absent:
-        kinds = ", ".join(sorted({work.kind for work in absent}))
-        lines.append(f"           unknown: no record of this work ({kinds}); measure it without --recorded")
-    lines.append(
-        "good to    a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
-    )
-    return "\n".join(lines)
+        kinds = ", ".join(sorted(absent))
+        lines.append(f"unknown: no record of this work ({kinds}); measure it without --recorded")
+    good = "a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
+    return "\nbased on   " + "\n           ".join(lines) + f"\ngood to    {good}"
 
 
 def describe_duration(seconds: float) -> str:

@@ -18,7 +18,7 @@ from pairflow.data.draft import Draft, DraftRequest, Entry
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
-from pairflow.steps.options import configuration, device, model_folder, quiet
+from pairflow.steps.options import configuration, device, device_type, model_folder, quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def main(
     require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
-    source, device = _relative(file, configuration), _device(device)
+    source, device = _relative(file, configuration), device_type(device)
     start = (published.name_of(parent) or _relative(parent, configuration)) if parent else ""
     request = DraftRequest(file, source, settings, parent, start, rejects, device, quiet)
     draft = draft_experiment(request)
@@ -117,15 +117,6 @@ def name_of(file: Path) -> str:
 def _relative(file: Path, configuration: Path) -> str:
     """The path of the file relative to the folder of the configuration, unless it is absolute."""
     return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
-
-
-def _device(name: str) -> str:
-    """`cpu` or `cuda`; torch, which takes seconds to import, is imported only if necessary."""
-    if name == "cpu":
-        return name
-    from pairflow.runtime.device import choose
-
-    return choose(name, None).type
 
 
 def _outlook(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
