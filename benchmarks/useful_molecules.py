@@ -215,8 +215,7 @@ def network_settings(name: str) -> dict[str, Any]:
 def iteration_seconds(case: dict[str, Any], experiment: Experiment, symbols: int) -> float:
     """Seconds of one core for an iteration, as `pairflow estimate` measures them."""
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    corruption = "absorbing" if case["method"] == "mdlm" else "uniform"
-    work = Work("train", "cpu", experiment.data.length, symbols, corruption, network, case["batch"])
+    work = Work("train", "cpu", experiment.flow, experiment.data.length, symbols, network, case["batch"])
     rate = measure(work, experiment.training.loss, None, None, "")
     return rate.seconds
 

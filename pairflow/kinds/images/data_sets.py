@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.config import DataSettings
-from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
+from pairflow.data.download import DATA_DIR, RawFile, cache, local_copy
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
-from pairflow.data.status import Finding, broken_copy
 from pairflow.errors import InputError
 from pairflow.kinds.images import files as image_files
 from pairflow.kinds.images.files import LabelledImages, RawImages
@@ -46,9 +45,6 @@ class EmbeddedDigits(ImageSource):
     def load(self, progress: bool = True) -> RawImages:
         return image_files.read_digits()
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return Finding.ok(f"part of pairflow, {len(self.load().images):,} images")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedImages(ImageSource):
@@ -79,21 +75,8 @@ class PublishedImages(ImageSource):
                 f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
             ) from None
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        local, cached = local_copy(self.readers), cache() / self.cached
-        try:
-            if local and (torchvision or local.name != self.cached):
-                raw = self.load()
-                return Finding.ok(f"{local}{f': {raw.partial}' if raw.partial else ''}")
-            if not torchvision:
-                text = f"{local or self.torchvision}: torchvision reads it, and cannot be imported"
-                return Finding.attention(text, "pip install torchvision")
-            if cached.is_dir():
-                image_files.read_torchvision(self.torchvision, cache(), download=False)
-                return Finding.ok(str(cached))
-        except (InputError, image_files.TorchvisionError) as error:
-            return broken_copy(local or cached, str(error))
-        return downloadable([self.url], self.copies, offline)
+    def published_files(self) -> list[RawFile]:
+        return [RawFile(tuple(self.readers), self.url, cached=self.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
         """Training and test images in one, the test set last; `partial` says what is missing of them."""
@@ -150,15 +133,8 @@ class PublishedFolder(ImageSource):
         size = replace(self.size, rows=total - held_out, validation_rows=held_out)
         return size.limited(settings)
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        folder = local_copy(self.folders)
-        if folder is None:
-            return Finding.optional(f"not downloaded: {self.needed}")
-        try:
-            lack = self._lack(folder, len(files(folder, *FILES)))
-        except InputError as error:
-            return Finding.attention(str(error))
-        return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
+    def published_files(self) -> list[RawFile]:
+        return [RawFile(self.folders)]
 
     def _lack(self, folder: Path, count: int) -> str | None:
         whole = count == self.size.total

@@ -1,23 +1,18 @@
 """Sources of molecules. A new data set is an entry at the end, and its name in MOLECULE_SOURCES."""
 
-import csv
-import io
 import json
-import zlib
 from abc import abstractmethod
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pairflow.config import DataSettings
-from pairflow.data.download import RawFile, published_status
+from pairflow.data.download import RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile
-from pairflow.data.status import Finding, described, quoted
-from pairflow.data.unpack import GzipFile
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import Molecules
 
@@ -93,26 +88,8 @@ class MoleculeTable(MoleculeSource):
             raise InputError(f"{path}: expected a JSON list of row numbers")
         return rows
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        files = [file for file in (self.table, self.validation) if file]
-        return published_status(files, offline, self._problem)
-
-    def _problem(self, path: Path) -> str | None:
-        """What is wrong with a copy of the table; None if it has the column and the published rows."""
-        try:
-            with path.open("rb") as raw:
-                unpacked: Any = GzipFile(path, raw) if path.suffix == ".gz" else raw
-                file = io.TextIOWrapper(unpacked, encoding="utf-8", newline="")
-                records = csv.reader(file)
-                header = next(records, [])
-                number = sum(1 for record in records if record)
-        except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
-            return f"not readable: {described(error)}"
-        if self.column not in header:
-            return f"no column '{self.column}'"
-        if self.size and number != self.size.total:
-            return f"{number:,} rows, expected {self.size.total:,}"
-        return None
+    def published_files(self) -> list[RawFile]:
+        return [file for file in (self.table, self.validation) if file]
 
 
 @dataclass(frozen=True)
@@ -141,16 +118,6 @@ class MoleculeFile(RowFile, MoleculeSource):
         held_out = int(total * settings.validation_fraction)
         symbols = counts.vocabulary_size(settings.length)
         return DatasetSize(total - held_out, held_out, symbols).limited(settings)
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        try:
-            with self.path.open("rb") as file:
-                empty = not file.read(1)
-        except OSError as error:
-            return Finding.attention(f"{self.path}: {error.strerror}", f"ls {quoted(self.path.parent)}")
-        if empty:
-            return Finding.attention(f"{self.path}: empty", f"ls -l {quoted(self.path)}")
-        return Finding.ok(str(self.path))
 
 
 _GITHUB = "https://raw.githubusercontent.com"
