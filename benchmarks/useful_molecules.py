@@ -277,12 +277,11 @@ def controls(root: Path) -> dict[str, dict[str, float]]:
 
 def describe(strings: list[str], training: TrainingMolecules, others: frozenset[str]) -> dict[str, float]:
     """Shares of different and of useful molecules, which are none of `others`, and their similarity."""
-    spellings = chemistry.distinct(strings)
-    molecules = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training)
-    useful = chemistry.are_useful(spellings, molecules.properties, training, others)
+    molecules = chemistry.describe_samples(strings, training)
+    useful = chemistry.are_useful(molecules, training, others)
     return {
         **{key: float(flags.sum() / len(strings)) for key, flags in useful.items()},
-        "distinct": len(spellings) / len(strings),
+        "distinct": len(molecules) / len(strings),
         "nn_similarity": float(np.mean(molecules.nearest)),
     }
 

@@ -12,6 +12,7 @@ from rdkit.Chem import QED, Crippen
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
 from pairflow.kinds.molecules.counts import reason
+from pairflow.kinds.molecules.descriptors import PROPERTIES, tabulate
 from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
 from pairflow.kinds.molecules.settings import Molecules
 
@@ -183,14 +184,13 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     known = training_molecules.DatasetMolecules.read(folder / "smiles.parquet")
     rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
-    fingerprints, properties = np.zeros((8, 32), np.uint64), np.arange(12.0).reshape(3, 4)
     path = folder / "some.parquet"
-    training_molecules.write_training(path, known, fingerprints, [""] * 8, properties)
+    training_molecules.write_training(path, known, training_molecules.describe_training(known, 1, False))
     table, metadata = read_table(path)
     assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()
-    described = training_molecules.read_training(path, known)
-    assert described.properties.tolist() == properties.tolist()
+    properties = training_molecules.read_training(path, known).properties
+    assert properties.tolist() == tabulate(PROPERTIES, [known.trained[row] for row in rows]).values.tolist()
 
 
 def test_no_samples_at_all_are_no_rows(folder, evaluate):

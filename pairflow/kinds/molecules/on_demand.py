@@ -4,7 +4,7 @@ With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded
 a gap in SMILES is none in SELFIES.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files, prepare
-from pairflow.kinds.molecules.descriptors import describe, fingerprints
+from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.library import numbered_rows
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
 from pairflow.kinds.molecules.selection import Selection, embed, filters_from
-from pairflow.kinds.molecules.similarity import Neighbours
+from pairflow.kinds.molecules.similarity import Neighbours, unpack
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
@@ -191,7 +191,7 @@ class TrainingNeighbours:
         self.smiles = list(trained["smiles"])
         self.names = list(trained["name"]) if "name" in trained else [""] * len(trained)
         self._rows = {smiles: row for row, smiles in enumerate(self.smiles)}
-        self._neighbours = Neighbours(fingerprints(self.smiles, threads, progress))
+        self._neighbours = Neighbours(_fingerprints(self.smiles, threads, progress))
 
     def describe(self, smiles: str) -> dict[str, float | str]:
         """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
@@ -200,9 +200,13 @@ class TrainingNeighbours:
         """
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
-            [similarity], [row] = self._neighbours.nearest(fingerprints([smiles]))
+            [similarity], [row] = self._neighbours.nearest(_fingerprints([smiles]))
         nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
         return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
+
+
+def _fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
+    return unpack(tabulate(["fingerprint"], smiles, threads, progress)["fingerprint"])
 
 
 def training_smiles(folder: Path) -> Path:

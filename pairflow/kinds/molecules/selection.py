@@ -11,7 +11,7 @@ from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 from pairflow.config import DemandSettings, parse_range
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import PROPERTIES
+from pairflow.kinds.molecules.descriptors import DESCRIPTORS
 
 _ITERATIONS = 2000  # of the force field, at most
 
@@ -101,7 +101,7 @@ def filters_from(settings: DemandSettings) -> dict[str, Filter]:
 
 
 def _within(name: str, low: float, high: float) -> Filter:
-    return lambda molecule: low <= PROPERTIES[name](molecule) <= high
+    return lambda molecule: low <= DESCRIPTORS[name](molecule) <= high
 
 
 def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:

@@ -4,6 +4,8 @@ The fingerprint is RDKit's: Morgan, radius 2 (ECFP4), 2,048 bits, packed into 32
 Tanimoto similarity of two bit sets a and b is |a & b| / |a | b|.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from pairflow.pairing.cpu import block
@@ -117,6 +119,11 @@ def _means_of_pairs(fingerprints: np.ndarray) -> tuple[float, float]:
     rows = np.ascontiguousarray(fingerprints)
     total, squares = _sums_of_pairs(rows, _sizes(rows))
     return (total / pairs, squares / pairs) if pairs else (np.nan, np.nan)
+
+
+def unpack(fingerprints: Iterable[bytes]) -> np.ndarray:
+    """(M, 32) uint64: fingerprints of 256 bytes each."""
+    return np.frombuffer(b"".join(fingerprints), np.uint64).reshape(-1, WORDS)
 
 
 def _sizes(fingerprints: np.ndarray) -> np.ndarray:

@@ -10,14 +10,18 @@ from rdkit.Chem import rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.descriptors import structures
+from pairflow.kinds.molecules.descriptors import tabulate
 from pairflow.kinds.molecules.on_demand import TrainingNeighbours, training_smiles
-from pairflow.kinds.molecules.similarity import BITS, WORDS, Neighbours, internal_diversity
+from pairflow.kinds.molecules.similarity import BITS, WORDS, Neighbours, internal_diversity, unpack
 
 SMILES = [
     *("CCO", "CCN", "CCCO", "c1ccccc1", "Cc1ccccc1"),
     *("CC(=O)O", "CC(=O)Oc1ccccc1C(=O)O", "C", "O", "CC(C)O"),
 ]
+
+
+def fingerprints(smiles):
+    return unpack(tabulate(["fingerprint"], smiles)["fingerprint"])
 
 
 def rdkit_fingerprints(smiles):
@@ -27,7 +31,7 @@ def rdkit_fingerprints(smiles):
 
 def test_nearest_is_the_largest_of_rdkits_bulk_similarities():
     known, asked = SMILES[1:], [*SMILES, "CC(=O)Nc1ccc(O)cc1", "[Na+].[Cl-]"]
-    own = Neighbours(structures(known)[0]).similarity(structures(asked)[0])
+    own = Neighbours(fingerprints(known)).similarity(fingerprints(asked))
     theirs = rdkit_fingerprints(known)
     expected = [max(DataStructs.BulkTanimotoSimilarity(each, theirs)) for each in rdkit_fingerprints(asked)]
     assert own.tolist() == expected
@@ -58,7 +62,7 @@ def test_diversity_is_one_less_the_mean_over_pairs():
 def test_diversity_agrees_with_rdkit():
     theirs = rdkit_fingerprints(SMILES)
     pairs = [DataStructs.TanimotoSimilarity(*pair) for pair in itertools.combinations(theirs, 2)]
-    assert internal_diversity(structures(SMILES)[0]) == pytest.approx(1 - np.mean(pairs))
+    assert internal_diversity(fingerprints(SMILES)) == pytest.approx(1 - np.mean(pairs))
 
 
 def test_too_few_have_no_diversity_and_no_molecule_has_no_neighbour():
