@@ -86,9 +86,11 @@ class RowFile(DataSource):
         return self.path
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        if self.path.is_dir() if self.what == "folder" else self.path.is_file():
-            return Finding.ok(str(self.path))
-        return Finding.attention(f"{self.path}: no such {self.what}", f"ls {quoted(self.path.parent)}")
+        if not (self.path.is_dir() if self.what == "folder" else self.path.is_file()):
+            return Finding.attention(f"{self.path}: no such {self.what}", f"ls {quoted(self.path.parent)}")
+        if not self.path.stat().st_size and self.path.is_file():
+            return Finding.attention(f"{self.path}: empty", f"ls -l {quoted(self.path)}")
+        return Finding.ok(str(self.path))
 
 
 def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:

@@ -206,15 +206,15 @@ def offline(name):
 
 
 def test_a_cached_table_is_checked(folder):
-    cached = MOLECULES["qm9"].table.cached_copy
+    cached = MOLECULES["qm9"].file.cached_copy
     cached.parent.mkdir(parents=True)
     cached.write_text("name,smiles\n" + "1,C\n" * 7)
     assert offline("qm9") == Finding.attention(f"{cached}: 7 rows, expected 133,885", f"rm -r {cached}")
     cached.write_bytes(b"<html>")
-    assert offline("qm9").text == f"{cached}: no column 'smiles'"
+    assert offline("qm9").text == f"{cached}: no column 'smiles'; found '<html>'"
     cached.write_text("smiles\n" + "C\n" * 133_885)
     assert offline("qm9") == Finding.ok(str(cached))
-    cached = MOLECULES["zinc250k"].table.cached_copy
+    cached = MOLECULES["zinc250k"].file.cached_copy
     cached.write_text("smiles\n")
     assert offline("zinc250k").text == f"{cached}: not the published file, by its checksum"
 
@@ -222,7 +222,7 @@ def test_a_cached_table_is_checked(folder):
 def test_a_broken_local_copy_is_named(folder, monkeypatch):
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder))
     (folder / "qm9.csv.gz").write_bytes(b"\x1f\x8b\x08 cut off")
-    assert line(offline("qm9")).startswith(f"needs attention: {folder}/qm9.csv.gz: not readable: ")
+    assert line(offline("qm9")).startswith(f"needs attention: {folder}/qm9.csv.gz: not a readable CSV file: ")
     (folder / "mnist").mkdir()
     missing = f"{folder}/mnist/train-images-idx3-ubyte: no such file, gzipped or not"
     assert offline("mnist_binary").text == missing
@@ -274,7 +274,7 @@ def test_own_files_and_folders(folder):
     smiles = kind_of(Molecules(source="my.smi", length=8)).source(
         Molecules(source="my.smi", length=8), folder
     )
-    assert smiles.status().text == f"{folder}/my.smi: No such file or directory"
+    assert smiles.status().text == f"{folder}/my.smi: no such file"
     (folder / "my.smi").touch()
     assert smiles.status().text == f"{folder}/my.smi: empty"
     (folder / "my.smi").write_text("C\n")

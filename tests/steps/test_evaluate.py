@@ -1,6 +1,7 @@
 """The evaluate step on samples made by hand: real files, all metrics, and every mistake in one line."""
 
 import sys
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
 from pairflow.kinds.molecules.counts import reason
 from pairflow.kinds.molecules.descriptors import PROPERTIES, tabulate
+from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
 from pairflow.kinds.molecules.settings import Molecules
 
@@ -29,8 +31,8 @@ LENGTH = 16
 def folder(tmp_path_factory, describe):
     """A data set, its training molecules described, and three trials of samples."""
     root = tmp_path_factory.mktemp("evaluate")
-    words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
-    rows = [*TRAINED, TRAINED[0]]  # the last one is held out
+    words = Vocabulary().extended("CNOc123()=#.n")
+    rows = map(Row, count(1), [*TRAINED, TRAINED[0]])  # the last one is held out
     made = prepare(rows, Molecules(source="x.smi", length=LENGTH), validation_rows=[len(TRAINED)])
     words.save(root / "vocabulary.json")
     write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
@@ -214,7 +216,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder, evaluate, refused, fil
     words = Vocabulary.load(folder / "vocabulary.json")
     frame = read_table(folder / "smiles.parquet")[0].to_pandas()
     write_table(folder / "other.parquet", frame[:5], Metadata(kind="smiles", vocabulary=words.hash))
-    samples(folder / "foreign.parquet", TRIALS, Vocabulary.from_tokens("CNOc123()=#.F"))
+    samples(folder / "foreign.parquet", TRIALS, Vocabulary().extended("CNOc123()=#.F"))
     refused(evaluate(**files, out="x", properties="y"), "evaluate", text)
     assert not list(folder.glob("[xy].parquet"))
 

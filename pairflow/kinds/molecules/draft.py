@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pairflow.config import Experiment, parse_method, suggest
+from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
@@ -30,7 +30,6 @@ from pairflow.kinds.molecules.survey import (
     find_column,
     first_rejected,
     is_molecule,
-    survey,
 )
 from pairflow.training.model_files import read_description, read_symbols
 
@@ -86,11 +85,12 @@ def draft_molecules(request: DraftRequest) -> Draft:
         column = settings.column or find_column(file)
         names = library.name_column(library.columns(file, 1), column)
         remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    rows = library.numbered_rows(file, column or "smiles", progress=not request.quiet)
-    counts = survey(rows, settings, library.unit_of(file))
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data = {"source": request.source, **({"column": column} if column else {})}
+    rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
+    rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
+    counts = Survey(rows, rules, library.unit_of(file))
     experiment, sizes = plan(counts, settings, data, device, start)
     length = experiment["data"]["length"]
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
@@ -101,11 +101,11 @@ def draft_molecules(request: DraftRequest) -> Draft:
     return Draft(
         experiment=experiment,
         size=size,
-        content=f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.",
+        content=f"{counts.total:,} rows, {len(counts.lengths):,} distinct molecules.",
         table=table_lines(
             f"{file} ({format_name}{remark})", _lines(counts, experiment["data"], sizes, request.rejects)
         ),
-        rejected=counts.rejected.rename(columns={"number": counts.unit}),
+        rejected=counts.rejects.rename(columns={"number": counts.unit}),
         advice=tuple(_advice(counts, settings)),
         hours=settings.hours or suggest.hours(length, device),
         with_iterations=with_iterations,
@@ -129,6 +129,11 @@ def read_start(folder: Path, name: str) -> Start:
     return Start(name, facts["length"], facts["network"], kind)
 
 
+def chosen_rules(settings: NewLibrary) -> Entry:
+    """The rules by which molecules are written and split, as the data of an experiment have them."""
+    return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, "split")}
+
+
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, Counter[str]]:
@@ -138,20 +143,18 @@ def plan(
     fitting = counts.lengths <= length
     total = int(np.count_nonzero(fitting))
     seed = Molecules.model_fields["split_seed"].default
-    groups = None if counts.scaffolds is None else counts.scaffolds[fitting]
+    groups = counts.groups[fitting] if settings.split == "scaffold" else None
 
     def split(rows: int | None) -> Counter[str]:
         return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
 
     training_rows = suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)
-    rules = ("representation", *Standardisation.model_fields, "split")
-    choices = {key: getattr(settings, key) for key in rules}
     data = {
         **data,
         "length": length,
         "drop_duplicates": True,
-        **choices,
+        **chosen_rules(settings),
         "validation_fraction": settings.validation_fraction,
         "max_too_long_share": settings.max_too_long_share,
         **({"training_rows": training_rows} if training_rows else {}),
@@ -204,15 +207,15 @@ def _lines(counts: Survey, data: Entry, sizes: Counter[str], rejects: Path) -> l
     length, distinct = data["length"], len(counts.lengths)
     rejected = [
         (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
-        for reason, number, place, text in islice(first_rejected(counts.rejected), 8)
+        for reason, number, place, text in islice(first_rejected(counts.rejects), 8)
     ]
     features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
     too_long = int(np.count_nonzero(counts.lengths > length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
     return [
-        ("rows", counts.rows, ""),
-        ("rejected", len(counts.rejected), f"all are listed in {rejects}" * bool(len(counts.rejected))),
+        ("rows", counts.total, ""),
+        ("rejected", len(counts.rejects), f"all are listed in {rejects}" * bool(len(counts.rejects))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),
         *features,

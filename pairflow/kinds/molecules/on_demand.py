@@ -22,7 +22,7 @@ from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files, prepare
 from pairflow.kinds.molecules.descriptors import describe, tabulate
-from pairflow.kinds.molecules.library import numbered_rows
+from pairflow.kinds.molecules.library import read_rows
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
 from pairflow.kinds.molecules.selection import Selection, embed, filters_from
 from pairflow.kinds.molecules.similarity import Neighbours, unpack
@@ -171,15 +171,14 @@ class ScoredMolecules(Scored):
 
     def read(self, path: Path, column: str) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
-            for number, raw, name in numbered_rows(path, column):
-                text = str(raw)
+            for row in read_rows(path, column):
+                text, tokens, reason = row.text, None, ""
                 try:
-                    _, text = prepare.canonicalise(prepare.read_molecule(raw), prepare.ONLY_CANONICAL)
+                    _, text = prepare.canonicalise(prepare.read_molecule(row), prepare.ONLY_CANONICAL)
                     tokens = np.array(self.vocabulary.encode(text, self.length))
-                except InputError as reason:
-                    yield Candidate(number, name, text, None, str(reason))
-                    continue
-                yield Candidate(number, name, text, tokens)
+                except InputError as error:
+                    reason = str(error)
+                yield Candidate(row.number, row.name, text, tokens, reason)
 
 
 class TrainingNeighbours:

@@ -1,24 +1,21 @@
-"""Counts over a file of molecules, which is read once, row by row, before an experiment is made of it."""
+"""What a user's own file of molecules holds, before an experiment is made of it."""
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 
-from pairflow.data.known import hash_text
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row, columns
-from pairflow.kinds.molecules.prepare import SPECIALS, canonicalise, read_molecule
-from pairflow.kinds.molecules.representations import get_representation
-from pairflow.kinds.molecules.settings import Molecules, NewLibrary
-from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse, scaffold
+from pairflow.kinds.molecules.prepare import SPECIALS, ReadMolecules
+from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse
 
+_ANY = 2**62  # tokens: no row is too long
 _SAMPLED_ROWS = 200
 
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
@@ -34,27 +31,44 @@ FEATURES = {  # what molecules are counted by -> the rule that treats it
 }
 
 
-@dataclass(frozen=True)
-class Survey:
-    """Counts over a file, its molecules standardised as the experiment will do it.
+class Survey(ReadMolecules):
+    """What a file holds: its molecules, standardised as the experiment will do it, and counts.
 
-    `rejected` lists the rejected rows: `number` in the file, `text` and `reason`; `unit` (line, record, row)
-    is what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
-    standardised, duplicates and molecules that a rule rejects included. `ions` counts those that are charged
-    because a counter-ion was removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the
-    D distinct molecules; `scaffolds` (D,) are numbers of their scaffolds by first appearance, None without a
-    split by scaffolds. `shortest` has token -> length of the shortest row that holds it.
+    `features` counts the molecules that have each of `FEATURES` before they are standardised, duplicates and
+    molecules that a rule rejects included. `ions` counts those that are charged because a counter-ion was
+    removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the D distinct molecules, and
+    `groups` (D,) the numbers of their scaffolds. `unit` (line, record, row) is what a number in the file
+    counts.
     """
 
-    rows: int
-    rejected: pd.DataFrame
-    unit: str
-    features: dict[str, int]
-    ions: int
-    duplicates: int
-    lengths: np.ndarray
-    scaffolds: np.ndarray | None
-    shortest: dict[str, int]
+    def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line"):
+        """Read all rows; InputError if none of them is a molecule."""
+        self.unit, self.ions, self.features = unit, 0, dict.fromkeys(FEATURES, 0)
+        super().__init__(rows, settings.model_copy(update={"drop_duplicates": False}), length=_ANY)
+        self.rejects = pd.DataFrame(
+            [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected],
+            columns=["number", "text", "reason"],
+        )
+        if not self.smiles:
+            examples = "; ".join(
+                f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
+                for reason, count, number, text in first_rejected(self.rejects)
+            )
+            raise InputError(f"no molecule in {self.total:,} rows: {examples}")
+        first = pd.Series(self.smiles).drop_duplicates().index  # as `prepare`: the first of equal rows
+        self._counts = np.frombuffer(self.token_counts, np.int64)
+        self.lengths, self.groups = self._counts[first] + 2, np.array(self.scaffolds)[first]
+
+    def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
+        for name in _features(raw):
+            self.features[name] += 1
+        molecule, smiles = super().standardise(raw)
+        self.ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
+        return molecule, smiles
+
+    @property
+    def duplicates(self) -> int:
+        return len(self.smiles) - len(self.lengths)
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
         """The smallest multiple of `multiple` as N that at most this share of the molecules exceeds."""
@@ -64,60 +78,8 @@ class Survey:
 
     def vocabulary_size(self, length: int) -> int:
         """K: the special symbols, and those of the molecules that fit `length`."""
-        return len(SPECIALS) + sum(shortest <= length for shortest in self.shortest.values())
-
-
-def survey(rows: Iterable[Row], settings: Molecules | NewLibrary, unit: str = "line") -> Survey:
-    """Read all rows; InputError if none of them is a molecule, with `unit` before its number in the file.
-
-    The memory per molecule is 12 bytes (a hash of its canonical SMILES, which identifies duplicates, and the
-    length of its row), 8 more for the hash of its scaffold, and about 50 while they are sorted at the end.
-    Rejected rows are kept.
-    """
-    hashes, lengths, groups = array("Q"), array("I"), array("Q")
-    shortest: dict[str, int] = {}
-    rejects: list[tuple[int, str, str]] = []
-    features: Counter[str] = Counter()
-    ions = 0
-    scaffolds = settings.split == "scaffold"
-    write = get_representation(settings.representation).tokenize
-    with rdBase.BlockLogs():
-        for number, text, _ in rows:
-            try:
-                raw = read_molecule(text)
-                features.update(_features(raw))
-                molecule, smiles = canonicalise(raw, settings)
-                tokens = write(smiles)
-            except InputError as error:
-                rejects.append((number, str(text), str(error).partition(":")[0]))
-                continue
-            ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
-            hashes.append(hash_text(smiles))
-            lengths.append(len(tokens) + 2)
-            if scaffolds:
-                groups.append(hash_text(scaffold(molecule)))
-            for token in tokens:
-                shortest[token] = min(len(tokens) + 2, shortest.get(token, len(tokens) + 2))
-    rejected = pd.DataFrame(rejects, columns=["number", "text", "reason"])
-    if not hashes:
-        examples = "; ".join(
-            f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
-            for reason, count, number, text in first_rejected(rejected)
-        )
-        raise InputError(f"no molecule in {len(rejected):,} rows: {examples}")
-    _, first = np.unique(np.frombuffer(hashes, np.uint64), return_index=True)
-    first.sort()  # like `molecules.prepare`: the first of equal rows, in the order of the file
-    return Survey(
-        rows=len(hashes) + len(rejected),
-        rejected=rejected,
-        unit=unit,
-        features={name: features[name] for name in FEATURES},
-        ions=ions,
-        duplicates=len(hashes) - len(first),
-        lengths=np.frombuffer(lengths, np.uint32)[first].astype(np.int64),
-        scaffolds=pd.factorize(np.frombuffer(groups, np.uint64)[first])[0] if scaffolds else None,
-        shortest=shortest,
-    )
+        fitting = np.repeat(self._counts + 2 <= length, self._counts)
+        return len(SPECIALS) + len(np.unique(np.frombuffer(self.written, np.uint32)[fitting]))
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:

@@ -7,8 +7,8 @@ import pytest
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.descriptors import COMPUTED, compute
+from pairflow.kinds.molecules.prepare import label_molecules
 from pairflow.kinds.molecules.settings import Conditioning
-from pairflow.kinds.molecules.store import label_molecules
 
 THREE = ("low", "middle", "high")
 

@@ -8,7 +8,7 @@ from rdkit import Chem
 from pairflow.artifacts import Metadata, read_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.files import writer
-from pairflow.kinds.molecules.library import numbered_rows
+from pairflow.kinds.molecules.library import read_rows
 
 SMILES = ["CCO", "c1ccncc1", "C[C@H](N)C(=O)O", "F/C=C/F", "[NH3+]CC(=O)[O-]", "C"]
 NAMES, WEIGHTS = [f"pairflow-{n}" for n in range(1, 7)], [46.07, 79.1, 89.09, 64.03, 75.07, 16.04]
@@ -108,7 +108,7 @@ def test_a_name_is_no_formula_in_csv_and_comes_back(write, text, cell):
     table = pd.DataFrame({"name": [text], "smiles": ["C"]})
     path = write("x.csv", table)
     assert pd.read_csv(path, dtype=str, keep_default_na=False).name.tolist() == [cell]
-    assert [row.name for row in numbered_rows(path)] == [text.strip()]
+    assert [row.name for row in read_rows(path)] == [text.strip()]
     for name in ("x.smi", "x.parquet"):  # which no spreadsheet runs
         written = write(name, table)
         kept = (

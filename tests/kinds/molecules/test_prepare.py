@@ -1,6 +1,7 @@
 """Molecules: tokens, vocabulary, and the way from raw rows to token rows."""
 
 import json
+from itertools import count
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from pairflow.kinds.molecules.settings import Molecules
 
 @pytest.fixture
 def vocabulary():
-    return Vocabulary.from_tokens(tokenize("CCO") + tokenize("N"))
+    return Vocabulary().extended(tokenize("CCO") + tokenize("N"))
 
 
 def test_tokens():
@@ -59,7 +60,7 @@ def test_vocabulary_file(vocabulary, tmp_path):
     loaded = Vocabulary.load(tmp_path / "vocabulary.json")
     assert loaded == vocabulary
     assert loaded.hash == vocabulary.hash
-    assert loaded.hash != Vocabulary.from_tokens("CF").hash
+    assert loaded.hash != Vocabulary().extended("CF").hash
     assert json.loads((tmp_path / "vocabulary.json").read_text())["kind"] == "smiles"
 
 
@@ -90,7 +91,9 @@ SETTINGS = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5}
 
 def small(rows=ROWS, **changes):
     published = changes.pop("validation_rows", None)
-    return prepare(rows, Molecules(source="x.smi", **SETTINGS | changes), published)
+    return prepare(
+        map(library.Row, count(1), rows), Molecules(source="x.smi", **SETTINGS | changes), published
+    )
 
 
 def test_prepare():
@@ -108,6 +111,7 @@ def test_prepare():
         "row": [1, 3, 4, 6],
         "text": ["", "C1CC", "c1ccccc1", "CCCCCCCC"],
         "reason": ["empty", "unparsable", "too long (8 tokens, limit 7)", "too long (8 tokens, limit 7)"],
+        "line": [2, 4, 5, 7],
     }
 
 
@@ -181,15 +185,13 @@ def test_all_of_qm9(qm9):
 @pytest.mark.data
 def test_all_of_zinc(data_dir):
     """As published, which is nearly as RDKit spells it today: parsing all of it again would take a minute."""
-    rows = list(library.rows(MOLECULES["zinc250k"].fetch()))
-    MOLECULES["zinc250k"].check_rows(len(rows))
-    assert rows[0] == rows[0].strip()
-    smiles = [text.strip() for text in rows]
-    vocabulary = Vocabulary.from_tokens(token for text in smiles for token in tokenize(text))
+    smiles = [row.text.strip() for row in library.read_rows(MOLECULES["zinc250k"].fetch())]
+    assert len(smiles) == MOLECULES["zinc250k"].size.total
+    vocabulary = Vocabulary().extended(token for text in smiles for token in tokenize(text))
     assert vocabulary.size == 72
     table = np.array([vocabulary.encode(text, 74) for text in smiles])
     assert (table != 3).sum(1).max() == 74
     assert [vocabulary.decode(row) for row in table.tolist()] == smiles
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    split = split_rows(range(len(rows)), 0.05, MOLECULES["zinc250k"].validation_rows(), 42, None)
+    split = split_rows(range(len(smiles)), 0.05, MOLECULES["zinc250k"].validation_rows(), 42, None)
     assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]

@@ -1,7 +1,7 @@
 """SELFIES: tokens, what cannot be written, rows of them, and a start that sampling keeps."""
 
 import json
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, SPECIALS, Vocabulary
 from pairflow.kinds.molecules.representations import join_selfies, tokenize_selfies
 from pairflow.kinds.molecules.settings import Molecules
 
-SMILES = list(islice(library.rows(MOLECULES["small_molecules"].fetch()), 0, None, 40))
-ROWS = ["CCO", "C=O", "*CC", "C1CC", "[13CH4]", "CI(=O)=O", "N"]
+SMILES = [row.text for row in islice(library.read_rows(MOLECULES["small_molecules"].fetch()), 0, None, 40)]
+ROWS = [*map(library.Row, count(1), ["CCO", "C=O", "*CC", "C1CC", "[13CH4]", "CI(=O)=O", "N"])]
 SETTINGS = Molecules(source="x.smi", length=8, representation="selfies", validation_fraction=0.4)
 
 
@@ -70,10 +70,10 @@ def test_another_molecule_that_comes_back_is_a_reason(monkeypatch):
 
 
 def test_vocabulary_file(tmp_path):
-    words = Vocabulary.from_tokens(tokenize_selfies("CC=O"), "selfies")
+    words = Vocabulary(kind="selfies").extended(tokenize_selfies("CC=O"))
     words.save(tmp_path / "v.json")
     assert Vocabulary.load(tmp_path / "v.json") == words
-    assert words.hash != Vocabulary.from_tokens(["[CH3]"]).hash
+    assert words.hash != Vocabulary().extended(["[CH3]"]).hash
     content = {"kind": "selfies", "tokens": [*SPECIALS, "C"]}
     (tmp_path / "v.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"holds tokens of SELFIES; found 'C'"):
@@ -97,7 +97,7 @@ def test_the_library_is_an_extra(monkeypatch):
 
 
 def test_a_prefix_is_a_whole_molecule():
-    words = Vocabulary.from_tokens(tokenize_selfies("c1ccc2[nH]ccc2c1"), "selfies")
+    words = Vocabulary(kind="selfies").extended(tokenize_selfies("c1ccc2[nH]ccc2c1"))
     given = given_molecule(DemandSettings(count=1, nfe=1, prefix="c1ccc2[nH]ccc2c1"), words, 32)
     places = int((given != FREE).sum())
     assert given[0] == BOS
