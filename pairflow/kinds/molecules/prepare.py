@@ -5,7 +5,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pydantic import model_validator
 from rdkit import Chem, rdBase
 
 from pairflow.artifacts import (
@@ -25,7 +26,7 @@ from pairflow.artifacts import (
     token_dtype,
     write_table,
 )
-from pairflow.config import nearest
+from pairflow.config import Settings, check, nearest
 from pairflow.data.classes import Classes
 from pairflow.data.known import KnownMolecules
 from pairflow.data.prepared import parent_digest
@@ -34,7 +35,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules import data_sets, library
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.representations import REPRESENTATIONS, Representation, get_representation
+from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
@@ -43,8 +44,7 @@ BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Settings):
     """The symbols of a data set; a token's id is its place in `tokens`.
 
     Ids 0 to 9 are `SPECIALS` (five named, five reserved), the data set's own tokens follow in sorted order.
@@ -52,21 +52,23 @@ class Vocabulary:
     `kind` is how they write a molecule; strings that go in and come out are SMILES in either case.
     """
 
-    tokens: tuple[str, ...] = SPECIALS
     kind: Notation = "smiles"
+    tokens: tuple[str, ...] = SPECIALS
 
     def extended(self, tokens: Iterable[str]) -> "Vocabulary":
         """This vocabulary with the tokens that it lacks, in sorted order, at its end."""
-        return replace(self, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
+        return Vocabulary(kind=self.kind, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _tokens_are_specials_and_symbols(self) -> "Vocabulary":
         if self.tokens[: len(SPECIALS)] != SPECIALS:
-            raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
+            raise ValueError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
         if len(set(self.tokens)) != len(self.tokens):
-            raise InputError("a vocabulary holds every token once; found a repeated one")
+            raise ValueError("a vocabulary holds every token once; found a repeated one")
         for token in self.tokens[len(SPECIALS) :]:
             if not self.representation.pattern.fullmatch(token) or not token.isprintable() or " " in token:
-                raise InputError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+                raise ValueError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+        return self
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -124,19 +126,10 @@ class Vocabulary:
             raise InputError(f"{path}: no such file; expected a vocabulary") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
-        tokens = content.get("tokens")
-        strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
-        if tokens != strings or content.get("kind") not in [*REPRESENTATIONS]:
-            expected = '{"kind": "smiles", "tokens": [strings]}'
-            raise InputError(f"{path}: not a vocabulary: expected {expected}, or the kind selfies")
-        try:
-            return cls(tuple(strings), content["kind"])
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+        return check(cls, content, path)
 
     def _json(self) -> str:
-        content = {"kind": self.kind, "tokens": self.tokens}
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
