@@ -119,6 +119,12 @@ class PublishedImages(ImageSource):
         return RawImages(images, labels, range(len(train), len(images)), partial)
 
 
+def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images) -> DatasetSize:
+    """The size of a folder of images, of which a share is held out."""
+    held_out = math.ceil(total * settings.validation_fraction)
+    return DatasetSize.shaped(total - held_out, held_out, levels, shape).limited(settings)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
     """Published colour images without labels or a test set, as a folder of files that the user prepares,
@@ -146,9 +152,8 @@ class PublishedFolder(ImageSource):
         assert isinstance(settings, Images)
         folder = local_copy(self.folders)
         total = len(files(folder, *FILES)) if folder else self.size.total
-        held_out = math.ceil(total * settings.validation_fraction)
-        size = replace(self.size, rows=total - held_out, validation_rows=held_out)
-        return size.limited(settings)
+        assert self.size.shape is not None
+        return split_size(total, self.size.vocabulary_size, self.size.shape, settings)
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         folder = local_copy(self.folders)
@@ -181,9 +186,7 @@ class ImageFolder(RowFile, ImageSource):
         assert isinstance(settings, Images)
         paths = files(self.path, *FILES)
         height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
-        held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
-        size = DatasetSize.shaped(len(paths) - held_out, held_out, levels, (channels, height, width))
-        return size.limited(settings)
+        return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)
 
 
 _MNIST_BINARY = PublishedImages(

@@ -49,11 +49,6 @@ def contract(shape: Shape, levels: int) -> str:
     return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 
-def contract_hash(shape: Shape, levels: int) -> str:
-    """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
-    return prepared.hash_contract(contract(shape, levels))
-
-
 @dataclass(frozen=True)
 class PreparedImages:
     """A data set of images, ready for pairing and training.
@@ -74,7 +69,8 @@ class PreparedImages:
 
     @property
     def hash(self) -> str:
-        return contract_hash(self.shape, self.levels)
+        """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
+        return prepared.hash_contract(contract(self.shape, self.levels))
 
 
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
@@ -86,15 +82,13 @@ def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
     train, test = (raw.images[split == part] for part in ("train", "validation"))
-    train_labels = test_labels = None
-    if raw.labels is not None:
-        train_labels, test_labels = (raw.labels[split == part] for part in ("train", "validation"))
+    labels = [None if raw.labels is None else raw.labels[split == part] for part in ("train", "validation")]
     if settings.flips:
         train = np.concatenate([train, train[:, :, ::-1]])
-        train_labels = None if train_labels is None else np.tile(train_labels, 2)
+        labels[0] = None if labels[0] is None else np.tile(labels[0], 2)
     height, width, channels = raw.images.shape[1:]
     return PreparedImages(
-        *(to_tokens(train, levels), to_tokens(test, levels), train_labels, test_labels),
+        *(to_tokens(train, levels), to_tokens(test, levels), *labels),
         shape=(channels, height, width),
         levels=levels,
         source=raw.digest,

@@ -88,7 +88,7 @@ class SampledMolecules:
             self.described = self.described.assign(**useful)
         if classes and judged:
             labels = classes.labels(self.described[classes.property].to_numpy(np.float64))
-            self.described["in_class"] = labels == classes.parse(condition)
+            self.described["in_class"] = labels == classes.parse(str(condition))
         if settings.moses:
             chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
             held_out = [self.known.held_out[row] for row in chosen]
