@@ -67,6 +67,8 @@ def remote(server):
 @pytest.fixture
 def checked(remote, tmp_path):
     """The table of `CONTENT` with its checksum."""
+    (tmp_path / "file").write_bytes(b"hello\n")
+    assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"  # by git
     (tmp_path / "file").write_bytes(CONTENT)
     return remote(git_blob=git_blob_id(tmp_path / "file"))
 
@@ -95,15 +97,13 @@ def test_own_files_are_measured(tmp_path):
         source_of(own, tmp_path).measure(own, progress=False)
 
 
-def test_git_blob_id_is_gits(tmp_path):
-    (tmp_path / "file").write_bytes(b"hello\n")
-    assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"
-
-
-def test_data_dir_comes_before_the_publisher(remote, server, copies):
+def test_data_dir_comes_before_the_publisher(remote, server, copies, monkeypatch):
     (copies / "remote.csv").write_bytes(b"smiles\nC\n")
     assert remote().fetch() == copies / "remote.csv"
     assert not server.asked
+    monkeypatch.setenv(download.DATA_DIR, str(copies / "nowhere"))
+    with pytest.raises(InputError, match=r"PAIRFLOW_DATA_DIR: expected a folder, found none at .*nowhere"):
+        remote().fetch()
 
 
 def test_download_once_into_the_cache(checked, server, cache, copies):
@@ -188,12 +188,6 @@ def test_a_failed_download_says_how_to_go_on(remote, cache):
         source.fetch()
 
 
-def test_data_dir_that_is_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv(download.DATA_DIR, str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"PAIRFLOW_DATA_DIR: expected a folder, found none at .*nowhere"):
-        MOLECULES["qm9"].fetch()
-
-
 def test_a_published_table_has_the_published_rows(remote, copies):
     (copies / "remote.csv").write_text("smiles\nC\nCC\nCCC\n")
     settings = Molecules(source="qm9", length=8)
@@ -203,13 +197,11 @@ def test_a_published_table_has_the_published_rows(remote, copies):
 
 
 def test_validation_rows(copies):
-    (copies / "valid_idx_zinc250k.json").write_text("[2, 10]")
+    published = copies / "valid_idx_zinc250k.json"
+    published.write_text("[2, 10]")
     assert MOLECULES["zinc250k"].validation_rows() == [2, 10]
     assert MOLECULES["qm9"].validation_rows() is None
-
-
-@pytest.mark.parametrize("content", ["[2, ", '{"rows": [2]}', '["a"]'])
-def test_broken_validation_rows(copies, content):
-    (copies / "valid_idx_zinc250k.json").write_text(content)
-    with pytest.raises(InputError, match=r"valid_idx_zinc250k\.json: expected a JSON list of row numbers"):
-        MOLECULES["zinc250k"].validation_rows()
+    for content in ("[2, ", '{"rows": [2]}', '["a"]'):
+        published.write_text(content)
+        with pytest.raises(InputError, match=rf"{published.name}: expected a JSON list of row numbers"):
+            MOLECULES["zinc250k"].validation_rows()

@@ -142,30 +142,29 @@ class PublishedFolder(ImageSource):
 
     def load(self, progress: bool = True) -> RawImages:
         assert self.size.shape is not None
-        folder = local_copy(self.folders)
-        if folder is None:
+        if (folder := local_copy(self.folders)) is None:
             raise InputError(f"{self.name} is not downloaded: {self.needed}, found none")
         raw = image_files.read_folder(folder, self.size.shape[1], "RGB", progress)
-        return replace(raw, partial=self._lack(folder, len(raw.images)))
+        return replace(raw, partial=self._lack(folder))
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
+        assert self.size.shape is not None
         folder = local_copy(self.folders)
         total = len(files(folder, *FILES)) if folder else self.size.total
-        assert self.size.shape is not None
         return split_size(total, self.size.vocabulary_size, self.size.shape, settings)
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        folder = local_copy(self.folders)
-        if folder is None:
+        if (folder := local_copy(self.folders)) is None:
             return Finding.optional(f"not downloaded: {self.needed}")
         try:
-            lack = self._lack(folder, len(files(folder, *FILES)))
+            lack = self._lack(folder)
         except InputError as error:
             return Finding.attention(str(error))
         return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
 
-    def _lack(self, folder: Path, count: int) -> str | None:
+    def _lack(self, folder: Path) -> str | None:
+        count = len(files(folder, *FILES))
         whole = count == self.size.total
         return None if whole else f"{folder.name} has {count:,} of the {self.size.total:,} images"
 

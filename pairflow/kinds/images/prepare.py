@@ -81,14 +81,15 @@ def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
-    train, test = (raw.images[split == part] for part in ("train", "validation"))
-    labels = [None if raw.labels is None else raw.labels[split == part] for part in ("train", "validation")]
+    sides = split == "train", split == "validation"
+    train, test = (raw.images[side] for side in sides)
+    train_labels, test_labels = (None if raw.labels is None else raw.labels[side] for side in sides)
     if settings.flips:
         train = np.concatenate([train, train[:, :, ::-1]])
-        labels[0] = None if labels[0] is None else np.tile(labels[0], 2)
+        train_labels = None if train_labels is None else np.tile(train_labels, 2)
     height, width, channels = raw.images.shape[1:]
     return PreparedImages(
-        *(to_tokens(train, levels), to_tokens(test, levels), *labels),
+        *(to_tokens(train, levels), to_tokens(test, levels), train_labels, test_labels),
         shape=(channels, height, width),
         levels=levels,
         source=raw.digest,

@@ -18,12 +18,7 @@ from scipy.stats import wasserstein_distance
 
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, STRUCTURES, tabulate
-from pairflow.kinds.molecules.similarity import (
-    Neighbours,
-    internal_diversity,
-    root_mean_square_diversity,
-    unpack,
-)
+from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
 
 _PARTS = ("held_out", "unseen")  # of the held-out molecules: all, and those with scaffolds of their own
 REFERENCES = {  # metric -> the molecules that it compares with
@@ -74,7 +69,7 @@ def describe_samples(
     spellings = distinct(strings)
     names = dict.fromkeys([*PROPERTIES, *STRUCTURES, "largest_ring", *further])
     molecules = tabulate([*names], [*spellings.values()], threads, progress).set_axis([*spellings])
-    return molecules.assign(nearest=training.neighbours.similarity(unpack(molecules["fingerprint"])))
+    return molecules.assign(nearest=training.neighbours.similarity(molecules["fingerprint"]))
 
 
 def properties_of(molecules: pd.DataFrame) -> np.ndarray:
@@ -119,7 +114,7 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     scaffolds = set(molecules["scaffold"]) - {""}
     columns = zip(PROPERTIES, properties_of(molecules).T, training.properties.T, strict=True)
     return {
-        "internal_diversity": internal_diversity(unpack(molecules["fingerprint"])),
+        "internal_diversity": internal_diversity(molecules["fingerprint"]),
         "nn_similarity": _mean(molecules["nearest"]),
         "scaffolds": len(scaffolds),
         "novel_scaffolds": len(scaffolds - training.scaffolds),
@@ -171,23 +166,23 @@ def compare_as_moses(molecules: pd.DataFrame, held_out: dict[str, pd.DataFrame])
     - `<part>_fragments`, `<part>_scaffolds`: cosine of the angle between the counts of BRICS fragments, or of
       Bemis-Murcko scaffolds (molecules without rings left out), of both.
     """
-    fingerprints = unpack(molecules["fingerprint"])
     values = {
-        "internal_diversity_2": root_mean_square_diversity(fingerprints),
+        "internal_diversity_2": root_mean_square_diversity(molecules["fingerprint"]),
         "filters": _mean(molecules["passes"]),
     }
-    fragments, scaffolds = _count_parts(molecules)
+    fragments, scaffolds = _count_pieces(molecules)
     for part, others in held_out.items():
-        neighbours, (their_fragments, their_scaffolds) = unpack(others["fingerprint"]), _count_parts(others)
+        nearest = Neighbours(others["fingerprint"]).similarity(molecules["fingerprint"])
+        their_fragments, their_scaffolds = _count_pieces(others)
         values |= {
-            f"{part}_similarity": _mean(Neighbours(neighbours).similarity(fingerprints)),
+            f"{part}_similarity": _mean(nearest),
             f"{part}_fragments": cosine(fragments, their_fragments),
             f"{part}_scaffolds": cosine(scaffolds, their_scaffolds),
         }
     return values
 
 
-def _count_parts(molecules: pd.DataFrame) -> tuple[Counter[str], Counter[str]]:
+def _count_pieces(molecules: pd.DataFrame) -> tuple[Counter[str], Counter[str]]:
     """How often each fragment and each scaffold occurs."""
     return Counter(chain(*molecules["fragments"])), Counter(molecules["scaffold"])
 

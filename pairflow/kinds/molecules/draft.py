@@ -131,7 +131,8 @@ def read_start(folder: Path, name: str) -> Start:
 
 def chosen_rules(settings: NewLibrary) -> Entry:
     """The rules by which molecules are written and split, as the data of an experiment have them."""
-    return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, "split")}
+    split = "split", "validation_fraction", "max_too_long_share"
+    return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, *split)}
 
 
 def plan(
@@ -155,8 +156,6 @@ def plan(
         "length": length,
         "drop_duplicates": True,
         **chosen_rules(settings),
-        "validation_fraction": settings.validation_fraction,
-        "max_too_long_share": settings.max_too_long_share,
         **({"training_rows": training_rows} if training_rows else {}),
     }
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)

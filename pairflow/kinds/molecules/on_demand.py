@@ -4,7 +4,7 @@ With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded
 a gap in SMILES is none in SELFIES.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
-from pairflow.kinds.molecules import files, prepare
+from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.library import read_rows
-from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
 from pairflow.kinds.molecules.selection import Selection, embed, filters_from
-from pairflow.kinds.molecules.similarity import Neighbours, unpack
+from pairflow.kinds.molecules.settings import Standardisation
+from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
@@ -174,7 +175,7 @@ class ScoredMolecules(Scored):
             for row in read_rows(path, column):
                 text, tokens, reason = row.text, None, ""
                 try:
-                    _, text = prepare.canonicalise(prepare.read_molecule(row), prepare.ONLY_CANONICAL)
+                    _, text = canonicalise(read_molecule(row), Standardisation())  # only made canonical
                     tokens = np.array(self.vocabulary.encode(text, self.length))
                 except InputError as error:
                     reason = str(error)
@@ -190,7 +191,8 @@ class TrainingNeighbours:
         self.smiles = list(trained["smiles"])
         self.names = list(trained["name"]) if "name" in trained else [""] * len(trained)
         self._rows = {smiles: row for row, smiles in enumerate(self.smiles)}
-        self._neighbours = Neighbours(_fingerprints(self.smiles, threads, progress))
+        described = tabulate(["fingerprint"], self.smiles, threads, progress)
+        self._neighbours = Neighbours(described["fingerprint"])
 
     def describe(self, smiles: str) -> dict[str, float | str]:
         """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
@@ -199,13 +201,9 @@ class TrainingNeighbours:
         """
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
-            [similarity], [row] = self._neighbours.nearest(_fingerprints([smiles]))
+            [similarity], [row] = self._neighbours.nearest(tabulate(["fingerprint"], [smiles])["fingerprint"])
         nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
         return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
-
-
-def _fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
-    return unpack(tabulate(["fingerprint"], smiles, threads, progress)["fingerprint"])
 
 
 def training_smiles(folder: Path) -> Path:

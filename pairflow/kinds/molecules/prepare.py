@@ -39,7 +39,6 @@ from pairflow.kinds.molecules.representations import Representation, get_represe
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
-ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
@@ -207,7 +206,9 @@ def prepare(
         validation=table[side == "validation"],
         vocabulary=vocabulary,
         smiles=pd.DataFrame({"row": read.rows, "smiles": read.smiles, "split": side, **named}),
-        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]),
+        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]).astype(
+            {"line": "int64"}
+        ),
     )
 
 

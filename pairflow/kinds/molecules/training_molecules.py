@@ -16,7 +16,7 @@ from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
-from pairflow.kinds.molecules.similarity import BITS, Neighbours, unpack
+from pairflow.kinds.molecules.similarity import BITS, Neighbours
 from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
 
@@ -92,7 +92,7 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
     properties = table.select([*PROPERTIES]).to_pandas().dropna().to_numpy()
-    neighbours = Neighbours(unpack(table["fingerprint"].to_pylist()))
+    neighbours = Neighbours(table["fingerprint"].to_pylist())
     return TrainingMolecules(neighbours, frozenset(table["scaffold"].to_pylist()), properties)
 
 

@@ -9,12 +9,7 @@ import pytest
 from pairflow.kinds.molecules import chemistry
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, STRUCTURES, tabulate
-from pairflow.kinds.molecules.similarity import (
-    Neighbours,
-    internal_diversity,
-    root_mean_square_diversity,
-    unpack,
-)
+from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "C1CC1C"]
 # Distinct molecules: ethanol, toluene, phenol, cyclopropanol, cyclobutane, pyridine.
@@ -24,15 +19,15 @@ DRAWN = [
 ]
 
 
+def trained_on(smiles):
+    table = tabulate(PROPERTIES + STRUCTURES, smiles)
+    neighbours, scaffolds = Neighbours(table["fingerprint"]), frozenset(table["scaffold"])
+    return TrainingMolecules(neighbours, scaffolds, chemistry.properties_of(table))
+
+
 @pytest.fixture(scope="module")
 def training():
     return trained_on(TRAINED)
-
-
-def trained_on(smiles):
-    table = tabulate(PROPERTIES + STRUCTURES, smiles)
-    neighbours = Neighbours(unpack(table["fingerprint"]))
-    return TrainingMolecules(neighbours, frozenset(table["scaffold"]), chemistry.properties_of(table))
 
 
 def test_molecules_are_distinct_by_canonical_smiles():
@@ -50,16 +45,10 @@ def test_by_hand(training):
     assert 0 < values["internal_diversity"] < 1
 
 
-def test_the_training_set_itself_is_at_no_distance(training):
+def test_the_training_set_is_at_no_distance_and_one_molecule_at_the_mean_distance_of_a_property(training):
     values = chemistry.compare(chemistry.describe_samples(TRAINED, training), training)
-    assert values["nn_similarity"] == 1
-    assert values["novel_scaffolds"] == 0
-    for name in PROPERTIES:
-        assert values[f"{name}_wasserstein"] == 0
-
-
-def test_the_distance_of_a_property_is_in_its_unit(training):
-    """One molecule against five: the mean distance of its weight from theirs."""
+    assert (values["nn_similarity"], values["novel_scaffolds"]) == (1, 0)
+    assert [values[f"{name}_wasserstein"] for name in PROPERTIES] == [0] * 4
     distance = chemistry.compare(chemistry.describe_samples(["CCCCO"], training), training)[
         "weight_wasserstein"
     ]
@@ -67,7 +56,9 @@ def test_the_distance_of_a_property_is_in_its_unit(training):
 
 
 def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):
-    values = chemistry.compare(chemistry.describe_samples(["", "C1CC"], training), training)
+    nothing = chemistry.describe_samples(["", "C1CC"], training)
+    assert chemistry.are_useful(nothing, training, set())["useful_strict"].tolist() == []
+    values = chemistry.compare(nothing, training)
     assert (values["scaffolds"], values["novel_scaffolds"]) == (0, 0)
     assert np.isnan([value for name, value in values.items() if "scaffolds" not in name]).all()
     single = chemistry.compare(chemistry.describe_samples(["CCO"], training), training)
@@ -92,11 +83,7 @@ def test_histograms_count_every_molecule_once(training):
         assert (part["low"].iloc[1:].to_numpy() == part["high"].iloc[:-1].to_numpy()).all()
     weight = counts[counts["property"] == "weight"]
     assert weight["samples"].iloc[[0, -1]].tolist() == [1, 2]  # water; toluene's heavier: phenol and dodecane
-
-
-def test_training_molecules_that_are_all_alike_have_bins_too():
-    same = np.ones((3, 4))
-    counts = chemistry.histograms(np.full((2, 4), 5.0), same)
+    counts = chemistry.histograms(np.full((2, 4), 5.0), np.ones((3, 4)))  # training molecules are all alike
     assert counts["training"].sum() == 12
     assert counts.loc[counts["high"] == np.inf, "samples"].tolist() == [2] * 4
 
@@ -129,24 +116,15 @@ def test_useful_molecules_by_hand(training, smiles, properties, useful, strict):
     assert [flags[name].tolist() for name in ("useful", "useful_strict")] == [[useful], [strict]]
 
 
-def test_none_of_no_molecules_is_useful(training):
-    drawn = chemistry.are_useful(chemistry.describe_samples([], training), training, set())
-    assert drawn["useful_strict"].tolist() == []
-
-
 FEW_TRAINED = ["CCO", "c1ccccc1CC"]
 ANISOLE, AMIDE, PYRIDINE = "COc1ccccc1", "CC(=O)NCC", "CCc1ccncc1"
 HELD_OUT = [ANISOLE, AMIDE, PYRIDINE]
 
 
 @pytest.fixture(scope="module")
-def few_trained():
-    return trained_on(FEW_TRAINED)
-
-
-@pytest.fixture(scope="module")
-def measure(few_trained):
+def measure():
     """The metrics of molecules beside HELD_OUT."""
+    few_trained = trained_on(FEW_TRAINED)
     held_out = chemistry.describe_held_out(HELD_OUT, few_trained)
 
     def run(smiles):
@@ -197,8 +175,8 @@ def test_reactive_groups_do_not_pass_the_filters(measure):
     assert measure(smiles)["filters"] == 0.5
 
 
-def test_what_rdkit_cannot_read_has_no_pieces_and_does_not_pass(few_trained):
-    [held_out] = chemistry.describe_held_out(["CC(C)(C)(C)C", "CCO"], few_trained).values()
+def test_what_rdkit_cannot_read_has_no_pieces_and_does_not_pass(training):
+    [held_out] = chemistry.describe_held_out(["CC(C)(C)(C)C", "CCO"], training).values()
     assert [*map(list, held_out["fragments"])] == [[], ["CCO"]]
     assert held_out["passes"].tolist() == [False, True]
 
@@ -209,8 +187,7 @@ def test_without_molecules_nothing_is_defined(measure):
 
 def test_the_root_of_mean_squares_by_hand():
     """Sets {0}, {0, 1} and {2}: similarities 1/2, 0 and 0."""
-    rows = np.zeros((3, 32), np.uint64)
-    rows[:, 0] = [1, 3, 4]
+    rows = [bytes([first]) + bytes(255) for first in (1, 3, 4)]
     assert internal_diversity(rows) == pytest.approx(1 - 1 / 6)
     assert root_mean_square_diversity(rows) == pytest.approx(1 - (0.25 / 3) ** 0.5)
     assert np.isnan(root_mean_square_diversity(rows[:1]))

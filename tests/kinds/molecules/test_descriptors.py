@@ -76,5 +76,4 @@ def test_no_worker_outlives_its_step(number):
 
 def test_processes_change_nothing():
     smiles = [ASPIRIN, IBUPROFEN, CAFFEINE] * 200
-    alone, together = (tabulate(STRUCTURES, smiles, threads) for threads in (1, 2))
-    assert alone.equals(together)
+    assert tabulate(STRUCTURES, smiles, 1).equals(tabulate(STRUCTURES, smiles, 2))

@@ -34,21 +34,15 @@ def test_a_string_that_is_not_smiles_is_refused(text):
         tokenize(text)
 
 
-def test_vocabulary_ids(vocabulary):
+def test_ids(vocabulary):
     assert vocabulary.tokens == (*SPECIALS, "C", "N", "O")
     assert SPECIALS[:5] == ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>")
     assert vocabulary.size == 13
     assert vocabulary.encode("CCO", 7) == [0, 10, 10, 12, 1, 3, 3]
-
-
-def test_decode(vocabulary):
     assert vocabulary.decode(vocabulary.encode("CCO", 9)) == "CCO"
     assert vocabulary.decode(np.array([0, 3, 10, 0, 12, 1, 11], np.uint8)) == "CO"
     assert vocabulary.decode([10, 2, 10, 4, 9]) == "C<mask>C<unk><reserved9>"
     assert vocabulary.decode([1, 10]) == ""
-
-
-def test_encode_refuses(vocabulary):
     with pytest.raises(InputError, match=r"^too long \(3 tokens, limit 2\)$"):
         vocabulary.encode("CCO", 4)
     with pytest.raises(InputError, match=r"^unknown token F$"):
@@ -96,8 +90,9 @@ def small(rows=ROWS, **changes):
     )
 
 
-def test_prepare():
+def test_prepare(capfd):
     prepared = small()
+    assert capfd.readouterr() == ("", "")  # RDKit prints nothing
     assert list(prepared.smiles["row"]) == [0, 2, 5, 7]
     assert list(prepared.smiles["smiles"]) == ["CCO", "CCO", "C", "CN"]
     assert sorted(prepared.smiles["split"]) == ["train", "train", "train", "validation"]
@@ -115,17 +110,12 @@ def test_prepare():
     }
 
 
-def reasons(prepared):
-    return dict(zip(prepared.rejected["row"], prepared.rejected["reason"], strict=True))
-
-
-def test_duplicates_are_dropped_on_request():
-    assert reasons(small(drop_duplicates=True))[2] == "duplicate of row 0"
-
-
-def test_large_molecules_are_left_out_first():
-    prepared = small(max_heavy_atoms=2, max_too_long_share=0)
-    assert reasons(prepared)[4] == "over 2 heavy atoms (left out by the experiment)"
+def test_duplicates_and_large_molecules_are_left_out_on_request():
+    reasons = small(drop_duplicates=True).rejected.set_index("row")["reason"]
+    assert reasons[2] == "duplicate of row 0"
+    prepared = small(max_heavy_atoms=2, max_too_long_share=0)  # before their tokens are counted
+    reasons = prepared.rejected.set_index("row")["reason"]
+    assert reasons[4] == "over 2 heavy atoms (left out by the experiment)"
     assert list(prepared.smiles["smiles"]) == ["C", "CN"]
 
 
@@ -137,14 +127,11 @@ def test_a_smaller_training_set_keeps_its_reference():
     assert part.vocabulary == whole.vocabulary
 
 
-def test_the_split_is_a_function_of_its_seed():
+def test_the_split_is_a_function_of_its_seed_or_published():
     rows = ["C" * (1 + k % 7) for k in range(200)]
     splits = [list(small(rows, split_seed=s, validation_fraction=0.05).smiles["split"]) for s in (1, 1, 2)]
     assert splits[0] == splits[1] != splits[2]
     assert splits[0].count("validation") == 10
-
-
-def test_a_published_split():
     assert list(small(validation_rows=[2, 7]).smiles["split"]) == ["train", "validation"] * 2
 
 
@@ -163,11 +150,6 @@ def test_a_published_split():
 def test_refusals(rows, changes, message):
     with pytest.raises(InputError, match=message):
         small(rows, **changes)
-
-
-def test_rdkit_prints_nothing(capfd):
-    small()
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.data
