@@ -17,7 +17,7 @@ from pairflow.cli import main
 from pairflow.data import download
 from pairflow.data.status import Condition, Finding
 from pairflow.kinds import kind_of
-from pairflow.kinds.images import files as image_files
+from pairflow.kinds.images import data_sets as image_sets
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
@@ -266,7 +266,7 @@ def test_images_that_torchvision_keeps(folder, monkeypatch):
     finding = offline("cifar10")
     assert finding.text.startswith(f"{cached}: RuntimeError: Dataset not found or corrupted")
     assert finding.remedy == f"rm -r {cached}"
-    monkeypatch.setattr(image_files, "read_torchvision", lambda *_, download: [])
+    monkeypatch.setattr(image_sets, "read_torchvision", lambda *_, download: [])
     assert offline("cifar10") == Finding.ok(str(cached))
 
 

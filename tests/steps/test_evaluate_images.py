@@ -15,7 +15,7 @@ from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images import rows as image_rows
-from pairflow.kinds.images.dinov2 import DinoV2
+from pairflow.kinds.images.extractors import DinoV2
 from pairflow.kinds.images.kind import KIND
 from pairflow.kinds.images.measures import kernel_distance, nearest
 from pairflow.kinds.images.prepare import to_images

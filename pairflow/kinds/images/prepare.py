@@ -9,6 +9,7 @@ So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and 
 image and back.
 """
 
+import hashlib
 import math
 import sys
 from collections.abc import Mapping
@@ -22,8 +23,30 @@ from pairflow.artifacts import Metadata, identity, token_column, token_dtype
 from pairflow.data import prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.kinds.images.files import RawImages, Shape
 from pairflow.kinds.images.settings import Images
+
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class RawImages:
+    """Images (M, H, W, C) uint8 with labels (M,), and the rows of the published test set if there is one.
+
+    `partial` says in words which part of the published data set is missing here.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray | None = None
+    test_rows: range | None = None
+    partial: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of pixels and labels, whatever the files that they came from."""
+        content = hashlib.sha256(np.ascontiguousarray(self.images).data)
+        if self.labels is not None:
+            content.update(self.labels.astype("<i4").data)
+        return content.hexdigest()
 
 
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from pairflow.artifacts import digest
 from pairflow.data import download
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
-from pairflow.kinds.images.dinov2 import DEVIATION, MEAN, DinoV2
+from pairflow.kinds.images.extractors import DEVIATION, MEAN, DinoV2
 from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
 
 [FILE] = extractors.INCEPTION.names

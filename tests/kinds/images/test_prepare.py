@@ -13,7 +13,7 @@ from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
-from pairflow.kinds.images.files import read_digits, read_folder
+from pairflow.kinds.images.data_sets import read_digits, read_folder
 from pairflow.kinds.images.prepare import contract, to_images, to_tokens
 from pairflow.kinds.images.settings import Images
 
