@@ -27,10 +27,6 @@ from pairflow.runtime.progress import bar
 LabelledImages = tuple[np.ndarray, np.ndarray]
 
 
-class TorchvisionError(Exception):
-    """torchvision could not download or read a data set."""
-
-
 def read_digits() -> RawImages:
     """The embedded digits, binarised, as images of 0 and 255.
 
@@ -81,14 +77,15 @@ def read_subset(path: Path) -> list[LabelledImages]:
 
 
 def read_torchvision(name: str, root: Path, download: bool) -> list[LabelledImages]:
-    """Training and test images and labels of a class of torchvision, which checks them; TorchvisionError."""
+    """Training and test images and labels of a class of torchvision, which checks them; InputError says
+    why it cannot."""
     from torchvision import datasets
 
     dataset = getattr(datasets, name)
     try:
         parts = [dataset(str(root), train=train, download=download) for train in (True, False)]
     except (OSError, RuntimeError) as error:
-        raise TorchvisionError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+        raise InputError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
     arrays = [(np.asarray(part.data), np.asarray(part.targets)) for part in parts]
     return [(images if images.ndim == 4 else images[..., None], labels) for images, labels in arrays]
 
@@ -97,7 +94,7 @@ def read_batches(folder: Path) -> list[LabelledImages]:
     """Training and test images and labels of CIFAR-10's own files; InputError if they are damaged."""
     try:
         return read_torchvision("CIFAR10", folder.parent, download=False)
-    except TorchvisionError as error:
+    except InputError as error:
         raise InputError(f"{folder} ({error})") from None
 
 
@@ -202,12 +199,13 @@ class PublishedImages(ImageSource):
         if local := local_copy(self.readers):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
         try:
-            return self._joined(read_torchvision(self.torchvision, cache(), download=True))
-        except TorchvisionError as error:
+            parts = read_torchvision(self.torchvision, cache(), download=True)
+        except InputError as error:
             raise InputError(
                 f"cannot download {self.torchvision} ({error}); "
                 f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
             ) from None
+        return self._joined(parts)
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         local, cached = local_copy(self.readers), cache() / self.cached
@@ -221,7 +219,7 @@ class PublishedImages(ImageSource):
             if cached.is_dir():
                 read_torchvision(self.torchvision, cache(), download=False)
                 return Finding.ok(str(cached))
-        except (InputError, TorchvisionError) as error:
+        except InputError as error:
             return broken_copy(local or cached, str(error))
         return downloadable([self.url], self.copies, offline)
 

@@ -315,17 +315,16 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
         "parameters": settings.model_dump(mode="json"),
         "inputs": {"source": digest(source.fetch()), **parent_digest(parent)},
     }
-    row_format: dict[str, Any] = {"length": settings.length, "vocabulary_size": vocabulary.size}
-    row_format |= {"padding": PAD, "mask": MASK}
-    splits = {"train": prepared.train, "validation": prepared.validation}
+    sizes = {"length": settings.length, "vocabulary_size": vocabulary.size}
+    row_format: dict[str, Any] = {**sizes, "padding": PAD, "mask": MASK}
     tables = {
-        split: pa.table({"tokens": token_column(rows, vocabulary.size)}) for split, rows in splits.items()
+        split: pa.table({"tokens": token_column(getattr(prepared, split), vocabulary.size)})
+        for split in ("train", "validation")
     }
     if settings.condition:
         classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
         for split, table in tables.items():
-            own = pa.array(labels[prepared.smiles["split"] == split])
-            tables[split] = table.append_column("label", own)
+            tables[split] = table.append_column("label", pa.array(labels[prepared.smiles["split"] == split]))
         row_format["condition"] = classes.model_dump(mode="json")
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))

@@ -192,9 +192,8 @@ def test_a_subset_of_cifar10_says_what_it_lacks(copies):
     assert np.array_equal(to_images(made.train, made.shape, made.levels)[:2], pixels)
     assert np.array_equal(to_images(made.train, made.shape, made.levels)[2:], pixels[:, :, ::-1])
     assert made.train_labels.tolist() == [3, 5, 3, 5]
-    assert made.partial == (
-        "cifar10: cifar10_subset.npz has 2 of the 50,000 training images and 1 of the 10,000 test images"
-    )
+    counts = "2 of the 50,000 training images and 1 of the 10,000 test images"
+    assert made.partial == f"cifar10: cifar10_subset.npz has {counts}"
     (copies / "cifar10_subset.npz").write_bytes(b"no zip")
     with pytest.raises(InputError, match=r"cifar10_subset\.npz: expected arrays x_train, y_train, x_test"):
         prepare("cifar10")

@@ -73,9 +73,8 @@ def prepared(rows):
 def test_a_column_of_the_users_table_is_read_by_row_and_empty_fields_have_no_label(tmp_path):
     table = tmp_path / "assay.csv"
     table.write_text("smiles,pIC50\nC,5\nbad,100\nCC,6.5\nCCC,\nCCCC,7\nCCCCC,9\n")
-    classes, labels = label_molecules(
-        Conditioning(column="pIC50", classes=3), prepared([0, 2, 3, 4, 5]), table
-    )
+    rows = prepared([0, 2, 3, 4, 5])
+    classes, labels = label_molecules(Conditioning(column="pIC50", classes=3), rows, table)
     assert classes == Classes(property="pIC50", names=THREE, thresholds=(5, 6.5))
     assert labels.tolist() == [0, 1, 3, 2, 2]  # the last row validates, and sets no threshold
 

@@ -78,9 +78,7 @@ def test_vocabulary_file(tmp_path):
 
 def test_the_library_is_an_extra(monkeypatch):
     monkeypatch.setattr(representations, "find_spec", lambda name: None)
-    with pytest.raises(
-        InputError, match=r'SELFIES need the package selfies: pip install "pairflow\[selfies\]"'
-    ):
+    with pytest.raises(InputError, match=r'SELFIES need the package selfies: pip install "pairflow\[selfies'):
         prepare(ROWS, SETTINGS)
 
 

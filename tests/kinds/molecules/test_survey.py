@@ -44,9 +44,8 @@ def test_counts():
 
 def test_what_rules_reject_is_counted_all_the_same():
     rules = {**LARGEST, "dummies": "reject", "metals": "reject", "min_heavy_atoms": 3}
-    found = survey_texts(
-        ["*CC", "C[Zn]C", "CC", "CCO", "CC(=O)O[Na]", "CC[NH3+]", "CCC[NH3+].[Cl-]"], **rules
-    )
+    texts = ["*CC", "C[Zn]C", "CC", "CCO", "CC(=O)O[Na]", "CC[NH3+]", "CCC[NH3+].[Cl-]"]
+    found = survey_texts(texts, **rules)
     reasons = ["with an R group or dummy atom", "with a metal", "under 3 heavy atoms", "with a metal"]
     assert list(found.rejects["reason"]) == reasons
     counts = {FEATURES[name]: number for name, number in found.features.items()}
