@@ -17,11 +17,11 @@ from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
 from pairflow.estimate.rates import Rate
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.library import rows as read
+from pairflow.kinds.molecules.library import read_rows
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
-SMILES = list(read(MOLECULES["small_molecules"].fetch()))[:300]
+SMILES = [row.text for row in read_rows(MOLECULES["small_molecules"].fetch())][:300]
 ODD = [*SMILES, "x", "C1CC", "OCC", "CC(=O)[O-].[Na+]"]
 LINES = "line,text,reason\n302,x,unparsable\n304,C(,unparsable\n"
 BROKEN = ["no atoms", "", "", "x", "M  END", "$$$$"]

@@ -115,7 +115,7 @@ class MoleculesKind(OnDemandKind):
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        self.load("store").store(settings, files, parent, progress)
+        self.load("prepare").store(settings, files, parent, progress)
 
     def preparing(self, raw_mb: float) -> Needs:
         """1.4 kB a molecule, of which a packed file takes 12 bytes."""
