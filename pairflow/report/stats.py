@@ -58,6 +58,13 @@ class Estimate:
         return self.std if self.over == Over.SEEDS else np.nan
 
     @property
+    def note(self) -> str:
+        """What the mean is over, in words."""
+        if self.over == Over.SEEDS:
+            return f"over {self.seeds} seeds"
+        return f"over {self.trials} trials of one seed" if self.trials > 1 else "a single value"
+
+    @property
     def error(self) -> float:
         """Squared standard error of the mean."""
         return self.variance / self.count
@@ -75,8 +82,15 @@ def estimate(values: Values) -> Estimate:
     """The mean over the seeds' means, or over the trials of a single seed. There must be a value."""
     observations, over = observe(values)
     seeds = [[*trials.values()] for trials in values.values()]
-    own, trials = _summarise(observations), sum(map(len, seeds))
-    return replace(own, over=over, within=_pooled(seeds), seeds=len(seeds), trials=trials)
+    return Estimate(
+        mean=float(np.mean(observations)),
+        variance=_variance(observations),
+        count=len(observations),
+        over=over,
+        within=_pooled(seeds),
+        seeds=len(seeds),
+        trials=sum(map(len, seeds)),
+    )
 
 
 def observe(values: Values, over_seeds: bool = False) -> tuple[list[float], Over]:
@@ -141,6 +155,16 @@ class Difference:
     def undecided(self) -> bool:
         """Whether there is a test, which finds none."""
         return bool(self.test) and not self.decided
+
+    @property
+    def note(self) -> str:
+        """How it was tested, in words; empty where it was not."""
+        if not self.test:
+            return ""
+        paired = self.test == "paired t"
+        counts = f"{self.n}" if paired else f"{self.n} against {self.n_baseline}"
+        one_seed = " of one seed" if paired and self.over == Over.TRIALS else ""
+        return f"{self.test}, {counts} {self.over}{one_seed}"
 
     @property
     def half(self) -> float:
@@ -230,10 +254,6 @@ def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: 
         p=float(found.pvalue),
         base=float(np.mean(baseline)),
     )
-
-
-def _summarise(observations: Sequence[float]) -> Estimate:
-    return Estimate(float(np.mean(observations)), _variance(observations), len(observations))
 
 
 def _variance(observations: Sequence[float]) -> float:

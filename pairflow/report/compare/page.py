@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pairflow.report.compare import figures, sheets
 from pairflow.report.compare.inputs import differing_settings
-from pairflow.report.compare.sections import (
-    ComparedGrid,
-    DataSection,
-    describe_observations,
-    describe_test,
-)
-from pairflow.report.compare.verdict import count_verdicts, write_verdict
+from pairflow.report.compare.sections import ComparedGrid, DataSection
+from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
+from pairflow.report.differences import count_verdicts
 from pairflow.report.downloads import Sheet
 from pairflow.report.drawing import Legend, Picture
 from pairflow.report.results import FinishedExperiment
@@ -54,8 +51,6 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             runs=runs,
             single=len(runs) == 1,
             compares=any(section.leading for section in sections),
-            describe_observations=describe_observations,
-            describe_test=describe_test,
             numbers=numbers,
             level=f"{100 * LEVEL:.0f} %",
             significance=SIGNIFICANCE,
@@ -64,12 +59,7 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             differing=differing_settings(runs),
             unfolded=_UNFOLDED,
             costs=_costs(runs),
-            entries=list_entries(
-                grid.metric
-                for section in sections
-                for grids in section.evaluations.values()
-                for grid in grids
-            ),
+            entries=list_entries(grid.metric for section in sections for grid in section.grids),
         )
     )
 
@@ -87,23 +77,17 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBloc
 def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> MetricBlock:
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
     files = {"means": sheets.mean_sheet(grid, title)}
-    if not grid.contrasts:
-        return MetricBlock(grid, title, "", False, files)
-    files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
-    counts, leading = count_verdicts(grid), grid is section.leading
-    if not grid.about.chart:
-        return MetricBlock(grid, title, counts, leading, files)
-    looks = figures.choose_looks(grid, [run.name for run in section.runs])
-    return MetricBlock(
-        grid,
-        title,
-        counts,
-        leading,
-        files,
-        figures.make_legend(looks, name),
-        figures.curves(grid, looks, name),
-        figures.forest(grid, looks, section.baseline, f"{name}-differences"),
-    )
+    drawings: dict[str, Any] = {}
+    if grid.contrasts:
+        files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
+    if grid.contrasts and grid.about.chart:
+        looks = figures.choose_looks(grid, [run.name for run in section.runs])
+        drawings = {
+            "legend": figures.make_legend(looks, name),
+            "curves": figures.curves(grid, looks, name),
+            "forest": figures.forest(grid, looks, section.baseline, f"{name}-differences"),
+        }
+    return MetricBlock(grid, title, count_verdicts(grid.verdicts), grid is section.leading, files, **drawings)
 
 
 def _notices(

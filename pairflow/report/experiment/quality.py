@@ -76,7 +76,7 @@ class EvaluationBlock:
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
-    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.own_evaluations)]
+    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
 
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:

@@ -86,11 +86,11 @@ def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     contents = make(
         name=name,
         settings={"methods": [name, "udlm"], "description": name},
-        metrics=metric_rows({name: (1, 2, 3), "udlm": (2, 3, 4)}).assign(evaluation=name),
+        metrics=metric_rows({name: (1, 2, 3), "udlm": (2, 3, 4)}),
         timings=make().timings.assign(method=name, device=name),
         provenance=make().provenance | {"command": name, "commit": name, "versions": {name: name}},
         couplings={name: make().couplings["random"]},
-        training_logs={name: make().training_logs["udlm"]},
+        logs={name: make().logs["udlm"]},
         samples={name: {1: [name, "CCO"]}},
     )
     document = parse(render(contents))
@@ -174,7 +174,9 @@ def test_deviations_between_seeds_stand_apart_from_those_between_trials(make, me
 
 def test_every_evaluation_has_its_block(make, words):
     metrics = make().metrics
-    said = words(metrics=pd.concat([metrics, metrics.assign(evaluation="check")]))
+    evaluations = {name: {"nfe": (1, 4, 32), "trials": 3} for name in ("main", "check")}
+    both = pd.concat([metrics, metrics.assign(evaluation="check")])
+    said = words(settings={"evaluations": evaluations}, metrics=both)
     assert said.index("Evaluation main") < said.index("Evaluation check")
 
 
@@ -187,7 +189,7 @@ def test_a_molecule_on_its_way_to_noise_stands_beside_its_uniform_corruption(mol
 
 
 def test_parts_without_results_are_left_out(make, parse):
-    nothing = {name: {} for name in ("couplings", "correlations", "training_logs", "samples")}
+    nothing = {name: {} for name in ("couplings", "correlations", "logs", "samples")}
     empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], trajectory=None, **nothing)
     assert parse(render(empty)).headings() == ["run", "metrics"]
 
@@ -285,7 +287,7 @@ def test_the_head_ends_with_the_command_for_new_molecules(make, parse):
     ],
 )
 def test_a_validation_loss_that_rises_for_paired_models_is_explained(make, words, methods, named):
-    log = make().training_logs["udlm"]
-    said = words(settings={"methods": methods}, training_logs=dict.fromkeys(methods, log))
+    logs, metrics = dict.fromkeys(methods, make().logs["udlm"]), make().metrics.query("method == 'udlm'")
+    said = words(settings={"methods": methods}, logs=logs, metrics=metrics)
     assert ("paired models learn p(x1 | x_t) of their coupling" in said) is bool(named)
     assert f"The validation loss of {named} may rise" in said or not named

@@ -14,19 +14,8 @@ from pairflow.kinds.images.page.pictures import SAMPLES, ImagePart
 from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.images.rows import read_images
 from pairflow.report.contents import Contents
-from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
-from pairflow.report.grid import Grid, list_grids
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_grid
-from pairflow.report.kind_page import (
-    Details,
-    Flawed,
-    KindPage,
-    Samples,
-    count_rows,
-    count_symbols,
-    find_means,
-)
-from pairflow.report.results import FinishedExperiment
+from pairflow.report.grid import Grid
+from pairflow.report.kind_page import Details, KindPage, Samples
 from pairflow.report.words import join_steps, name_file
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
@@ -42,57 +31,21 @@ class ImageDetails(Details):
 
 class ImagesPage(KindPage):
     things, section, shown, bounded = "images", "kinds/images/page/section.html", SAMPLES, False
+    copies, copies_expected = "nn_copies", False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
         return pictures.read_images(root, experiment, samples)
 
-    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
-        return {"shape": metadata.shape, "partial": metadata.parameters["partial"]}
+    def read_data(self, metadata: Metadata) -> dict[str, Any]:
+        return {"shape": metadata.shape}
 
     def read_row(self, path: Path, count: int) -> np.ndarray:
         return read_images(path, "samples", count)[:]  # the first trial stands first
 
-    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        measures = {"distance": measure_grid(leading, leading.label)}
-        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
-            if grid.metric == "nn_copies":
-                measures["copies"] = Measure("copies", grid.metric, grid.means)
-        return measures
-
-    def write_headline(
-        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
-    ) -> str:
-        distance = measures["distance"]
-        value, steps = distance.text(best), join_steps([best.nfe])
-        real = (
-            f"real images have {distance.real}" if leading.floor else "that of real images was not measured"
-        )
-        return f"The best method, {best.method} at {steps}, has {distance.heading} of {value}; {real}."
-
-    def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
-    ) -> Iterator[tuple[Run, Flaw]]:
-        yield from find_copies(find_means(measured, "nn_copies"), "most of its samples equal training images")
-
-    def write_boxes(
-        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
-    ) -> Iterator[Box]:
-        if copying := flawed.get("copies"):
-            text = (
-                f"More than half of the samples equal training images: {headline.name_shares(copying)}. "
-                "Use more data, fewer iterations or a smaller network."
-            )
-            yield Box("Mostly copies.", text, severe=True)
-
     def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
         channels, height, width = data["shape"]
         colours = "grey" if channels == 1 else f"{channels} channels"
-        return [
-            *count_rows(data, "Training images", "Test images"),
-            ("Image size", f"{width} × {height} pixels, {colours}"),
-            ("Length N", f"{data['length']:,} tokens"),
-            count_symbols(data, "levels"),
-        ]
+        return [*super().list_facts(data), ("Image size", f"{width} × {height} pixels, {colours}")]
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str

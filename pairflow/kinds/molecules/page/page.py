@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
 from pairflow.kinds.molecules.page.details import MoleculeDetails, describe_molecules, sampling_yields
@@ -17,17 +17,16 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
-from pairflow.report.flaws import Evidence, Flaw, Run, end_losses, find_copies
+from pairflow.report.flaws import Flaw, Run, end_losses
 from pairflow.report.grid import Grid, choose_digits, list_grids
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, Values, measure_bound
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, Values, measure_bounds
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
     Flawed,
     KindPage,
     Samples,
     choose_examples,
-    count_rows,
-    count_symbols,
+    find_copies,
     find_means,
 )
 from pairflow.report.results import FinishedExperiment
@@ -57,6 +56,7 @@ class MoleculePart(PagePart):
 
 class MoleculesPage(KindPage):
     things, section, shown = "molecules", "kinds/molecules/page/section.html", None
+    counted: ClassVar = {"rejected": "Rejected rows", "smiles": "Molecules of the data set"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> MoleculePart:
         from pairflow.kinds.molecules.prepare import PAD, Vocabulary
@@ -82,16 +82,10 @@ class MoleculesPage(KindPage):
                 by_method[run.method] = table
         return part
 
-    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
-        return {
-            "rejected_rows": len(read_table(paths.data(root, "rejected.parquet"), "rejected rows")[0]),
-            "reference_rows": len(read_table(paths.data(root, "smiles.parquet"), "smiles")[0]),
-        }
-
-    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
-        complete = is_complete(contents.experiment)
-        measured = list_grids(contents.metrics, contents.experiment, leading.evaluation)
+        complete = is_complete(results.experiment)
+        measured = list_grids(results.metrics, results.experiment, leading.evaluation)
         means = {grid.metric: grid.means for grid in measured}
         samples = dict.fromkeys(means["valid"], float(leading.frame.samples.max()))
         valid = _divide(means["valid"], samples)
@@ -113,17 +107,15 @@ class MoleculesPage(KindPage):
                 digits = choose_digits([*values.values()])
                 measures[metric] = Measure(heading, metric, values, digits=digits)
                 break
-        return measures | measure_bound(contents, leading)
+        return measures | measure_bounds(results, leading)
 
     def write_headline(
-        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
-        complete = is_complete(contents.experiment)
-        share = measures["valid"].value(best)
-        steps, only = join_steps([best.nfe]), "Only " * (share < USABLE)
+        complete, steps = is_complete(results.experiment), join_steps([best.nfe])
         text = (
-            f"{only}{format_percent(share)} of the samples of the best method, {best.method} at {steps}, are "
-            "valid molecules; all of the data are valid."
+            f"{measures['valid'].text(best)} of the samples of the best method, {best.method} at {steps}, "
+            "are valid molecules; all of the data are valid."
         )
         if "useful" in measures:
             text += (
@@ -132,8 +124,8 @@ class MoleculesPage(KindPage):
         if complete and "novel" in measures:
             off = measures["novel"].text(best)
             text += f" Of its distinct molecules {off} break the rules that all of the data keep."
-        rows = contents.measured[contents.measured.evaluation == leading.evaluation]
-        yields = sampling_yields(rows, contents.timings)
+        rows = results.measured[results.measured.evaluation == leading.evaluation]
+        yields = sampling_yields(rows, results.timings)
         own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
         means = own.groupby("metric")["value"].mean()
         if "unique_per_second" not in means:
@@ -146,14 +138,6 @@ class MoleculesPage(KindPage):
             f"different molecules{novel}, by {best.calls} calls of the network for each sample."
         )
 
-    def rate(self, leading: Grid, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
-        measures = self.headline_columns(finished, leading)
-        share = measures["valid" if leading.metric == "valid" else "useful"].values[leading.best()]
-        low = [flaw for flaw in flaws if flaw.kind == ("invalid" if leading.metric == "valid" else "useless")]
-        only = "only " * bool(low)
-        text = f"{only}{format_percent(share)} of its samples are {leading.about.label} molecules"
-        return Quality(text, share, low)
-
     def sample_command(self, root: Path, experiment: Experiment) -> str:
         """The molecules are new ones, unless what is new would break the rules of the data."""
         model, out = root.as_posix(), f"{root.name}_samples.smi"
@@ -164,12 +148,12 @@ class MoleculesPage(KindPage):
         return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", *wanted, "--out", out])
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
+        self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
         unique, novel, valid, useful = (
             find_means(measured, name) for name in ("unique_strict", "novel_strict", "valid", "useful_strict")
         )
-        if not is_complete(evidence.experiment):
+        if not is_complete(results.experiment):
             known = {run: 1 - novel[run] / count for run, count in unique.items() if run in novel and count}
             yield from find_copies(known, "most of its molecules are in the data set")
         if not valid:
@@ -185,17 +169,17 @@ class MoleculesPage(KindPage):
                 yield run, Flaw("useless", text, count / samples)
 
     def write_boxes(
-        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
+        self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
         """Invalid, useless and known molecules, and trials with too few of them."""
         if invalid := flawed.get("invalid"):
             named = headline.name_shares(invalid)
-            text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, contents)}"
+            text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, results)}"
             yield _warn_of_use(headline.best in invalid, text)
         if useless := flawed.get("useless"):  # valid as they may be
             text = (
                 f"Under {HOPELESS:.0%} of the samples are useful molecules: {headline.name_shares(useless)}. "
-                f"Valid SELFIES can be nonsense: look at the molecules. {_advise(headline, contents)}"
+                f"Valid SELFIES can be nonsense: look at the molecules. {_advise(headline, results)}"
             )
             yield _warn_of_use(headline.best in useless, text)
         if known := flawed.get("copies"):
@@ -208,15 +192,6 @@ class MoleculesPage(KindPage):
                 f"A trial has fewer than {FEW} valid molecules: {headline.name_values(few, format_count)}. "
                 "The share of unique ones among so few says little. Draw more samples per trial.",
             )
-
-    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
-        return [
-            *count_rows(data),
-            ("Rejected rows", f"{data['rejected_rows']:,}"),
-            ("Reference for novelty", f"{data['reference_rows']:,} molecules"),
-            ("Length N", f"{data['length']:,} tokens"),
-            count_symbols(data),
-        ]
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
@@ -255,10 +230,10 @@ def _warn_of_use(severe: bool, text: str) -> Box:
     return Box("Not usable yet." if severe else "Not every method is usable.", text, severe)
 
 
-def _advise(headline: Headline, contents: Contents) -> str:
+def _advise(headline: Headline, results: FinishedExperiment) -> str:
     """What would give more valid molecules: no longer training where the network has memorised its data."""
     method = headline.best.method.partition("+")[0]  # a distillation has another loss
-    log = contents.training_logs.get(method) if contents.experiment.training.loss == "nelbo" else None
+    log = results.logs.get(method) if results.experiment.training.loss == "nelbo" else None
     loss, nll = (1.0, 1.0) if log is None else end_losses(log)
     if loss < _MEMORISED * nll:
         return (

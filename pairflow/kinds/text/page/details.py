@@ -96,7 +96,7 @@ class TextDetails(Details):
 
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetails | None:
     """The details of one evaluation; None where the controls were not measured."""
-    points = find_points(contents.evidence.metrics, evaluation)
+    points = find_points(contents.metrics, evaluation)
     if len(points) <= len(CONTROLS):
         return None
     rows = measured_rows(contents, evaluation)
@@ -125,7 +125,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
 
 def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     """Every method at each number of steps, with what its values give warning of."""
-    points = find_points(contents.evidence.metrics, evaluation)
+    points = find_points(contents.metrics, evaluation)
     if len(points) <= len(CONTROLS):
         return []
     means = mean_values(contents.measured, evaluation, ["method", "nfe"])

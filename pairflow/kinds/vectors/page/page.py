@@ -1,7 +1,7 @@
 """What pages show of vectors: clouds of points, and lines from sources to data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,7 @@ from pairflow.plan import paths
 from pairflow.report.colours import HEX
 from pairflow.report.contents import Contents, PagePart
 from pairflow.report.drawing import Picture, canvas, to_svg
-from pairflow.report.grid import Grid, choose_digits, list_grids
-from pairflow.report.headline import Measure, MethodLine
-from pairflow.report.kind_page import KindPage, Samples, count_rows, read_pairs
-from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_number, join_steps
+from pairflow.report.kind_page import KindPage, Samples, read_pairs
 
 SHOWN = 600  # points of a cloud
 _PAIRS = 150  # lines of a coupling
@@ -56,30 +52,6 @@ class VectorsPage(KindPage):
             },
             pairs={name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
         )
-
-    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """The main distances, each beside that of held-out data."""
-        measures = {}
-        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
-            if not grid.about.group:
-                floor = grid.floor.mean if grid.floor else np.nan
-                digits = max(grid.about.digits, choose_digits([*grid.means.values(), floor]))
-                spread = replace(grid.floor, digits=digits).spread if grid.floor else ""
-                text = f"{format_number(floor, digits)} {spread}".rstrip()
-                measures[grid.metric] = Measure(grid.about.label, grid.metric, grid.means, text, digits)
-        return measures
-
-    def write_headline(
-        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
-    ) -> str:
-        distance = measures[leading.metric]
-        return (
-            f"The best method, {best.method} at {join_steps([best.nfe])}, has a {distance.heading} of "
-            f"{distance.text(best)} to the training data; held-out data have {distance.real}."
-        )
-
-    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
-        return [*count_rows(data), ("Dimensions d", f"{data['length']:,}")]
 
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The data, then each method's samples by NFE; and the lines of the pairs."""
