@@ -17,17 +17,6 @@ _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then 
 Values = dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class PagePart:
-    """What only the pages of one kind of data show. Tokens without a name in `symbols` are numbers, and
-    `rows` are some rows in words: training rows under `data`, samples of each method. `pictures` are the same
-    rows as images (B, H, W, C) uint8, where they have any."""
-
-    symbols: Mapping[int, str] = field(default_factory=dict)
-    rows: Mapping[str, list[str]] = field(default_factory=dict)
-    pictures: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, eq=False)
 class Contents(FinishedExperiment):
     """An experiment's results, and what else its page shows. A part that is empty is left out of the page.
@@ -43,7 +32,7 @@ class Contents(FinishedExperiment):
     data: Mapping[str, Any] = field(default_factory=dict)
     trajectory: Trajectory | None = None
     sample_command: str = ""
-    part: Any = field(default_factory=PagePart)
+    part: Mapping[str, Any] = field(default_factory=dict)
 
     def _describe(self, *evaluations: str) -> Values:
         """Method or coupling -> metric -> its value for the first seed, from rows of these evaluations."""
@@ -106,6 +95,10 @@ class Contents(FinishedExperiment):
     @property
     def methods(self) -> list[str]:
         return list(self.experiment.methods)
+
+    def name_origin(self, *beside: str) -> str:
+        """Where the numbers of a table come from: the experiment and its scale."""
+        return ", ".join([f"measured: {self.name}", *beside, self.scale])
 
     def add_calls(self, table: Grid) -> Grid:
         """The table of all methods with the calls of the network that can change a sample."""

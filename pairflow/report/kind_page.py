@@ -1,6 +1,6 @@
 """What pages ask about a kind of data, with the answers of a kind that has no page of its own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from pairflow import rng
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.report.contents import Contents, PagePart
+from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
 from pairflow.report.drawing import Picture
 from pairflow.report.flaws import Flaw, Run
@@ -33,19 +33,19 @@ _ACROSS = 2  # pictures of rows beside one another
 class Details:
     """What the section on one evaluation has for one kind of data only.
 
-    `metrics` are the names of those that it explains, and `tables` are further ones to download, by title.
+    `shown` is what the macros of the kind's section show. `metrics` are the names of those that it explains,
+    `tables` are further ones to download, by title, and `sheets` other tables. `charts` are by the names of
+    their files.
     """
 
-    metrics: list[str] = field(default_factory=list)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Sequence[str] = ()
     tables: Mapping[str, list[Grid]] = field(default_factory=dict)
+    sheets: Sequence[Sheet] = ()
+    charts: Mapping[str, Picture] = field(default_factory=dict)
 
-    def make_sheets(self, origin: str, name: str) -> list[Sheet]:
-        """Further sheets to download; `name` begins their files' names."""
-        return []
-
-    def name_charts(self) -> Iterator[tuple[str, Picture]]:
-        """The name of each chart's files, and the chart."""
-        yield from ()
+    def name_charts(self) -> Iterable[tuple[str, Picture]]:
+        return self.charts.items()
 
 
 class KindPage:
@@ -71,14 +71,18 @@ class KindPage:
 
     # Asked by what reads the results
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> PagePart:
-        """What only the page of this kind shows; `samples` are those of the first trial."""
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """What only the page of this kind shows; `samples` are those of the first trial.
+
+        `rows` are some rows in words: training rows under `data`, samples of each method; `pictures` are the
+        same as images (B, H, W, C) uint8, where they have any. `symbols` are the names of tokens.
+        """
         named = name_rows(root, samples, self.shown)
         drawn = {name: self.to_pictures(rows) for name, rows in named.items()}
-        return PagePart(
-            rows={name: [*map(self.spell, rows)] for name, rows in named.items()},
-            pictures={name: pictures for name, pictures in drawn.items() if pictures is not None},
-        )
+        return {
+            "rows": {name: [*map(self.spell, rows)] for name, rows in named.items()},
+            "pictures": {name: pictures for name, pictures in drawn.items() if pictures is not None},
+        }
 
     def spell(self, row: np.ndarray) -> str:
         """A row (N,) as a line."""
@@ -171,7 +175,7 @@ class KindPage:
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The figures that the macros of `section` know as `drawn`, and under `states` what they draw of the
         trajectory."""
-        pictures = contents.part.pictures.items()
+        pictures = contents.part.get("pictures", {}).items()
         return {
             "pictures": {
                 name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures

@@ -93,12 +93,9 @@ def estimate(values: Values) -> Estimate:
     )
 
 
-def observe(values: Values, over_seeds: bool = False) -> tuple[list[float], Over]:
-    """The independent observations among some values: the seeds' means, or the trials of a single seed.
-
-    `over_seeds`: a single seed, too, counts as one observation, because it is compared with several.
-    """
-    if len(values) > 1 or over_seeds:
+def observe(values: Values) -> tuple[list[float], Over]:
+    """The independent observations among some values: the seeds' means, or the trials of a single seed."""
+    if len(values) > 1:
         return [float(np.mean([*trials.values()])) for trials in values.values()], Over.SEEDS
     return [value for trials in values.values() for value in trials.values()], Over.TRIALS
 
@@ -185,7 +182,7 @@ def difference(ours: Values, baseline: Values) -> Difference:
     if len(ours) > 1 and len(baseline) > 1:
         return _test(observe(ours)[0], observe(baseline)[0], Over.SEEDS)
     if not shared and len(ours) + len(baseline) > 2:
-        value = float(np.mean(observe(ours, True)[0]) - np.mean(observe(baseline, True)[0]))
+        value = estimate(ours).mean - estimate(baseline).mean
         return Difference(value, reason="the single seed is not among the several")
     single, against = (side[shared[0]] if shared else next(iter(side.values())) for side in (ours, baseline))
     trials = sorted(single.keys() & against.keys()) if shared else []

@@ -14,8 +14,6 @@ from playwright.sync_api import Page as PlaywrightPage
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
-from pairflow.kinds.images.page.pictures import ImagePart
-from pairflow.kinds.molecules.page.page import MoleculePart
 from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
 from pairflow.report.trajectory import follow
@@ -151,9 +149,8 @@ def replace_parts(contents: Contents, **changes: Any) -> Contents:
     samples = samples[~samples.evaluation.isin(evaluations.values())]
     rows = [rows_of_couplings(values, evaluation) for evaluation, values in described.items()]
     changes["metrics"] = pd.concat([samples, *rows], ignore_index=True)
-    names = {field.name for field in dataclasses.fields(part)}
-    own = {name: changes.pop(name) for name in names & {*changes}}
-    return dataclasses.replace(contents, part=dataclasses.replace(part, **own), **changes)
+    own = {name: changes.pop(name) for name in {*part} & {*changes}}
+    return dataclasses.replace(contents, part={**part, **own}, **changes)
 
 
 @pytest.fixture(scope="session")
@@ -182,10 +179,11 @@ def make() -> Callable[..., Contents]:
             },
             logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
             trajectory=follow(np.eye(16, dtype=int), 3, vocabulary_size=2, steps=20, seed=0),
-            part=MoleculePart(
-                symbols={0: "·", 1: "<bos>"},
-                samples={method: {1: samples, 32: samples} for method in COUNTS},
-            ),
+            part={
+                "symbols": {0: "·", 1: "<bos>"},
+                "samples": {method: {1: samples, 32: samples} for method in COUNTS},
+                **{"examples": [], "properties": {}},
+            },
         )
         measured = {
             "couplings": {
@@ -249,9 +247,9 @@ def make_images(make) -> Callable[..., Contents]:
                 "pairflow": described(np.eye(65)[20]) | jumping(),
                 "random": described(np.eye(65)[32]),
             },
-            "part": ImagePart(),
+            "part": {"examples": None, "images": {}, "ends": {}, "neighbours": {}, "accuracies": {}},
             "images": {method: {1: pictures(70), 32: pictures(70)} for method in FD},
-            "pairs": {name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
+            "ends": {name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
             "neighbours": {
                 method: (pictures(12), pictures(12), np.linspace(1, 3.2, 12))
                 for method in ("udlm", "pairflow")

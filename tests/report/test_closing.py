@@ -52,18 +52,12 @@ def test_molecules_end_with_the_best_share_and_a_command(finish, most, share, la
 
 def test_useful_molecules_lead_where_they_were_measured(finish):
     """All samples are valid, but hardly any is useful."""
-    counts = {
-        "valid": [("udlm", 1, 180), ("udlm", 4, 190)],
-        "useful_strict": [("udlm", 1, 3), ("udlm", 4, 2)],
-    }
-    rows = [(*run, name) for name, runs in counts.items() for run in runs]
-    metrics = [name for *_, name in rows]
-    lines = finish([run[:3] for run in rows], metrics)
+    valid = [("udlm", 1, 180), ("udlm", 4, 190)]
+    useful = [("udlm", 1, 3), ("udlm", 4, 2)]
+    lines = finish(valid + useful, [*["valid"] * 2, *["useful_strict"] * 2])
     assert "the best method, udlm at 1 sampling step," in lines[0]
-    assert lines[0].endswith(
-        " 1.50 % are useful: different, novel and as drug-like as the data. Warning: under "
-        "5% of its samples are useful molecules."
-    )
+    assert " 1.50 % are useful: " in lines[0]
+    assert lines[0].endswith("Warning: under 5% of its samples are useful molecules.")
     assert lines[1:] == ["report: results/mine/report.html", HOPELESS]
 
 

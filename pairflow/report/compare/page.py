@@ -1,7 +1,6 @@
 """The page of a comparison: one HTML file that opens offline."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,30 +11,11 @@ from pairflow.report.compare.sections import ComparedGrid, DataSection
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.differences import count_verdicts
-from pairflow.report.downloads import Sheet
-from pairflow.report.drawing import Legend, Picture
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment
 
 _UNFOLDED = 12  # settings that differ: more are folded
-
-
-@dataclass(frozen=True)
-class MetricBlock:
-    """A metric on the page: its table, its files, and figures if it has differences and is a main one.
-
-    `counts` are its verdicts in words; `leading` blocks are open.
-    """
-
-    grid: ComparedGrid
-    title: str
-    counts: str
-    leading: bool
-    sheets: Mapping[str, Sheet]
-    legend: Legend | None = None
-    curves: Mapping[str, Picture] | None = None
-    forest: Picture | None = None
 
 
 def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
@@ -64,7 +44,7 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
     )
 
 
-def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBlock]]:
+def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, Any]]]:
     """Evaluation -> a block for each of its metrics."""
     return {
         evaluation: [
@@ -74,10 +54,11 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBloc
     }
 
 
-def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> MetricBlock:
+def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str, Any]:
+    """A metric on the page: its table, its verdicts in words, its files, and figures if it has differences
+    and is a main one. Leading blocks are open."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
-    files = {"means": sheets.mean_sheet(grid, title)}
-    drawings: dict[str, Any] = {}
+    files, drawings = {"means": sheets.mean_sheet(grid, title)}, {}
     if grid.contrasts:
         files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
     if grid.contrasts and grid.about.chart:
@@ -87,7 +68,9 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> MetricBl
             "curves": figures.curves(grid, looks, name),
             "forest": figures.forest(grid, looks, section.baseline, f"{name}-differences"),
         }
-    return MetricBlock(grid, title, count_verdicts(grid.verdicts), grid is section.leading, files, **drawings)
+    counts, leading = count_verdicts(grid.verdicts), grid is section.leading
+    shared = {"grid": grid, "title": title, "counts": counts, "leading": leading, "sheets": files}
+    return {"curves": None, **shared, **drawings}
 
 
 def _notices(

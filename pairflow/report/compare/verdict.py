@@ -25,24 +25,19 @@ def _explain(sections: Sequence[DataSection]) -> str:
     first, *others = sections
     if others:
         return "; ".join(section.apart for section in others)
-    alike = [
-        grid
-        for grid in first.grids
-        if (grid.metric, grid.reference) == (first.grids[0].metric, first.grids[0].reference)
-    ]
+    leading = first.grids[0]
+    alike = [grid for grid in first.grids if grid.label == leading.label]
     if len(alike) > 1:
-        owners = [join_words([*dict.fromkeys(row.run for row in grid.table)]) for grid in alike]
         return join_words(
             [
-                f"{run} has {grid.full_label} from {grid.samples}"
-                for run, grid in zip(owners, alike, strict=True)
+                f"{join_words([*dict.fromkeys(row.run for row in grid.table)])} has {grid.full_label} from "
+                f"{grid.samples}"
+                for grid in alike
             ]
         )
-    what = "methods of one name" if len(first.runs) > 1 else "two methods"
     names = join_words([run.name for run in first.runs])
-    return (
-        f"{names} {'have' if len(first.runs) > 1 else 'has'} no {what} at the same number of sampling steps"
-    )
+    lack = "have no methods of one name" if len(first.runs) > 1 else "has no two methods"
+    return f"{names} {lack} at the same number of sampling steps"
 
 
 def _judge(section: DataSection) -> Iterator[str]:

@@ -54,7 +54,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
             bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
         ),
         contents=contents,
-        part=contents.part,
+        part={"rows": {}, "symbols": {}, "pairs": {}, **contents.part},
         states=parts["drawn"].get("states", {}),
         experiment=experiment,
         provenance=contents.provenance,
@@ -95,7 +95,7 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
     return [*(table.metric for table in tables), *details, *shown, *contents.bounds]
 
 
-def _facts(contents: Contents) -> list[tuple[str, str]]:
+def _facts(contents: Contents) -> dict[str, str]:
     """What was run, as terms and values."""
     experiment, training = contents.experiment, contents.experiment.training
     network = experiment.network.model_dump(mode="json")
@@ -105,26 +105,23 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         + (f" of {_list(evaluation.methods)}" if evaluation.methods else "")
         for name, evaluation in experiment.evaluations.items()
     )
-    return [
-        ("Data set", experiment.data.file or experiment.data.source),
-        *page_of(experiment).list_facts(contents.data),
-        ("Network", f"{architecture} ({_list_pairs(network)})"),
-        *([("Start of the training", f"the model in {experiment.parent}")] if experiment.parent else []),
-        ("Loss", training.loss),
-        ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
-        ("Learning rate", f"{training.learning_rate:g}, {training.decay}"),
-        ("Pairing steps T", f"{experiment.pairing.steps:,}"),
-        *(
-            [("Pairs drawn again", f"every {redraw:,} epochs")]
-            if (redraw := experiment.pairing.redraw)
-            else []
-        ),
-        ("Methods", _list(experiment.methods)),
-        ("Seeds", _list(experiment.seeds)),
-        ("Evaluation", "; ".join(evaluations)),
-        ("Machine", str(contents.provenance["machine"])),
-        ("Versions", _list_pairs(contents.provenance["versions"])),
-    ]
+    facts = {
+        "Data set": contents.dataset,
+        **dict(page_of(experiment).list_facts(contents.data)),
+        "Network": f"{architecture} ({_list_pairs(network)})",
+        "Start of the training": f"the model in {experiment.parent}" if experiment.parent else "",
+        "Loss": training.loss,
+        "Training": f"{training.iterations:,} iterations of {training.batch_size:,} rows",
+        "Learning rate": f"{training.learning_rate:g}, {training.decay}",
+        "Pairing steps T": f"{experiment.pairing.steps:,}",
+        "Pairs drawn again": f"every {redraw:,} epochs" if (redraw := experiment.pairing.redraw) else "",
+        "Methods": _list(experiment.methods),
+        "Seeds": _list(experiment.seeds),
+        "Evaluation": "; ".join(evaluations),
+        "Machine": str(contents.provenance["machine"]),
+        "Versions": _list_pairs(contents.provenance["versions"]),
+    }
+    return {term: value for term, value in facts.items() if value}
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -146,14 +143,10 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
-        "independent": contents.independent,
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": independent_distance(length, size),
         "least": least_distance(contents.data["training_rows"], length, size),
-        "symbols": {name: contents.couplings[name] for name in contents.distances},
-        "adopted": contents.adopted,
-        "coverage": contents.couplings.get("forward"),
     }
 
 

@@ -32,7 +32,7 @@ def list_sheets(
             for title, own in tables.items()
             if own
         ]
-        sheets += block.details.make_sheets(_origin(contents), f"{contents.name}-{block.name}")
+        sheets += block.details.sheets
     if correlation:
         sheets.append(correlation_sheet(contents, correlation))
     if training:
@@ -44,7 +44,7 @@ def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: 
     """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
-    origin = _origin(contents, f"evaluation {evaluation}")
+    origin = contents.name_origin(f"evaluation {evaluation}")
     return Sheet(
         name=f"{contents.name}-{evaluation}-{group}",
         title=title,
@@ -83,7 +83,7 @@ def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> She
         ["ceiling: draws from the data", Entry(f"{correlation['ceiling']:.2f}")],
     ]
     over = f"mean ± standard error over {correlation['sources']:,} source states"
-    caption = f"Conditional total correlation; {_origin(contents)}; {over}"
+    caption = f"Conditional total correlation; {contents.name_origin()}; {over}"
     return Sheet(
         name=f"{contents.name}-correlation",
         title="Total correlation per method",
@@ -136,14 +136,9 @@ def _text_sheet(
     *origin: str,
 ) -> Sheet:
     """A table of words: heading -> its column."""
-    caption = f"{title}; {_origin(contents, *origin)}"
+    caption = f"{title}; {contents.name_origin(*origin)}"
     part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)), align)
     return Sheet(f"{contents.name}-{name}", title, [part], records)
-
-
-def _origin(contents: Contents, *beside: str) -> str:
-    """Where numbers come from: the experiment and its scale."""
-    return ", ".join([f"measured: {contents.name}", *beside, contents.scale])
 
 
 def _part(table: Grid, caption: str) -> Part:

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from pairflow.config import BASES, tail_revises
 from pairflow.pairing.bound import independent_distance
 from pairflow.report.contents import Contents
+from pairflow.report.costs import training_costs
 from pairflow.report.differences import Place, describe_differences, describe_entropies
 from pairflow.report.figures import mean_distance
 from pairflow.report.grid import Grid, describe_scope, leading_grid, list_grids
-from pairflow.report.words import OURS, baselines, join_steps, join_words
+from pairflow.report.words import OURS, baselines, format_duration, format_percent, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
@@ -101,15 +104,8 @@ def _describe_distance(contents: Contents) -> str:
 
 
 def _describe_cost(contents: Contents) -> str:
-    timings = contents.timings
-    seconds = {
-        step: timings.loc[(timings.step == step) & (timings.method == OURS), "seconds"].sum()
-        for step in ("pair", "train")
-    }
-    if not all(seconds.values()):
-        return ""
-    share = seconds["pair"] / seconds["train"]
-    return (
-        f"Computing that coupling took {seconds['pair']:,.1f} s, {share:.1%} of the "
-        f"{seconds['train']:,.1f} s spent on training {OURS}."
-    )
+    for cost in training_costs(contents.timings, contents.experiment).get(OURS, []):
+        if cost.work == "pairing" and np.isfinite(cost.share):
+            seconds, share = format_duration(cost.seconds), format_percent(cost.share)
+            return f"Computing that coupling took {seconds}, {share} of the time of training {OURS}."
+    return ""

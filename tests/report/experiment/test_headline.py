@@ -41,9 +41,9 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     assert shares["valid"] == ["50.0 %", "75.0 %"]
     assert shares["unique"] == ["50.0 %", "50.0 %"]
     assert shares["few"] == ["9.77 %", "58.6 %"]  # 100 and 600 of 1,024
-    headings = ["valid", "valid at NFE 1", "unique", "off the rules"]
+    headings = ["valid", "unique", "off the rules", "valid at NFE 1"]
     assert [measure.heading for measure in headline.measures.values()] == headings
-    assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "100.0 %", "–", "0.00 %"]
+    assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "–", "0.00 %", "100.0 %"]
     assert headline.best.method == "pairflow"
     assert headline.sentence == (
         "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; all "
@@ -126,10 +126,7 @@ def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make,
     logs = {"pairflow": log(0.19, [2.1, 2.06, 2.3, 2.55])}
     text, severe = cautions(make(settings=OTHER, metrics=rows, logs=logs))["Not usable yet."]
     assert severe
-    assert text.endswith(
-        "pairflow has memorised its training data (training loss 0.19, validation loss 2.55): longer "
-        "training will not help. Use more molecules, and on a GPU the transformer."
-    )
+    assert "pairflow has memorised its training data (training loss 0.19, validation loss 2.55)" in text
     distilled = metric_rows({"udlm": (1, 1, 1), "udlm+dcd": (5, 8, 10)})
     logs = {"udlm": log(0.8, [1.0, 0.9, 0.9, 0.9]), "udlm+dcd": log(0.01, [1.0, 0.9, 0.9, 0.9])}
     methods = {**OTHER, "methods": ["udlm", "udlm+dcd"]}
@@ -153,11 +150,9 @@ def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, complete):
-    settings = {} if complete else OTHER
-    words = parse(render(make(settings=settings))).words()
-    assert ("lower is better, but a model with few" in words) is complete
-    assert ("Novel are those that are not among" in words) is not complete
-    about = list_metrics(make(settings=settings).experiment)["novel_strict"]
+    contents = make(settings={} if complete else OTHER)
+    assert ("those off the rules break them" in parse(render(contents)).words()) is complete
+    about = list_metrics(contents.experiment)["novel_strict"]
     assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
 
 
@@ -192,51 +187,43 @@ def log(loss: float, validation: list[float]) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("logs", "title", "text"),
+    ("logs", "loss", "title", "text"),
     [
-        ({"udlm": log(1.0, [2.0, 1.5, 1.2, 1.1])}, "Not trained to the end.", "udlm (8.33 %)"),
-        ({"pairflow": log(0.3, [2.0, 1.5, 1.2, 1.1])}, "Not trained to the end.", "pairflow (8.33 %)"),
-        ({"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}, "Over-fitted.", "udlm (30.0 %) of it"),
-        ({"pairflow": log(0.3, [1.0, 0.9, 0.9, 1.0])}, None, ""),  # its two losses are of different noise
-        ({"udlm": log(0.8, [1.0, 0.9, 0.9, 0.9])}, None, ""),
-        ({"udlm": log(0.8, [np.nan] * 4)}, None, ""),
+        ({"udlm": log(1.0, [2.0, 1.5, 1.2, 1.1])}, "nelbo", "Not trained to the end.", "udlm (8.33 %)"),
+        (
+            {"pairflow": log(0.3, [2.0, 1.5, 1.2, 1.1])},
+            "nelbo",
+            "Not trained to the end.",
+            "pairflow (8.33 %)",
+        ),
+        ({"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}, "nelbo", "Over-fitted.", "udlm (30.0 %) of it"),
+        ({"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}, "cross_entropy", None, ""),  # this loss is no bound
+        ({"pairflow": log(0.3, [1.0, 0.9, 0.9, 1.0])}, "nelbo", None, ""),  # two losses of different noise
+        ({"udlm": log(0.8, [1.0, 0.9, 0.9, 0.9])}, "nelbo", None, ""),
+        ({"udlm": log(0.8, [np.nan] * 4)}, "nelbo", None, ""),
     ],
-    ids=["falling", "falling, paired", "over-fitted", "paired", "good", "not measured"],
+    ids=["falling", "falling, paired", "over-fitted", "no bound", "paired", "good", "not measured"],
 )
-def test_trainings_that_end_too_early_or_too_late(make, metric_rows, logs, title, text):
-    found = cautions(make(metrics=metric_rows(GOOD), logs=logs))
+def test_trainings_that_end_too_early_or_too_late(make, metric_rows, logs, loss, title, text):
+    training = {"batch_size": 256, "iterations": 1000, "learning_rate": 1e-3, "loss": loss}
+    found = cautions(make(settings={"training": training}, metrics=metric_rows(GOOD), logs=logs))
     assert [*found] == ([title] if title else [])
     assert text in "".join(words for words, _ in found.values())
-
-
-def test_a_loss_that_is_no_bound_is_not_set_against_the_validation_loss(make, metric_rows):
-    training = {"batch_size": 256, "iterations": 1000, "learning_rate": 1e-3, "loss": "cross_entropy"}
-    logs = {"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}
-    contents = make(settings={"training": training}, metrics=metric_rows(GOOD), logs=logs)
-    assert cautions(contents) == {}
 
 
 def test_few_valid_molecules_and_many_copies(make, metric_rows):
     rows = metric_rows({"udlm": (60, 70, 80), "pairflow": (700, 800, 900)})
     contents = make(settings=OTHER, metrics=counted(rows, novel_strict=0.25), logs={})
-    assert cautions(contents) == {
-        "Not every method is usable.": (
-            "Under half of the samples are valid molecules: udlm (7.81 %). Train longer "
-            "(training.iterations), use a larger network, or draw samples with more steps.",
-            False,
-        ),
-        "Mostly copies.": (
-            "More than half of the distinct molecules are in the data set: udlm (75.0 %) and pairflow "
-            "(75.0 %). That is expected where the data hold nearly all of their kind. Else use more "
-            "data, fewer iterations or a smaller network.",
-            False,
-        ),
-        "Too few to judge.": (
-            "A trial has fewer than 100 valid molecules: udlm (80). The share of unique ones among so few "
-            "says little. Draw more samples per trial.",
-            False,
-        ),
+    named = {
+        "Not every method is usable.": "udlm (7.81 %). Train longer",
+        "Mostly copies.": "udlm (75.0 %) and pairflow (75.0 %). That is expected",
+        "Too few to judge.": "A trial has fewer than 100 valid molecules: udlm (80).",
     }
+    found = cautions(contents)
+    assert [*found] == [*named]
+    for (text, severe), part in zip(found.values(), named.values(), strict=True):
+        assert part in text
+        assert not severe
 
 
 def test_of_many_methods_a_box_gives_their_number(many, metric_rows):

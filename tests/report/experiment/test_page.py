@@ -45,14 +45,9 @@ def test_the_same_bytes_every_time(make, make_images, molecule_page, image_page)
 
 
 def test_what_is_in_bold_is_said(document, words, metric_rows):
-    assert (
-        "In bold is the best of each column and what follows it, down to the first value that is worse by "
-        "test (over the trials of this training, p ≤ 0.05 after Holm’s correction)."
-    ) in document.words()
+    assert "worse by test (over the trials of this training, p ≤ 0.05" in document.words()
     two = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
-    assert (
-        "(n − 1) between seeds. The best value is in bold, ties too, without a test, which needs 3 seeds."
-    ) in words(metrics=two)
+    assert "without a test, which needs 3 seeds." in words(metrics=two)
 
 
 def test_nothing_is_fetched(molecule_page, document):
@@ -99,15 +94,19 @@ def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     assert document.words().count(name) > 10
 
 
-@pytest.mark.parametrize(("scale", "labelled"), [("reduced", True), ("paper", False)])
-def test_reduced_scale_is_labelled(words, scale, labelled):
-    said = words(settings={"scale": scale})
-    assert ("Reduced scale. These numbers are not comparable with the paper’s" in said) is labelled
-
-
-def test_pairs_that_are_drawn_again_are_said_to_be(words):
-    assert "Pairs drawn again every 5 epochs" in words(settings={"pairing": {"redraw": 5}})
-    assert "Pairs drawn again" not in words()
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"scale": "reduced"}, "Reduced scale. "),
+        ({"scale": "paper"}, None),
+        ({"pairing": {"redraw": 5}}, "Pairs drawn again every 5 epochs"),
+    ],
+)
+def test_settings_that_limit_the_numbers_are_labelled(words, settings, text):
+    said = words(settings=settings)
+    assert text is None or text in said
+    assert ("Reduced scale. " in said) is (settings.get("scale") != "paper")
+    assert ("Pairs drawn again" in said) is ("pairing" in settings)
 
 
 def test_what_the_page_shows(molecule_page, document):
@@ -136,28 +135,6 @@ def test_what_the_page_shows(molecule_page, document):
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize(
-    ("change", "shown", "absent"),
-    [
-        (  # a value is missing: the cell says how many it has
-            lambda rows: rows.assign(value=rows.value.mask(first_of(rows) & (rows.trial == 0))),
-            "<td>84.5 <small>± 0.7</small> <small>(n = 2)</small></td>",
-            ">nan",
-        ),
-        (lambda rows: rows[~first_of(rows)], "<td>–</td>", ">nan"),
-        (lambda rows: rows[(rows.method == "udlm") & (rows.trial == 0)], "<td>83.0</td>", "<strong>83.0"),
-    ],
-)
-def test_incomplete_cells(make, change, shown, absent):
-    html = render(make(metrics=change(make().metrics)))
-    assert shown in html
-    assert absent not in html
-
-
-def first_of(rows: pd.DataFrame) -> pd.Series:
-    return (rows.method == "udlm") & (rows.nfe == 1)
-
-
 def test_deviations_between_seeds_stand_apart_from_those_between_trials(make, metric_rows, parse):
     rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
     rows["value"] += 10 * rows.seed
@@ -165,9 +142,7 @@ def test_deviations_between_seeds_stand_apart_from_those_between_trials(make, me
     assert '<td>94.0 <small>± 10.0</small> <small class="trials">trials ± 1.0</small></td>' in html
     words = parse(html).words()
     assert "1,024 samples × 3 trials × 3 seeds" in words
-    assert "Means are means of the seeds’ means. The deviation after ± is between these seeds" in words
     assert "bars one standard deviation between seeds." in words
-    assert "deviations are between sampling trials, not between trainings" not in words
     html = render(make(metrics=rows[(rows.nfe != 4) | (rows.seed == 1)]))
     assert '<td>255.0 <small>(1 of 3 seeds)</small> <small class="trials">trials ± 1.0</small></td>' in html
 
@@ -274,9 +249,7 @@ def test_the_best_method_stands_open_beside_training_molecules_and_the_others_ar
 def test_the_head_ends_with_the_command_for_new_molecules(make, parse):
     command = "pairflow sample --model results/demo --count 1000 --unique --out demo_samples.smi"
     words = parse(render(make(sample_command=command))).words()
-    assert words.count(command) == 1
     assert words.index("At a glance 64.6 %") < words.index(command) < words.index("Comparison of methods In")
-    assert "New molecules" not in parse(render(make())).words()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What pages show of images."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from pairflow.artifacts import Metadata
 from pairflow.config import Experiment
 from pairflow.kinds.images.page import pictures
-from pairflow.kinds.images.page.pictures import SAMPLES, ImagePart
+from pairflow.kinds.images.page.pictures import SAMPLES
 from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.images.rows import read_images
 from pairflow.report.contents import Contents
@@ -21,19 +20,11 @@ from pairflow.report.words import join_steps, name_file
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
 
 
-@dataclass(frozen=True)
-class ImageDetails(Details):
-    """The networks by whose features images are compared, and those with more features than samples."""
-
-    features: list[str] = field(default_factory=list)
-    deficient: list[str] = field(default_factory=list)
-
-
 class ImagesPage(KindPage):
     things, section, shown, bounded = "images", "kinds/images/page/section.html", SAMPLES, False
     copies, copies_expected = "nn_copies", False
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
         return pictures.read_images(root, experiment, samples)
 
     def read_data(self, metadata: Metadata) -> dict[str, Any]:
@@ -49,42 +40,37 @@ class ImagesPage(KindPage):
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
-    ) -> ImageDetails:
+    ) -> Details:
+        """The networks by whose features images are compared, and those with more features than samples."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
-        accuracies, features = contents.part.accuracies, []
+        accuracies, features = contents.part["accuracies"], []
         for grid in tables:  # whose features it compares, and from how many samples; of pixels, the number
             if grid.extractor:
                 by = f" by the features of {name_extractor(grid.extractor, accuracies)}"
                 own = f"{grid.about.label}{by if grid.about.features else ''}"
                 features.append(f"{own}, from {grid.samples} samples")
-        return ImageDetails(
-            features=list(dict.fromkeys(features)),
-            deficient=list(dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)),
-        )
+        few = dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)
+        return Details({"features": [*dict.fromkeys(features)], "deficient": [*few]})
 
     def draw(self, contents: Contents) -> dict[str, Any]:
-        part, examples = contents.part, contents.part.training_images
+        part = contents.part
         states = contents.trajectory.states if contents.trajectory else {}
         shape, levels = tuple(contents.data["shape"]), contents.data["vocabulary_size"]
+        examples = part["examples"]
         return {
             "examples": None if examples is None else pictures.draw_grid(examples, "the training data"),
             "grids": {
                 method: {
                     nfe: pictures.draw_grid(images, f"{method} at {join_steps([nfe])}")
-                    for nfe, images in sorted(part.images[method].items())
+                    for nfe, images in sorted(by_nfe.items())
                 }
-                for method in contents.methods
-                if part.images.get(method)
+                for method, by_nfe in part["images"].items()
+                if by_nfe
             },
-            "pairs": {
-                name: pictures.draw_pairs(ends[0], ends[1], ends[2], name)
-                for name, ends in part.pairs.items()
-            },
+            "pairs": {name: pictures.draw_pairs(*ends, name) for name, ends in part["ends"].items()},
             "neighbours": {
-                name: pictures.draw_neighbours(*part.neighbours[name])
-                for name in contents.methods
-                if name in part.neighbours
+                name: pictures.draw_neighbours(*nearest) for name, nearest in part["neighbours"].items()
             },
             "states": {
                 name: pictures.draw_states(to_images(tokens, shape, levels), name)
@@ -99,10 +85,10 @@ class ImagesPage(KindPage):
         for method, grids in drawn["grids"].items():
             yield from ((f"samples-{name_file(method)}-nfe{nfe}", png.pixels) for nfe, png in grids.items())
         for coupling, pairs in drawn["pairs"].items():
-            yield f"pairs-{name_file(coupling)}", pairs.png.pixels
+            yield f"pairs-{name_file(coupling)}", pairs["png"].pixels
         yield from ((f"states-{name_file(name)}", png.pixels) for name, png in drawn["states"].items())
         for method, neighbours in drawn["neighbours"].items():
-            yield f"neighbours-{name_file(method)}", np.hstack([one.png.pixels for one in neighbours])
+            yield f"neighbours-{name_file(method)}", np.hstack([one["png"].pixels for one in neighbours])
 
 
 def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:

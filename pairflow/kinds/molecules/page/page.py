@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,16 +11,17 @@ import pandas as pd
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
-from pairflow.kinds.molecules.page.details import MoleculeDetails, describe_molecules, sampling_yields
+from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
-from pairflow.report.contents import Contents, PagePart
+from pairflow.report.contents import Contents
 from pairflow.report.flaws import Flaw, Run, end_losses
-from pairflow.report.grid import Grid, choose_digits, list_grids
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, Values, measure_bounds
+from pairflow.report.grid import Grid, list_grids
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_bounds
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
+    Details,
     Flawed,
     KindPage,
     Samples,
@@ -30,7 +30,7 @@ from pairflow.report.kind_page import (
     find_means,
 )
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_count, format_number, format_percent, join_steps
+from pairflow.report.words import format_count, format_percent, join_steps
 
 _EXAMPLES = 12  # training molecules
 _SHOWN = 12  # molecules of a gallery
@@ -39,104 +39,81 @@ _MEMORISED = 0.2  # training loss over validation loss of a network that has not
 FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
 
 
-@dataclass(frozen=True)
-class MoleculePart(PagePart):
-    """What only pages of molecules show.
-
-    samples     method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
-    examples    some training molecules as SMILES
-    properties  evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
-                molecules have the property in a bin, as `chemistry.histograms` counts them
-    """
-
-    samples: dict[str, dict[int, list[str]]] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = field(default_factory=dict)
-
-
 class MoleculesPage(KindPage):
     things, section, shown = "molecules", "kinds/molecules/page/section.html", None
     counted: ClassVar = {"rejected": "Rejected rows", "smiles": "Molecules of the data set"}
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> MoleculePart:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """What only pages of molecules show.
+
+        samples     method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
+        examples    some training molecules as SMILES
+        properties  evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
+                    molecules have the property in a bin, as `chemistry.histograms` counts them
+        """
         from pairflow.kinds.molecules.prepare import PAD, Vocabulary
 
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
-        decoded = {
-            method: {nfe: [vocabulary.decode(row) for row in tokens] for nfe, tokens in by_nfe.items()}
-            for method, by_nfe in samples.items()
-        }
         table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
         rows = choose_examples(len(table), _EXAMPLES, experiment.seeds[0])
-        examples = [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))]
-        symbols = dict(enumerate(vocabulary.tokens)) | {PAD: "·"}
-        part = MoleculePart(symbols=symbols, samples=decoded, examples=examples)
+        properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
         for run in paths.runs(experiment):
             if run.nfe in paths.shown_nfe(experiment, run.evaluation):
-                table = read_table(paths.measured(root, run, "properties"), "property histograms")[
-                    0
-                ].to_pandas()
-                by_method = part.properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
+                counts, _ = read_table(paths.measured(root, run, "properties"), "property histograms")
+                frame = counts.to_pandas()
+                by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
                 if run.method in by_method:  # of another seed; the training molecules are the same
-                    table["samples"] += by_method[run.method]["samples"]
-                by_method[run.method] = table
-        return part
+                    frame["samples"] += by_method[run.method]["samples"]
+                by_method[run.method] = frame
+        return {
+            "symbols": dict(enumerate(vocabulary.tokens)) | {PAD: "·"},
+            "samples": {
+                method: {nfe: [vocabulary.decode(row) for row in tokens] for nfe, tokens in by_nfe.items()}
+                for method, by_nfe in samples.items()
+            },
+            "examples": [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))],
+            "properties": properties,
+        }
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
-        complete = is_complete(results.experiment)
         measured = list_grids(results.metrics, results.experiment, leading.evaluation)
-        means = {grid.metric: grid.means for grid in measured}
-        samples = dict.fromkeys(means["valid"], float(leading.frame.samples.max()))
-        valid = _divide(means["valid"], samples)
-        measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0))}
+        grids = {grid.metric: grid for grid in measured}
+        valid = grids["valid"].means
+        samples = dict.fromkeys(valid, float(leading.frame.samples.max()))
+        whole = {"useful": samples, "valid": samples, "unique": valid}
+        whole["novel"] = grids["unique_strict"].means if "unique_strict" in grids else {}
+        real = {"valid": 1.0, "novel": 0.0 if is_complete(results.experiment) else np.nan}
+        measures = {}
+        for key, wholes in whole.items():
+            if grid := grids.get(key if key == "valid" else f"{key}_strict"):
+                shares = {run: count / wholes[run] for run, count in grid.means.items() if wholes.get(run)}
+                text = format_percent(real.get(key, np.nan))
+                measures[key] = Measure(grid.about.label, grid.metric, shares, text)
         fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
         if fewest < most:
-            few = {(method, nfe): valid.get((method, fewest), np.nan) for method, nfe in valid}
+            of_valid = measures["valid"].values
+            few = {(method, nfe): of_valid.get((method, fewest), np.nan) for method, nfe in of_valid}
             measures["few"] = Measure(f"valid at NFE {fewest}", "valid", few, format_percent(1.0))
-        if useful := means.get("useful_strict"):
-            measures = {"useful": Measure("useful", "useful_strict", _divide(useful, samples)), **measures}
-        if unique := means.get("unique_strict"):
-            measures["unique"] = Measure("unique", "unique_strict", _divide(unique, means["valid"]))
-            if novel := means.get("novel_strict"):
-                heading = "off the rules" if complete else "novel"
-                real = format_percent(0.0) if complete else "–"
-                measures["novel"] = Measure(heading, "novel_strict", _divide(novel, unique), real)
-        for metric, heading in _DISTANCES.items():
-            if values := means.get(metric):
-                digits = choose_digits([*values.values()])
-                measures[metric] = Measure(heading, metric, values, digits=digits)
-                break
+        for name in [name for name in _DISTANCES if name in grids][:1]:
+            measures[name] = Measure(_DISTANCES[name], name, grids[name].means, digits=grids[name].digits)
         return measures | measure_bounds(results, leading)
 
     def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
-        complete, steps = is_complete(results.experiment), join_steps([best.nfe])
         text = (
-            f"{measures['valid'].text(best)} of the samples of the best method, {best.method} at {steps}, "
-            "are valid molecules; all of the data are valid."
+            f"{measures['valid'].text(best)} of the samples of the best method, {best.method} at "
+            f"{join_steps([best.nfe])}, are valid molecules; all of the data are valid."
         )
         if "useful" in measures:
             text += (
                 f" {measures['useful'].text(best)} are useful: different, novel and as drug-like as the data."
             )
-        if complete and "novel" in measures:
+        if is_complete(results.experiment) and "novel" in measures:
             off = measures["novel"].text(best)
             text += f" Of its distinct molecules {off} break the rules that all of the data keep."
-        rows = results.measured[results.measured.evaluation == leading.evaluation]
-        yields = sampling_yields(rows, results.timings)
-        own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
-        means = own.groupby("metric")["value"].mean()
-        if "unique_per_second" not in means:
-            return text
-        novel = ""
-        if "novel_per_second" in means and not complete:
-            novel = f", {format_number(means['novel_per_second'], 1)} of them novel"
-        return (
-            f"{text} A second of sampling gives {format_number(means['unique_per_second'], 1)} valid and "
-            f"different molecules{novel}, by {best.calls} calls of the network for each sample."
-        )
+        return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
         """The molecules are new ones, unless what is new would break the rules of the data."""
@@ -195,7 +172,7 @@ class MoleculesPage(KindPage):
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
-    ) -> MoleculeDetails:
+    ) -> Details:
         measured = {table.metric: table for table in tables}
         return describe_molecules(contents, evaluation, measured, prefix, is_complete(contents.experiment))
 
@@ -204,14 +181,11 @@ class MoleculesPage(KindPage):
 
         part, seed = contents.part, contents.experiment.seeds[0]
         galleries = {
-            method: {
-                nfe: draw_gallery(samples, _SHOWN, seed)
-                for nfe, samples in sorted(part.samples[method].items())
-            }
-            for method in contents.methods
-            if part.samples.get(method)
+            method: {nfe: draw_gallery(samples, _SHOWN, seed) for nfe, samples in sorted(by_nfe.items())}
+            for method, by_nfe in part["samples"].items()
+            if by_nfe
         }
-        examples = draw_gallery(part.examples, _SHOWN, seed).molecules if part.examples else []
+        examples = draw_gallery(part["examples"], _SHOWN, seed).molecules
         complete = is_complete(contents.experiment)
         return {"galleries": galleries, "examples": examples, "shown": _SHOWN, "complete": complete}
 
@@ -220,10 +194,6 @@ def is_complete(experiment: Experiment) -> bool:
     """Whether a molecule that is not in the data breaks their rules."""
     kind: Any = kind_of(experiment.data)
     return bool(kind.is_complete(experiment.data))
-
-
-def _divide(counts: Values, whole: Values) -> Values:
-    return {key: count / whole[key] for key, count in counts.items() if whole.get(key)}
 
 
 def _warn_of_use(severe: bool, text: str) -> Box:

@@ -1,19 +1,18 @@
 """What pages show of text."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pairflow.config import Experiment
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.ngrams import mark_padding
-from pairflow.kinds.text.page.details import describe_text, find_nonsense
+from pairflow.kinds.text.page.details import describe_text, measured_rows
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
-from pairflow.report.contents import Contents, PagePart
+from pairflow.report.contents import Contents
 from pairflow.report.flaws import Flaw, Run
 from pairflow.report.grid import Grid, differ_in_entropy
 from pairflow.report.headline import Box, Headline, Measure, MethodLine
@@ -34,18 +33,12 @@ _LONGEST = 400  # tokens of a pair that are shown
 _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 
 
-@dataclass(frozen=True)
-class TextPart(PagePart):
-    """Some pairs of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
-
-    pairs: Mapping[str, list[list[str]]] = field(default_factory=dict)
-
-
 class TextPage(KindPage):
     section, controls, joint = "kinds/text/page/section.html", tuple(CONTROLS), ""
     counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> TextPart:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """With some `pairs` of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {
             token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
@@ -57,7 +50,7 @@ class TextPage(KindPage):
         }
         names, seed = experiment.couplings(), experiment.seeds[0]
         pairs = {name: _spell_pairs(root, seed, name, symbols) for name in names}
-        return TextPart(symbols, rows, pairs=pairs)
+        return {"symbols": symbols, "rows": rows, "pairs": pairs}
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
         """A perplexity per token, and bits per character."""
@@ -86,7 +79,8 @@ class TextPage(KindPage):
     def find_flaws(
         self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        return find_nonsense(results.metrics, evaluation)
+        for row in measured_rows(results, evaluation):
+            yield from (((row.name, row.nfe or 0), Flaw("nonsense", text)) for text in row.warnings)
 
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
@@ -105,7 +99,7 @@ class TextPage(KindPage):
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        return describe_text(contents, evaluation, prefix) or Details()
+        return describe_text(contents, evaluation, prefix)
 
 
 def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:

@@ -1,7 +1,6 @@
 """What pages show of vectors: clouds of points, and lines from sources to data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.colours import HEX
-from pairflow.report.contents import Contents, PagePart
+from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, canvas, to_svg
 from pairflow.report.kind_page import KindPage, Samples, read_pairs
 
@@ -27,41 +26,30 @@ _MARGIN = 0.05  # of the range of the data, on each side
 Clouds = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, d)
 
 
-@dataclass(frozen=True)
-class VectorPart(PagePart):
-    """What only pages of vectors show, in the first two coordinates: some training vectors (B, 2), method ->
-    NFE -> samples (B, 2), and of each coupling sources x0 and data points x1 (B, 2)."""
-
-    training_points: np.ndarray | None = None
-    points: Clouds = field(default_factory=dict)
-    pairs: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-
-
 class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> VectorPart:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """In the first two coordinates: some training vectors (B, 2), method -> NFE -> samples (B, 2), and of
+        each coupling sources x0 and data points x1 (B, 2)."""
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
         pairs = {name: read_pairs(root, seed, name, _PAIRS) for name in names}  # the same rows of each
-        return VectorPart(
-            training_points=train[:SHOWN, :2],
-            points={
+        return {
+            "training": train[:SHOWN, :2],
+            "points": {
                 method: {nfe: rows[:, :2] for nfe, rows in by_nfe.items()}
                 for method, by_nfe in samples.items()
             },
-            pairs={name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
-        )
+            "ends": {name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
+        }
 
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The data, then each method's samples by NFE; and the lines of the pairs."""
-        part, clouds = contents.part, {}
-        if part.training_points is not None:
-            points = {name: part.points[name] for name in contents.methods if name in part.points}
-            clouds = draw_clouds(part.training_points, points)
+        part = contents.part
         return {
-            "clouds": clouds,
-            "lines": {name: draw_pairs(ends[0], ends[1], name) for name, ends in part.pairs.items()},
+            "clouds": draw_clouds(part["training"], part["points"]) if part else {},
+            "lines": {name: draw_pairs(*ends, name) for name, ends in part.get("ends", {}).items()},
         }
 
 
