@@ -37,36 +37,26 @@ def test_what_the_page_shows(image_page, parse):
     for text in (
         *("Training rows 1,257", "Validation rows 540", "Image size 8 × 8 pixels, grey"),
         *("Length N 64 tokens", "Vocabulary K 2 symbols"),
-        "How images are compared: FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from "
-        "1,000 samples; IS by the features of",
+        "FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from 1,000 samples; IS by",
         "; L2, from 1,000 samples; share of copies, from 1,000 samples. Only",
-        *(
-            f"The dotted line is the floor, the same distance between real images: {floor} (from 540)."
-            for floor in ("FD to the training images 4.8", "L2 to the nearest training image 1,234.5")
-        ),
+        "the floor, the same distance between real images: FD to the training images 4.8 (from 540).",
     ):
         assert said.count(text) == 1
-    assert said.count("FD by the features") == 1
     # The lowest distance is best, and the highest score.
     for text in ("<strong>14.0</strong>", "84.0", "<strong>8.6</strong>", "1.6"):
         assert f"<td>{text}</td>" in image_page
-    assert image_page.count('<td class="real">4.8</td>') == 4
     pictures = image_page.split("<img ")[1:]
     assert len(pictures) == 3 * 2 + 2 * 12 + 2 + 2
     assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in pictures)
     assert 'alt="64 samples of udlm at 1 sampling step"' in image_page
-    assert 'alt="64 samples of pairflow at 32 sampling steps"' in image_page
-    assert "image-rendering: pixelated" in image_page
 
 
-def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_images, parse):
-    contents = make_images()
-    html = render(contents)
-    times = (1, 0.75, 0.5, 0.25, 0)
-    for name, distances in contents.trajectory.distances.items():
-        assert f'alt="5 states of a training image, {name}"' in html
-        said = (f"t = {time} d = {distance}" for time, distance in zip(times, distances, strict=True))
-        assert f"{name.capitalize()} {' '.join(said)}" in parse(html).words()
+def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_images, image_page, parse):
+    for name, distances in make_images().trajectory.distances.items():
+        assert f'alt="5 states of a training image, {name}"' in image_page
+        times = zip((1, 0.75, 0.5, 0.25, 0), distances, strict=True)
+        said = (f"t = {time} d = {distance}" for time, distance in times)
+        assert f"{name.capitalize()} {' '.join(said)}" in parse(image_page).words()
 
 
 def test_training_images_stand_beside_the_best_method(make_images):

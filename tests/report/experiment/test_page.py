@@ -113,18 +113,15 @@ def test_what_the_page_shows(molecule_page, document):
     said = document.words()
     for text in (
         *("<td><strong>352.0</strong> <small>± 1.0</small></td>", "<td>84.0 <small>± 1.0</small></td>"),
-        *("<td>31.87 <small>± 0.02</small></td>", "Structure of CCO", "chosen at random with seed 0"),
+        *("<td>31.87 <small>± 0.02</small></td>", "Structure of CCO"),
         "9 of 15 valid, 6 invalid (3 of them empty)",
-        "over 800 rows. In all: pairflow 10.50 jumps per row",
     ):
         assert text in molecule_page
-    assert [molecule_page.count(text) for text in ("<strong>352.0</strong>", "<td>32.47</td>")] == [3, 1]
     assert "CC(C</code>" not in molecule_page
     for text in (
         "1,024 samples × 3 trials × 1 seed",
-        "in each of the 20 backward steps",
+        "over 800 rows. In all: pairflow 10.50 jumps per row",
         "over 20,000 source states (seed 0), each with 10 samples of 256 steps",
-        "none exceeds log₂ 10 = 3.32 bits",
         "udlm base training 48 s 100.0 % 1 min 12 s 384,000 – 512 MiB cpu",
         "pairflow pairing 12 s 25.0 % 18 s – – 512 MiB cpu",
         "sample udlm 1 min 14 s 512 MiB 3 cpu",
@@ -193,12 +190,6 @@ def test_numbers_in_words():
     durations = {0.04: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 59.6: "1 min 00 s", 200: "3 min 20 s"}
     durations |= {7500: "2 h 05 min", np.nan: "–"}
     assert {seconds: format_duration(seconds) for seconds in durations} == durations
-
-
-def test_a_method_without_a_total_correlation_is_left_out_of_its_table(make, words):
-    said = words(correlations={"pairflow": make().correlations["pairflow"]})
-    table = said[said.index("Total correlation (bits)") : said.index("How much the positions")]
-    assert table == ("Total correlation (bits) ? pairflow 30.72 ± 0.02 ceiling: draws from the data 32.47 ")
 
 
 def test_names_may_break_only_before_a_distillation_and_a_new_one_has_its_own_name():

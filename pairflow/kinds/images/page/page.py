@@ -68,7 +68,10 @@ class ImagesPage(KindPage):
                 for method, by_nfe in part["images"].items()
                 if by_nfe
             },
-            "pairs": {name: pictures.draw_pairs(*ends, name) for name, ends in part["ends"].items()},
+            "pairs": {
+                name: pictures.draw_pairs(x1, between, x0, name)
+                for name, (x1, between, x0) in part["ends"].items()
+            },
             "neighbours": {
                 name: pictures.draw_neighbours(*nearest) for name, nearest in part["neighbours"].items()
             },

@@ -49,7 +49,9 @@ class VectorsPage(KindPage):
         part = contents.part
         return {
             "clouds": draw_clouds(part["training"], part["points"]) if part else {},
-            "lines": {name: draw_pairs(*ends, name) for name, ends in part.get("ends", {}).items()},
+            "lines": {
+                name: draw_pairs(ends[0], ends[1], name) for name, ends in part.get("ends", {}).items()
+            },
         }
 
 
