@@ -112,9 +112,7 @@ def policy(html: str) -> str:
 
 def test_a_page_without_plots_goes_without_plotly(make):
     contents = make()
-    html = render(
-        make(metrics=contents.metrics.iloc[:0], couplings={}, training_logs={}, samples={}, correlations={})
-    )
+    html = render(make(metrics=contents.metrics.iloc[:0], couplings={}, logs={}, samples={}, correlations={}))
     assert html.count("<script") == 1
     assert policy(html).endswith(f"script-src {scripts(False).allowed}")
 
@@ -359,7 +357,7 @@ def test_evil_names_are_only_text(make, metric_rows, open_page):
         metrics=metric_rows({EVIL: (1, 2, 3)}).assign(evaluation=EVIL),
         couplings={},
         correlations={},
-        training_logs={},
+        logs={},
         samples={},
     )
     page = open_page(render(contents))

@@ -126,7 +126,7 @@ def test_all_methods_start_from_the_same_sources_and_a_model_is_sampled_from_pyt
 
 def test_the_page_shows_points_pairs_and_both_baselines(finished):
     page = (finished / ROOT / "report.html").read_text()
-    for text in ("Chamfer distance", "held-out data", "differ from ot", "differ from condot", "Dimensions d"):
+    for text in ("Chamfer distance", "held-out data", "against ot", "against condot", "Dimensions d"):
         assert text in page
     assert page.count("Points of condot, NFE") == 2
     assert "pairs of pairflow+rf: lines from the sources" in page

@@ -54,29 +54,14 @@ class EvaluationBlock:
         return self.seeds > 1
 
     @property
-    def tested(self) -> bool:
-        """Whether a test says what is in bold."""
-        return any(table.tested for table in self.tables)
-
-    @property
-    def unequal_calls(self) -> bool:
-        """Whether methods make different numbers of calls at equal NFE."""
-        return any(len(table.call_rows) > 1 for table in self.main.tables)
-
-    @property
     def spread(self) -> bool:
         """Whether any mean has a deviation."""
         return any(table.count > 1 for table in self.tables)
 
-    @property
-    def labels(self) -> list[str]:
-        """Labels of the metrics that were measured."""
-        return [table.about.label for table in self.tables]
-
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
-    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.own_evaluations)]
+    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
 
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:

@@ -71,14 +71,14 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
 
 
 def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
-    contents = make_images(images={"udlm": {4: make_images().part.images["udlm"][1]}})
+    contents = make_images(images={"udlm": {4: make_images().part["images"]["udlm"][1]}})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
         *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random"),
         *("states-backward-pairing", "states-uniform-corruption", "neighbours-udlm", "neighbours-pairflow"),
     ]
     pixels = found["samples-udlm-nfe4"]
-    first = contents.part.images["udlm"][4][0, :, :, 0]
+    first = contents.part["images"]["udlm"][4][0, :, :, 0]
     factor = 5  # 365 pixels of room for 8 images of 8 pixels with a line of grey around each
     assert (pixels[factor : 9 * factor : factor, factor : 9 * factor : factor] == first).all()
     for name in ("a", "b"):

@@ -1,7 +1,6 @@
 """What pages show of vectors: clouds of points, and lines from sources to data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,9 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.colours import HEX
-from pairflow.report.contents import Contents, PagePart
+from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, canvas, to_svg
-from pairflow.report.grid import Grid, choose_digits, list_grids
-from pairflow.report.headline import Measure, MethodLine
-from pairflow.report.kind_page import KindPage, Samples, count_rows, read_pairs
-from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_number, join_steps
+from pairflow.report.kind_page import KindPage, Samples, read_pairs
 
 SHOWN = 600  # points of a cloud
 _PAIRS = 150  # lines of a coupling
@@ -31,65 +26,32 @@ _MARGIN = 0.05  # of the range of the data, on each side
 Clouds = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, d)
 
 
-@dataclass(frozen=True)
-class VectorPart(PagePart):
-    """What only pages of vectors show, in the first two coordinates: some training vectors (B, 2), method ->
-    NFE -> samples (B, 2), and of each coupling sources x0 and data points x1 (B, 2)."""
-
-    training_points: np.ndarray | None = None
-    points: Clouds = field(default_factory=dict)
-    pairs: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-
-
 class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> VectorPart:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """In the first two coordinates: some training vectors (B, 2), method -> NFE -> samples (B, 2), and of
+        each coupling sources x0 and data points x1 (B, 2)."""
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
         pairs = {name: read_pairs(root, seed, name, _PAIRS) for name in names}  # the same rows of each
-        return VectorPart(
-            training_points=train[:SHOWN, :2],
-            points={
+        return {
+            "training": train[:SHOWN, :2],
+            "points": {
                 method: {nfe: rows[:, :2] for nfe, rows in by_nfe.items()}
                 for method, by_nfe in samples.items()
             },
-            pairs={name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
-        )
-
-    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """The main distances, each beside that of held-out data."""
-        measures = {}
-        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
-            if not grid.about.group:
-                floor = grid.floor.mean if grid.floor else np.nan
-                digits = max(grid.about.digits, choose_digits([*grid.means.values(), floor]))
-                spread = replace(grid.floor, digits=digits).spread if grid.floor else ""
-                text = f"{format_number(floor, digits)} {spread}".rstrip()
-                measures[grid.metric] = Measure(grid.about.label, grid.metric, grid.means, text, digits)
-        return measures
-
-    def write_headline(
-        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
-    ) -> str:
-        distance = measures[leading.metric]
-        return (
-            f"The best method, {best.method} at {join_steps([best.nfe])}, has a {distance.heading} of "
-            f"{distance.text(best)} to the training data; held-out data have {distance.real}."
-        )
-
-    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
-        return [*count_rows(data), ("Dimensions d", f"{data['length']:,}")]
+            "ends": {name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
+        }
 
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The data, then each method's samples by NFE; and the lines of the pairs."""
-        part, clouds = contents.part, {}
-        if part.training_points is not None:
-            points = {name: part.points[name] for name in contents.methods if name in part.points}
-            clouds = draw_clouds(part.training_points, points)
+        part = contents.part
         return {
-            "clouds": clouds,
-            "lines": {name: draw_pairs(ends[0], ends[1], name) for name, ends in part.pairs.items()},
+            "clouds": draw_clouds(part["training"], part["points"]) if part else {},
+            "lines": {
+                name: draw_pairs(ends[0], ends[1], name) for name, ends in part.get("ends", {}).items()
+            },
         }
 
 
