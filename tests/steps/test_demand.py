@@ -260,11 +260,7 @@ def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
     [
         ("model.json", "no such file", ""),
         ("model.safetensors", "no such file", "these are not the weights that"),
-        (
-            "vocabulary.json",
-            "no such file; copy it from the folder of the data",
-            "do not belong together: vocab",
-        ),
+        ("vocabulary.json", "no such file; copy it from the folder of", "do not belong together"),
         ("known.parquet", "no such file", "these are not the known molecules that"),
     ],
 )
@@ -321,11 +317,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
         ("x.smi", {"logp": "3"}, "settings: logp: expected a range such as 1:3, 1: or :3, found '3'"),
         ("x.smi", {"smarts": "C("}, "smarts: RDKit cannot read the SMARTS pattern 'C('"),
         ("x.smi", {"raw": True, "weight": ":9"}, "raw: does not go with weight, which needs valid molecules"),
-        (
-            "some where/copy/known.parquet",
-            {},
-            "known.parquet: is an input of this command; choose another name",
-        ),
+        ("some where/copy/known.parquet", {}, "known.parquet: is an input of this command"),
         ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
         ("x.smi", {"trials": 4}, "--trials does not go with --count: see --help"),
         ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written there: No such file or directory"),
@@ -388,20 +380,6 @@ def test_what_was_found_before_it_became_hopeless_is_kept(sample, tmp_path, monk
     refused(done, "sample", text)
     assert len(set(found)) == len(found) > 0
     assert not (tmp_path / "x.smi").exists()
-
-
-def test_ctrl_c_says_how_many_there_are_and_keeps_them_apart(model, tmp_path, interrupt):
-    options = ["--model", model, "--count", 10**7, "--nfe", 2, "--threads", 1]
-    code, error = interrupt("samples kept", "sample", *options, "--out", tmp_path / "x.csv")
-    assert code == 130
-    assert "Traceback" not in error
-    found = pd.read_csv(tmp_path / "x.part.csv")
-    last = error.splitlines()[-1]
-    assert last == (
-        f"pairflow sample: stopped: {len(found):,} of 10,000,000 molecules found, "
-        f"saved in {tmp_path}/x.part.csv"
-    )
-    assert not (tmp_path / "x.csv").exists()
 
 
 @pytest.fixture

@@ -99,13 +99,7 @@ def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, d
 @pytest.mark.parametrize(
     ("method", "how", "data", "parent", "text"),
     [
-        (
-            "udlm",
-            DCD,
-            "train",
-            "udlm",
-            "method 'udlm': expected a name that ends in a distillation, such as 'udlm+dcd'",
-        ),
+        ("udlm", DCD, "train", "udlm", "method 'udlm': expected a name that ends in a distillation"),
         ("udlm+redi", DCD, "train", "udlm", "distillation is redi, but the settings are for dcd"),
         ("random+dcd", DCD, "train", "udlm", "a model of udlm, but random+dcd needs random"),
         ("mdlm+dcd", DCD, "train", "udlm", "mdlm starts from masks, and no distillation supports that"),

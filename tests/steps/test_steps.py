@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
-from pairflow.cli import STEPS, module_of
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
@@ -203,18 +202,6 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
         assert 0 <= token_array(table["x0"]).min() <= token_array(table["x0"]).max() < 5
 
 
-def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(interrupt, here):
-    np.save("rows.npy", np.random.default_rng(0).integers(0, 40, (60_000, 32), dtype=np.uint8))
-    options = ["--out", "pairs.parquet", "--vocabulary-size", 40, "--steps", 1000]
-    code, error = interrupt("%|", "pair", "--tokens", "rows.npy", *options)
-    assert code == 128 + signal.SIGINT
-    assert error.endswith(
-        "pairflow pair: stopped after 0 of 2 blocks, which are saved: rerun the same command to resume\n"
-    )
-    assert "Traceback" not in error
-    assert [path.name for path in here.iterdir()] == ["rows.npy"]
-
-
 def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
     def pair(out, **options):
         return step("pair", **rows, **options, out=out)
@@ -324,12 +311,3 @@ def test_pairs_are_written_only_where_they_fit(step, rows, refused, out, options
     Path("there.npy").write_text("mine")
     refused(step("pair", **rows, out=out, **options), "pair", text)
     assert Path("there.npy").read_text() == "mine"
-
-
-@pytest.mark.parametrize("step", [*STEPS, "sample"])
-def test_help_teaches_every_step(pairflow_command, step):
-    kind = ["molecules"] if step in ("preprocess", "evaluate", "floor") else []
-    run = pairflow_command(step, *(["images"] if step == "floor" else kind), "--help")
-    assert run.returncode == 0
-    assert run.stdout.count("\n  --") >= 2
-    assert f"Usage: python -m {module_of(step)}" in run.stdout
