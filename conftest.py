@@ -48,25 +48,41 @@ _IMPORTED = [
 ]
 
 
+# What `make test-fast` leaves out besides the tests that run Snakemake, SLURM or a browser.
+SLOW = [
+    "tests/checkup",
+    "tests/estimate",
+    "tests/pairing/gpu",
+    "tests/robustness",
+    "tests/steps",
+    "benchmarks",
+]
+SLOW += ["tests/docs/test_extending.py", "tests/pairing/cpu/test_property.py", "tests/test_on_gpu.py"]
+SLOW += ["tests/pairing/test_compile_ahead.py", "tests/test_benchmarks.py", "tests/test_environment.py"]
+
+
 def pytest_collection_modifyitems(items):
     """Each process begins with its share of the files whose tests run Snakemake or SLURM, which take minutes.
 
     pytest-xdist gives every process an equal part of the list in one piece.
     """
     processes = int(os.getenv("PYTEST_XDIST_WORKER_COUNT", "1"))
-    slow: dict[Path, list] = {}
-    fast = []
+    long: dict[Path, list] = {}
+    short = []
     for item in items:
+        path = item.path.relative_to(REPOSITORY)
+        if "open_page" in item.fixturenames or any(path.is_relative_to(slow) for slow in SLOW):
+            item.add_marker("slow")
         takes_minutes = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
-        (slow.setdefault(item.path, []) if takes_minutes else fast).append(item)
+        (long.setdefault(item.path, []) if takes_minutes else short).append(item)
     size = -(-len(items) // processes)
     items.clear()
     for number in range(processes):
-        share = [item for path in list(slow)[number::processes] for item in slow[path]]
+        share = [item for path in list(long)[number::processes] for item in long[path]]
         room = max(0, size - len(share))
-        items += share + fast[:room]
-        del fast[:room]
-    items += fast
+        items += share + short[:room]
+        del short[:room]
+    items += short
 
 
 @pytest.fixture(scope="session")

@@ -92,6 +92,13 @@ def make_sources() -> None:
     Path("library.smi").write_text("\n".join(MOLECULES))
 
 
+def data_files(folder: Path | str) -> dict[str, Path]:
+    """What preprocessing molecules writes into a folder."""
+    names = ("train", "validation", "smiles", "known", "rejected")
+    tables = {name: Path(folder, f"{name}.parquet") for name in names}
+    return {**tables, "vocabulary": Path(folder, "vocabulary.json")}
+
+
 def experiment(kind: str, **changes: Any) -> Experiment:
     return check(Experiment, SHARED | EXPERIMENTS[kind] | changes, "test")
 
@@ -111,8 +118,8 @@ def as_arguments(*files: object, **options: object) -> list[str]:
 
 
 BY_KIND = ("preprocess", "evaluate", "floor")  # steps that take a kind of data
-LOUD = ("diagnose", "report", "gather", "compare", "import", "adopt", "paper")  # without an option --quiet
-TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
+NEVER_QUIET = ("diagnose", "report", "gather", "compare", "import", "adopt", "paper")  # without --quiet
+BY_WILDCARD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # options that are wildcards of the rule
 
 
 @dataclass(frozen=True)
@@ -125,23 +132,23 @@ class Call:
     outputs: list[Path]
     inputs: list[Path] = field(default_factory=list)
 
-    def words(self, *more: str, **changes: object) -> list[str]:
+    def words(self, **changes: object) -> list[str]:
         """What follows `pairflow` in a shell, with some of its options changed."""
-        quiet = {} if self.name in LOUD else {"quiet": True}
-        return [self.name, *as_arguments(*self.files, **self.options | quiet | changes), *more]
+        quiet = {} if self.name in NEVER_QUIET else {"quiet": True}
+        return [self.name, *as_arguments(*self.files, **self.options | quiet | changes)]
 
     def moved(self, folder: str) -> "Call":
         """The same command whose outputs lie in another folder."""
-        places = {str(path): Path(folder) / path for path in self.outputs}
-        options = {name: places.get(str(value), value) for name, value in self.options.items()}
-        return replace(self, options=options, outputs=[*places.values()])
+        paths = {str(path): Path(folder) / path for path in self.outputs}
+        options = {name: paths.get(str(value), value) for name, value in self.options.items()}
+        return replace(self, options=options, outputs=[*paths.values()])
 
 
 def call_of(root: Path, job: Job, kind: str) -> Call:
     """The command that does a job of the plan of an experiment in `root`, as its rule runs it."""
     inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
     outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
-    options = {name: getattr(job, name) for name in TOLD.get(job.rule, ()) if getattr(job, name)}
+    options = {name: getattr(job, name) for name in BY_WILDCARD.get(job.rule, ()) if getattr(job, name)}
     if job.settings:
         options["settings"] = job.settings.model_dump(mode="json")
     match job.rule:
@@ -169,24 +176,27 @@ def call_of(root: Path, job: Job, kind: str) -> Call:
 
 
 def calls_of(kind: str) -> list[Call]:
-    """The commands of all jobs of an experiment in their order, and then what users run beside them."""
+    """The commands of all jobs of an experiment in their order, and then commands that no rule runs."""
     planned = jobs(root_of(kind), experiment(kind))
-    return [*(call_of(root_of(kind), job, kind) for job in planned), *_beside(kind)]
+    return [*(call_of(root_of(kind), job, kind) for job in planned), *_by_hand(kind)]
 
 
-def _beside(kind: str) -> Iterator[Call]:
-    root, out = root_of(kind), root_of(kind) / "beside"
+def _by_hand(kind: str) -> Iterator[Call]:
+    root, out = root_of(kind), root_of(kind) / "by_hand"
 
     def call(name: str, file: str, inputs: list[Path], *files: object, **options: object) -> Call:
         return Call(name, [*files], {**options, "out": out / file}, [out / file], inputs)
 
     tables = [root / "metrics.parquet", root / "timings.parquet"]
     model, tokens = root / "seed0/models/pairflow", root / "data/train.parquet"
-    if kind == "tokens":
+    if kind in ("tokens", "vectors"):
+        pairing = experiment(kind).pair_settings("pairflow", 0).model_dump(mode="json")
         shards = [out / f"{number}.parquet" for number in (1, 2)]
         for number, shard in enumerate(shards, start=1):
-            yield call("pair", shard.name, [tokens], tokens=tokens, steps=3, shard=f"{number}/2")
+            options = {"settings": pairing, "tokens": tokens, "shard": f"{number}/2"}
+            yield call("pair", shard.name, [tokens], **options)
         yield call("gather", "gathered.parquet", shards, *shards)
+    if kind == "tokens":
         yield call("import", "rows.parquet", [tokens], tokens, vocabulary_size=K)
         yield call("compare", "comparison.html", tables, root)
     if kind == "molecules":

@@ -71,7 +71,7 @@ def test_a_whole_pairing_is_timed_beside_another_checkout(benchmark):
     assert run["beside"]["ratio"]["median"] == run["beside"]["seconds"]["median"] / run["seconds"]["median"]
 
 
-def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchmark, monkeypatch):
+def test_rates_by_a_known_clock(benchmark, monkeypatch):
     """Walking down from t = 1 takes 3 s to the end of the steps around t = 1/2 and 1 s to their beginning."""
     first, last = benchmark.HALF
     walks = {first: 3.0, last + 1: 1.0}

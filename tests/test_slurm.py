@@ -259,7 +259,7 @@ def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 
 
-def test_a_training_asks_for_the_gpus_it_is_given_and_for_no_more_time_than_the_limit(snakemake, folder):
+def test_a_training_asks_for_its_gpus_and_its_time(snakemake, folder):
     limits = ["--set-resources", "train:gpu=2", "--resources", "runtime=600"]
     model = "results/mini/seed0/models/udlm/model.safetensors"
     run = snakemake(folder, *PROFILE, "--dry-run", *limits, "--", model)

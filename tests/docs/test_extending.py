@@ -85,7 +85,7 @@ def list_files(section: str) -> dict[str, list[str]]:
 
 def run(command: list[str], folder: Path, copy: Path) -> str:
     """The output of a command of Python in a folder, where `pairflow` is the copy's."""
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests")])}
     done = subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -163,7 +163,7 @@ def test_a_step_is_run_with_each_addition(everything, tmp_path):
 
 
 @pytest.mark.workflow
-def test_a_new_kind_of_data_goes_from_raw_data_to_a_report_and_samples(everything):
+def test_a_new_kind_of_data_goes_to_a_report_and_samples(everything):
     """By the commands of the page, in the clone, on the numbers that its example has written."""
     examples = {match["kind"]: match["body"] for match in BLOCK.finditer(SECTIONS[KIND]) if not match["path"]}
     run(["-c", examples["python"]], everything, everything)

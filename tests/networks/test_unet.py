@@ -68,7 +68,7 @@ def test_logits_of_every_pixel_over_all_symbols(head, masked, float32_error):
     torch.testing.assert_close(total, torch.ones(3, N), rtol=0, atol=float32_error(5 + masked))
 
 
-def test_a_new_network_is_uniform_where_logits_are_free_and_near_its_input_where_they_are_logistic(
+def test_a_new_network_is_uniform_or_near_its_input(
     float32_error,
 ):
     x_t, sigma = tokens(8), torch.ones(3)

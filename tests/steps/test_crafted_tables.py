@@ -61,16 +61,16 @@ def craft_column(table: pa.Table, kind: str, draw: np.random.Generator) -> tuple
         harms += 2 * ["token of K or more", "as int64", "zero width"]
     harm = str(draw.choice(harms))
     row = int(draw.integers(max(1, rows)))
-    if harm == "no rows":
-        return table.slice(0, 0), f"{name}: {harm}", False
-    if harm == "every row twice":
-        return pa.concat_tables([table, table]), f"{name}: {harm}", False
-    if harm == "rows in another order":
-        return table.take(draw.permutation(rows)), f"{name}: {harm}", False
-    if harm == "missing":
-        return table.drop_columns([name]), f"{name}: {harm}", True
-    if harm == "twice":
-        return table.append_column(name, column), f"{name}: {harm}", True
+    whole = {
+        "no rows": lambda: (table.slice(0, 0), False),
+        "every row twice": lambda: (pa.concat_tables([table, table]), False),
+        "rows in another order": lambda: (table.take(draw.permutation(rows)), False),
+        "missing": lambda: (table.drop_columns([name]), True),
+        "twice": lambda: (table.append_column(name, column), True),
+    }
+    if harm in whole:
+        crafted, wrong = whole[harm]()
+        return crafted, f"{name}: {harm}", wrong
     if not rows:
         return table, "as it was", False
     changed, wrong = craft_values(column, harm, row, draw)

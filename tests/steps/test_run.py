@@ -87,7 +87,7 @@ def odd_project(workflow, monkeypatch):
 
 
 @pytest.mark.workflow
-def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(odd_project, run):
+def test_a_run_prints_its_jobs_its_result_and_the_next_command(odd_project, run):
     process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, **odd_project)
     output, errors = process.communicate()
     assert process.returncode == 0, errors

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from miniatures import data_files
 
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.pairing import blocks
@@ -20,7 +21,6 @@ from pairflow.training.model import Model
 
 MOLECULES = ["CCO", "OCC", "c1ccccc1", "CC(=O)O", "C#N", "CCN", "C1CC1", "CC=O"] * 4
 MOLECULES += ["O=C=O", "CO", "CN", "CF"] * 4
-TABLES = ("train", "validation", "smiles", "known", "rejected")
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +36,8 @@ def preprocess(step):
     def run(rows=(), folder="data", source="raw.csv", **options):
         if rows:
             Path(source).write_text("\n".join(["smiles", *rows]) + "\n")
-        files = {name: f"{folder}/{name}.parquet" for name in TABLES}
-        files["vocabulary"] = f"{folder}/vocabulary.json"
-        return step(
-            "preprocess", "molecules", source=source, quiet=True, **files, **(options or {"length": 16})
-        )
+        options = data_files(folder) | (options or {"length": 16})
+        return step("preprocess", "molecules", source=source, quiet=True, **options)
 
     return run
 
@@ -98,15 +95,6 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
     counted = rows[rows["metric"].str.fullmatch("valid|invalid_.*")].groupby("trial")["value"].sum()
     assert counted.tolist() == [20, 20, 20]
     assert json.loads(provenance_path(Path("samples.parquet")).read_text())["device"] in ("cpu", "cuda")
-
-
-def test_rejected_rows_are_listed_with_reasons(preprocess):
-    run = preprocess([*MOLECULES, "C(", "", "CCCCCCCCCCCCCCCCCC"], length=16, max_too_long_share=0.1)
-    assert run.exit_code == 0
-    rejected, _ = read_table("data/rejected.parquet", "rejected rows")
-    reasons = dict(zip(rejected["text"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
-    assert reasons["C("].startswith("unparsable")
-    assert "too long" in reasons["CCCCCCCCCCCCCCCCCC"]
 
 
 @pytest.mark.parametrize(

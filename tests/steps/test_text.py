@@ -222,7 +222,7 @@ def test_every_metric_is_there_of_samples_of_real_text_and_of_controls(rows):
     assert found == ["test", "train", ""]
 
 
-def test_the_values_are_those_of_the_samples_under_a_judge_of_its_own_text(finished, rows):
+def test_the_values_are_those_of_a_judge_of_its_own_text(finished, rows):
     size = read_table(finished / ROOT / "data/train.parquet")[1].vocabulary_size
     judge = KneserNey.fit(tokens(finished, "data/judge.parquet").reshape(1, -1), size, 3)
     samples = tokens(finished, "seed0/samples/pairflow/main/nfe2.parquet")[:30]

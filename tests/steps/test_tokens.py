@@ -168,13 +168,6 @@ def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_size_of_a_vocabulary_may_be_an_integer_of_numpy(tmp_path):
-    rows = np.array([[0, 1], [3, 4]], np.uint8)
-    for name, size in (("a", rows.max() + 1), ("b", 5)):
-        pairflow.write_pairs(rows, rows, tmp_path / f"{name}.parquet", vocabulary_size=size)
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-
-
 def test_results_are_tables_for_notebooks(finished, monkeypatch):
     monkeypatch.chdir(finished)
     own = pairflow.results("tokens")

@@ -50,16 +50,9 @@ def test_pairs_are_those_of_the_function_and_their_diagnosis_is_of_them(finished
     assert ("pairflow+rf", "reached") not in rows
 
 
-def test_shards_give_the_pairs_of_the_whole_pairing(finished, step, tmp_path):
-    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
-    tokens = finished / ROOT / "data/train.parquet"
-    shards = [tmp_path / f"{number}.parquet" for number in (1, 2)]
-    for number, shard in enumerate(shards, start=1):
-        run = step("pair", settings=settings, tokens=tokens, out=shard, shard=f"{number}/2", quiet=True)
-        assert run.exit_code == 0, run.stderr
-    assert step("gather", *shards, out=tmp_path / "pairs.parquet").exit_code == 0
-    whole = finished / ROOT / "seed0/pairs/pairflow.parquet"
-    assert (tmp_path / "pairs.parquet").read_bytes() == whole.read_bytes()
+def test_shards_give_the_pairs_of_the_whole_pairing(finished):
+    whole, gathered = (finished / ROOT / path for path in ("seed0/pairs/pairflow", "by_hand/gathered"))
+    assert gathered.with_suffix(".parquet").read_bytes() == whole.with_suffix(".parquet").read_bytes()
 
 
 def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, step, tmp_path):
@@ -86,7 +79,7 @@ def test_every_metric_is_there_with_its_floor(finished):
     assert (sampled[sampled.metric == "w2"].value > 0).all()
 
 
-def test_all_methods_start_from_the_same_sources_and_a_model_is_sampled_from_python(finished):
+def test_a_model_of_vectors_is_sampled_from_python(finished):
     model = finished / ROOT / "seed0/models/condot"
     table, _ = read_table(finished / ROOT / "seed0/samples/condot/main/nfe2.parquet", "vector samples")
     first = token_array(table["values"])[table["trial"].to_numpy() == 0]
@@ -102,7 +95,7 @@ def test_the_page_shows_points_pairs_and_both_baselines(finished):
     assert "greedy tail at the end" not in page
 
 
-def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_them(finish):
+def test_images_of_a_continuous_flow_have_grey_levels_and_paths(finish):
     folder = finish("images") / root_of("images")
     pairs, _ = read_table(folder / "seed0/pairs/pairflow.parquet", "vector pairs")
     x1 = token_array(pairs["x1"])
@@ -143,7 +136,7 @@ def test_what_does_not_fit_the_flow_is_refused_in_one_line(change, message):
     assert "\n" not in str(refusal.value)
 
 
-def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch):
+def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     np.save("mine.npy", np.random.default_rng(0).normal(size=(30, 3)))
     outputs = {name: f"{name}.parquet" for name in ("train", "validation", "known")}
@@ -159,18 +152,15 @@ def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch)
     assert [len(part) for part in parts] == [27, 3]
     both = np.concatenate(parts)
     np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(np.load("mine.npy")[:, 0].astype(np.float32)))
-    refused = run(training_rows=40)
-    assert refused.exit_code == 2
-    assert "mine.npy: expected at least 43 vectors" in refused.stderr
+    refused(run(training_rows=40), "preprocess", "mine.npy: expected at least 43 vectors")
     np.save("mine.npy", np.array([[1.0, np.nan], [0.0, 1.0]]))
-    assert "row 0, position 1: expected a finite number" in run().stderr
+    refused(run(), "preprocess", "row 0, position 1: expected a finite number")
 
 
-def test_a_model_of_another_kind_is_refused(finished, step, tmp_path):
+def test_a_model_of_another_kind_is_refused(finished, step, tmp_path, refused):
     model = shutil.copytree(finished / ROOT / "seed0/models/condot", tmp_path / "condot")
     out = {"out": tmp_path / "samples.parquet", "quiet": True}
     run = step("sample", settings={"nfe": 1, "samples": 2, "trials": 1}, model=model, **out)
-    assert (run.exit_code, run.stdout) == (2, "")
-    assert "--solver is needed with a model of a continuous flow" in run.stderr
+    refused(run, "sample", "--solver is needed with a model of a continuous flow")
     run = step("sample", settings={"nfe": 1, "count": 2}, model=model, **out)
-    assert "--count makes molecules or text; this model makes vectors" in run.stderr
+    refused(run, "sample", "--count makes molecules or text; this model makes vectors")
