@@ -24,7 +24,7 @@ from pairflow.artifacts import Metadata, read_table, row_column, write_table
 from pairflow.artifacts.contents import COLUMNS
 
 CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "150"))
-SECONDS = 60  # that a step may take, of which none needs five
+SECONDS = 300  # that a step may take, of which none needs ten where the machine has nothing else to do
 
 
 @dataclass(frozen=True)
