@@ -30,7 +30,7 @@ test: $(READY)  ## run all checks of `make lint`, then all tests
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $$(($(CORES) + 2)) --maxprocesses 8 --dist worksteal
 
 test-fast: $(READY) kernels  ## run the tests that take moments, for use while you work
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "not (workflow or slurm or slow)"
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "not (workflow or slurm or data or slow)"
 
 lint: style types graph  ## check the format and the style of the package, the tests and the workflow
 

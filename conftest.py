@@ -48,17 +48,12 @@ _IMPORTED = [
 ]
 
 
-# What `make test-fast` leaves out besides the tests that run Snakemake, SLURM or a browser.
-SLOW = [
-    "tests/checkup",
-    "tests/estimate",
-    "tests/pairing/gpu",
-    "tests/robustness",
-    "tests/steps",
-    "benchmarks",
-]
-SLOW += ["tests/docs/test_extending.py", "tests/pairing/cpu/test_property.py", "tests/test_on_gpu.py"]
-SLOW += ["tests/pairing/test_compile_ahead.py", "tests/test_benchmarks.py", "tests/test_environment.py"]
+# What `make test-fast` leaves out besides tests on real data and those of Snakemake, SLURM and browsers.
+SLOW = ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
+SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps", "tests/tools"]
+SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
+SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
+SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
 
 
 def pytest_collection_modifyitems(items):
