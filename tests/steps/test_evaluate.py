@@ -12,10 +12,9 @@ from rdkit.Chem import QED, Crippen
 
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
-from pairflow.kinds.molecules.counts import reason
 from pairflow.kinds.molecules.descriptors import PROPERTIES, tabulate
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
+from pairflow.kinds.molecules.prepare import Vocabulary, prepare
 from pairflow.kinds.molecules.settings import Molecules
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
@@ -219,14 +218,6 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder, evaluate, refused, fil
     samples(folder / "foreign.parquet", TRIALS, Vocabulary().extended("CNOc123()=#.F"))
     refused(evaluate(**files, out="x", properties="y"), "evaluate", text)
     assert not list(folder.glob("[xy].parquet"))
-
-
-def test_masks_that_were_left_over_are_a_syntax_error(folder):
-    words = Vocabulary.load(folder / "vocabulary.json")
-    row = words.encode("CCO", LENGTH)
-    row[2] = MASK
-    assert words.decode(row) == "C<mask>O"
-    assert reason(words.decode(row)) == "syntax"
 
 
 def test_fcd_needs_its_package_and_its_statistics(folder, evaluate, describe, refused, monkeypatch):

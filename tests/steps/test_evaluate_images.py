@@ -338,7 +338,7 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     refuse("short.parquet: expected rows of 64 tokens as in ", "--samples", short)
     masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
     refuse(
-        "masked.parquet: column 'tokens': row 0, position 2: expected a token in 0..1, found 2",
+        "masked.parquet: column 'tokens': row 0, position 2: expected a token in 0..1",
         "--samples",
         masked,
     )
