@@ -127,7 +127,11 @@ def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
 @pytest.mark.parametrize(
     ("methods", "named", "message"),
     [
-        (["udlm"], ["udln"], "correlation.methods: 'udln' is not among methods (did you mean 'udlm'?)"),
+        (
+            ["udlm"],
+            ["udln"],
+            "correlation.methods: expected one of udlm, found 'udln' (did you mean 'udlm'?)",
+        ),
         (
             ["udlm", "mdlm"],
             ["mdlm"],
