@@ -125,8 +125,16 @@ def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
 @pytest.mark.parametrize(
     ("methods", "named", "message"),
     [
-        (["udlm"], ["udln"], "correlation.methods: 'udln' is not among methods (did you mean 'udlm'?)"),
-        (["udlm", "mdlm"], ["mdlm"], "correlation.methods: 'mdlm' always starts from the same state"),
+        (
+            ["udlm"],
+            ["udln"],
+            "correlation.methods: expected one of udlm, found 'udln' (did you mean 'udlm'?)",
+        ),
+        (
+            ["udlm", "mdlm"],
+            ["mdlm"],
+            "correlation.methods: 'mdlm' always starts from the same state, all masks",
+        ),
     ],
 )
 def test_methods_that_cannot_be_measured_are_named(miniature, methods, named, message):
