@@ -13,14 +13,13 @@ from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
 from pairflow.report.downloads import Sheet
-from pairflow.report.drawing import Picture
 from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
 from pairflow.report.grid import REAL, Grid, list_grids
 from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, measure_bound, measure_grid
 from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.trajectory import draw_between
-from pairflow.report.words import format_number, format_percent, join_steps, name_file
+from pairflow.report.words import format_number, format_percent, join_steps
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
 Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
@@ -42,10 +41,6 @@ class Details:
     def make_sheets(self, origin: str, name: str) -> list[Sheet]:
         """Further sheets to download; `name` begins their files' names."""
         return []
-
-    def name_charts(self) -> Iterator[tuple[str, Picture]]:
-        """The name of each chart's files, and the chart."""
-        yield from ()
 
 
 class KindPage:
@@ -168,15 +163,6 @@ class KindPage:
                 name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures
             }
         }
-
-    def name_charts(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
-        """The name of the files of each chart that `draw` has drawn, and the chart."""
-        yield from ()
-
-    def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-        """The name of the files of each picture that `draw` has drawn, and its pixels."""
-        for name, png in drawn.get("pictures", {}).items():
-            yield f"samples-{name_file(name)}", png.pixels
 
 
 EXPECTED_COPIES = (

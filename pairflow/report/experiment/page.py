@@ -23,7 +23,7 @@ from pairflow.report.headline import Headline, find_cautions, make_headline
 from pairflow.report.pages import page_of
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment, scripts
-from pairflow.report.words import is_paired, join_words, name_distillation
+from pairflow.report.words import is_paired, join_words, name_distillation, name_file
 
 
 def draw(contents: Contents) -> dict[str, Any]:
@@ -53,9 +53,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     costs = _step_costs(contents.timings, contents.methods)
     return template.render(
         **parts,
-        scripts=scripts(
-            bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
-        ),
+        scripts=scripts(),
         contents=contents,
         part=contents.part,
         states=parts["drawn"].get("states", {}),
@@ -189,7 +187,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
         "rows": rows,
         "ceiling": ceiling,
         "legend": keys,
-        "picture": figures.correlations(values, ceiling, "bits", "correlation-methods"),
+        "picture": figures.correlations(values, ceiling, "bits", "correlation"),
         "bits": math.log2(settings.samples),
         "samples": settings.samples,
         "sources": settings.sources,
@@ -209,7 +207,7 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             part = {method: logs[method] for method in logged if name_distillation(method) == kind}
             text = f"{kind}: {label}" if kind else label
             name = f"{kind} {column}".strip()
-            pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
+            pictures[name] = figures.curves(part, column, text, f"training-{name_file(name)}")
     if not pictures:
         return None
     paired = [method for method in logs if is_paired(method)]

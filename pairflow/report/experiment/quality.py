@@ -10,6 +10,7 @@ from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.grid import Grid, describe_scope, list_counts, list_grids
 from pairflow.report.pages import page_of
+from pairflow.report.words import name_file
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class EvaluationBlock:
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
-    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.own_evaluations)]
+    return [_block(contents, name, name_file(name)) for name in contents.own_evaluations]
 
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
@@ -115,8 +116,8 @@ def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[
         own = [table for table in tables if table.about.group == name]
         charted = [table for table in own if table.about.chart]
         charts = [
-            figures.quality(table, table.frame.samples, f"{prefix}-{name or 'main'}{i}")
-            for i, table in enumerate(charted)
+            figures.quality(table, table.frame.samples, f"{prefix}-{name_file(table.label)}")
+            for table in charted
         ]
         floors = [
             f"{table.label} {' '.join(filter(None, [table.floor.text, table.floor.spread]))} "

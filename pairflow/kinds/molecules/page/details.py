@@ -1,16 +1,15 @@
 """The part of the section on quality that only molecules have: tables, reasons, properties, speed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
-from markupsafe import Markup
 
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
-from pairflow.report.drawing import Picture, swatch
+from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details
 from pairflow.report.words import name_file
@@ -28,7 +27,7 @@ class Reasons:
     """A chart of each method's invalid samples, and the legend of the reasons."""
 
     charts: dict[str, Picture]
-    legend: list[tuple[Markup, str]]
+    legend: Legend
 
 
 @dataclass(frozen=True)
@@ -68,20 +67,11 @@ class GuidanceDetails:
 class MoleculeDetails(Details):
     """What was measured in an evaluation of molecules beyond valid, unique and novel."""
 
-    training: Markup = field(default_factory=Markup)
+    training: Legend | None = None
     reasons: Reasons | None = None
     properties: dict[int, list[Property]] = field(default_factory=dict)
     speed: Speed | None = None
     guidance: GuidanceDetails | None = None
-
-    def name_charts(self) -> Iterator[tuple[str, Picture]]:
-        if self.reasons:
-            for method, picture in self.reasons.charts.items():
-                yield f"invalid-{name_file(method)}", picture
-        for nfe, properties in self.properties.items():
-            yield from ((f"{name_file(own.label)}-nfe{nfe}", own.picture) for own in properties)
-        if self.speed:
-            yield "speed", self.speed.picture
 
 
 def describe_molecules(
@@ -95,7 +85,7 @@ def describe_molecules(
         for name, label in PROPERTIES.items():
             shown = [method for method in contents.methods if method in methods]
             counts = {method: methods[method][methods[method].property == name] for method in shown}
-            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            picture = charts.histograms(counts, label, f"{prefix}-{name_file(label)}-nfe{nfe}")
             table, distances = measured.get(f"{name}_wasserstein"), {}
             if table and nfe in table.columns:  # each method's mean distance, as it is printed
                 place = table.columns.index(nfe)
@@ -103,20 +93,20 @@ def describe_molecules(
             properties[nfe].append(Property(label, f"{name}_wasserstein", picture, distances))
     reasons = None
     if members := [table for table in measured.values() if table.about.group == "reasons"]:
-        samples, colours = int(rows.samples.max()), charts.REASONS
+        samples, fills = int(rows.samples.max()), {own.label: charts.REASONS[own.metric] for own in members}
         reasons = Reasons(
             {
-                method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
-                for i, method in enumerate(members[0].rows)
+                method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
+                for method in members[0].rows
             },
-            [(swatch(colours[own.metric], f"{prefix}-{own.metric}"), own.label) for own in members],
+            legend(fills, f"{prefix}-reasons", fills.__getitem__),
         )
     speed = measure_speed(contents, evaluation, rows, prefix, complete)
     shown = [own.metric for shapes in properties.values() for own in shapes]
     return MoleculeDetails(
         metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
         tables={"Molecules per second": speed.tables} if speed else {},
-        training=swatch(charts.TRAINING, f"{prefix}-training"),
+        training=legend(["training molecules"], f"{prefix}-training", lambda _: charts.TRAINING),
         reasons=reasons,
         properties=properties,
         speed=speed,
@@ -162,7 +152,7 @@ def measure_speed(
     means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
     lines = {method: means[means.method == method] for method in made[0].rows}
     return Speed(
-        charts.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        charts.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-speed"),
         made,
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )
@@ -186,7 +176,7 @@ def describe_guidance(
         int(nfe): charts.guidance(
             {method: points[points.method == method] for method in points.method.unique()},
             f"{condition}, NFE {int(nfe):,}",
-            f"{prefix}-guidance{int(nfe)}",
+            f"{prefix}-guidance-nfe{int(nfe)}",
         )
         for nfe, points in means.groupby("nfe")
     }
@@ -199,8 +189,8 @@ def describe_guidance(
                 own[f"guidance {weight:g}"] = counts[counts.property == name]
     shapes = {
         nfe: {
-            method: charts.histograms(counts, labels[name], f"{prefix}-guided{nfe}-{place}")
-            for place, (method, counts) in enumerate(methods.items())
+            method: charts.histograms(counts, labels[name], f"{prefix}-guided-{name_file(method)}-nfe{nfe}")
+            for method, counts in methods.items()
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)
     }

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report import drawing
 from pairflow.report.colours import Style, contrast
-from pairflow.report.drawing import Picture, draw
-from pairflow.report.figures import describe
+from pairflow.report.drawing import Line, Picture
 
 MARKS = {
     "held-out text": Style("ink", "*", ":"),
@@ -25,32 +24,20 @@ def plane(
 
     `lines` are method -> setting -> metric -> mean; `points`, named in `MARKS`, are real text and controls.
     """
-    look, drawn, said = contrast(lines), [], {}
-    for method, settings in lines.items():
-        drawn.append(_plane_line(method, look(method), settings))
-        said[method] = "; ".join(f"{_place(values)} at {setting}" for setting, values in settings.items())
-    for point, values in points.items():
-        drawn.append(_plane_line(point, MARKS[point], {"": values}))
-        said[point] = _place(values)
-    chart = Chart(
-        title,
-        Axis("entropy of a sample (nats)"),
-        Axis("judge perplexity", log=True),
-        drawn,
-        describe(f"{title}; perplexity at entropy", said),
-        tall=True,
-    )
-    return draw(chart, name)
+    look = contrast(lines)
+    drawn = [_line(method, look(method), settings) for method, settings in lines.items()]
+    drawn += [_line(point, MARKS[point], {point: values}) for point, values in points.items()]
+    x, y = "entropy of a sample (nats)", "judge perplexity"
+    with drawing.line_chart(drawn, x, y, tall=True) as (figure, axes):
+        drawing.make_log(axes, drawn)
+        alt = drawing.describe_lines(f"{title}; perplexity at entropy", drawn)
+        return drawing.finish(figure, name, alt, drawn)
 
 
-def _plane_line(name: str, look: Style, settings: Mapping[str, Mapping[str, float]]) -> PlotLine:
+def _line(name: str, look: Style, settings: Mapping[str, Mapping[str, float]]) -> Line:
     texts = [
-        [setting or name, f"perplexity {values['judge_ppl']:,.4g}", f"entropy {values['entropy']:.3f}"]
+        [setting, f"perplexity {values['judge_ppl']:,.4g}", f"entropy {values['entropy']:.3f}"]
         for setting, values in settings.items()
     ]
     entropy, perplexity = ([values[key] for values in settings.values()] for key in ("entropy", "judge_ppl"))
-    return PlotLine(name, look, entropy, perplexity, texts)
-
-
-def _place(values: Mapping[str, float]) -> str:
-    return f"{values['judge_ppl']:,.4g} at {values['entropy']:.2f}"
+    return Line(name, look, entropy, perplexity, texts)

@@ -14,12 +14,12 @@ from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.colours import HEX
 from pairflow.report.contents import Contents, PagePart
-from pairflow.report.drawing import Picture, canvas, to_svg
+from pairflow.report.drawing import Picture, canvas, finish
 from pairflow.report.grid import Grid, choose_digits, list_grids
 from pairflow.report.headline import Measure, MethodLine
 from pairflow.report.kind_page import KindPage, Samples, count_rows, read_pairs
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_number, join_steps
+from pairflow.report.words import format_number, join_steps, name_file
 
 SHOWN = 600  # points of a cloud
 _PAIRS = 150  # lines of a coupling
@@ -99,7 +99,7 @@ def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
-            nfe: _draw_cloud(data, rows, f"{method}, NFE {nfe}", f"points-{method}-{nfe}".replace("+", "-"))
+            nfe: _draw_cloud(data, rows, f"{method}, NFE {nfe}", f"points-{name_file(method)}-nfe{nfe}")
             for nfe, rows in sorted(by_nfe.items())
         }
     return clouds
@@ -113,7 +113,7 @@ def _draw_cloud(data: np.ndarray, samples: np.ndarray | None, what: str, name: s
             axes.scatter(*samples[:SHOWN].T, color=HEX["vermillion"], label="samples", **dots)
         _frame(axes, data)
         alt = f"Points of {what} in the first two coordinates"
-        return Picture(to_svg(figure, name), alt, figure)
+        return finish(figure, name, alt)
 
 
 def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
@@ -126,7 +126,7 @@ def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
         axes.scatter(*x1.T, color=HEX["vermillion"], label="data x1", **dots)
         _frame(axes, np.concatenate([x0, x1]))
         alt = f"{len(x0)} pairs of {coupling}: lines from the sources x0 to the data points x1"
-        return Picture(to_svg(figure, f"pairs-{coupling}".replace("+", "-")), alt, figure)
+        return finish(figure, f"pairs-{name_file(coupling)}", alt)
 
 
 def _size(points: np.ndarray) -> tuple[float, float]:
