@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 from matplotlib import ticker
@@ -18,7 +19,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
-from pairflow.report.colours import HEX, Fill, Style, style, themed
+from pairflow.report.colours import HEX, Fill, Style, contrast, style, themed
 from pairflow.report.words import shorten
 
 WIDTH = 3.35  # inches: a column of a paper; the page scales it
@@ -54,6 +55,7 @@ RC: dict[Any, Any] = {
     "lines.markersize": 4.5,
     "errorbar.capsize": 2.5,
 }
+Legend = list[tuple[Markup, str]]  # pieces of lines or areas, and the names that they stand for
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,21 @@ class Line:
     def known(self) -> list[int]:
         """The indices of the points that have values."""
         return np.flatnonzero(np.isfinite(self.y)).tolist()
+
+
+def make_lines(
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    say: Callable[[Any], Sequence[str]],
+    look: Callable[[str], Style] | None = None,
+) -> list[Line]:
+    """A line for each method of some rows, through two of their columns; `say` gives the texts of a row."""
+    look = look or contrast(rows.method)
+    return [
+        Line(method, look(method), own[x].tolist(), own[y].tolist(), [*map(say, own.itertuples())])
+        for method, own in rows.groupby("method", sort=False)
+    ]
 
 
 @dataclass(frozen=True)
@@ -102,9 +119,9 @@ def canvas(size: tuple[float, float] = SIZE, **grid: Any) -> Iterator[tuple[Figu
 
 
 @contextmanager
-def line_chart(lines: Sequence[Line], x: str, y: str, tall: bool = False) -> Iterator[tuple[Figure, Axes]]:
-    """A canvas with lines, their errors and the labels of both axes; many lines may have a `tall` one."""
-    with canvas(TALL if tall and len(lines) > FEW else SIZE) as (figure, axes):
+def line_chart(lines: Sequence[Line], x: str, y: str) -> Iterator[tuple[Figure, Axes]]:
+    """A canvas with lines, their errors and the labels of both axes."""
+    with canvas(TALL if len(lines) > FEW else SIZE) as (figure, axes):
         for number, line in enumerate(lines):
             every = max(1, len(line.x) // (line.markers - 1)) if line.markers else None
             error = line.error if len(line.error) else None
@@ -247,16 +264,6 @@ def _draw_key(look: Style | Fill) -> str:
         return _write_svg(figure)
 
 
-@dataclass(frozen=True)
-class Legend:
-    """Names, and the pieces of lines or areas that stand for them."""
-
-    keys: list[tuple[Markup, str]]
-
-    def add(self, look: Style | Fill, name: str, prefix: str) -> None:
-        """Append a name with a look of its own; `prefix` makes its drawing's ids unique on the page."""
-        self.keys.append((key(look, prefix), name))
-
-
 def legend(names: Iterable[str], prefix: str, look: Callable[[str], Style | Fill] = style) -> Legend:
-    return Legend([(key(look(name), f"{prefix}-key{i}"), name) for i, name in enumerate(names)])
+    """Names, and the pieces of lines or areas that stand for them; `prefix` makes their ids unique."""
+    return [(key(look(name), f"{prefix}-key{i}"), name) for i, name in enumerate(names)]

@@ -9,24 +9,14 @@ from scipy.stats import binom
 
 from pairflow.report import drawing
 from pairflow.report.colours import Style, contrast, style
-from pairflow.report.drawing import (
-    FEW,
-    LOW,
-    SIZE,
-    Line,
-    Picture,
-    canvas,
-    describe,
-    describe_lines,
-    line_chart,
-)
+from pairflow.report.drawing import Line, Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Cell, Grid, list_counts
 from pairflow.report.words import format_percent, pluralise
 
 _MARKERS = 7  # at most, on a long curve, so that they do not cover it
 _BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
 _CURVE_POINTS = 50
-_BINS = 100  # of a histogram; shorter rows have a bin per distance
+_BINS = 101  # of a histogram, at most
 INDEPENDENT = Style("ink", ".", ":")
 FLOOR = Style("ink", "", ":")
 
@@ -57,7 +47,7 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
         text = [f"{metric.label} {floor.text} {floor.spread}".rstrip()]
         drawn.append(Line(metric.real, FLOOR, reach, [floor.mean] * 2, [text] * 2))
     label = f"{table.label} (% of samples)" if metric.counted else table.label
-    with line_chart(drawn, "calls of the network", label, tall=True) as (figure, axes):
+    with line_chart(drawn, "calls of the network", label) as (figure, axes):
         drawing.show_calls(axes, [min(calls) for calls in zip(*(line.x for line in lines), strict=True)])
         if floor and floor.spread:
             ends = floor.mean - floor.std, floor.mean + floor.std
@@ -90,20 +80,28 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     length = len(next(iter(histograms.values()))) - 1
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
     expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
-    edges, width = _bins([*shares.values(), expected])
+    edges = find_bins([*shares.values(), expected])
+    width = edges[1] - edges[0]
     means = {coupling: f"mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items()}
-    with canvas() as (figure, axes):
+    with drawing.canvas() as (figure, axes):
         for coupling, share in shares.items():
-            look, share = style(coupling), _sum_bins(share, edges)
-            axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
-            axes.stairs(share, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
-        middles, dots = edges[:-1] + (width - 1) / 2, INDEPENDENT.options | {"lw": 1.1, "ms": 3.5}
-        axes.plot(middles, _sum_bins(expected, edges), **dots, label="independent sources, expected")
-        axes.set_xlim(edges[0] - 0.5, edges[-1] - 0.5)
+            look, binned = style(coupling), np.add.reduceat(share, edges[:-1])
+            axes.stairs(binned, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
+            axes.stairs(binned, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
+        dots = INDEPENDENT.options | {"lw": 1.1, "ms": 3.5, "label": "independent sources, expected"}
+        axes.plot(edges[:-1] + (width - 1) / 2, np.add.reduceat(expected, edges[:-1]), **dots)
+        label = "share of pairs" if width == 1 else f"share of pairs per {width} distances"
+        axes.set(xlim=(edges[0] - 0.5, edges[-1] - 0.5), xlabel="Hamming distance of x0 and x1", ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("Hamming distance of x0 and x1")
-        axes.set_ylabel("share of pairs" if width == 1 else f"share of pairs per {width} distances")
         return drawing.finish(figure, name, describe("Hamming distance between source and data", means))
+
+
+def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
+    """Edges of at most `_BINS` bins over (N+1,) shares: all distances, or those that occur in long rows."""
+    occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
+    low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
+    width = -(-(high - low) // _BINS)
+    return np.arange(low, high + width, width)
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
@@ -121,7 +119,7 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
     """Total correlation of each method with its standard error, and the ceiling that data have."""
     said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
-    with canvas(LOW if len(values) <= FEW else SIZE) as (figure, axes):
+    with drawing.canvas(drawing.LOW if len(values) <= drawing.FEW else drawing.SIZE) as (figure, axes):
         for place, (method, (mean, error)) in enumerate(values.items()):
             axes.errorbar(mean, place, xerr=error, **style(method).options, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
@@ -160,21 +158,6 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
 def has_values(log: pd.DataFrame, column: str) -> bool:
     """Whether a training log has finite values in a column."""
     return not _finite(log, column).empty
-
-
-def _bins(shares: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
-    """Edges of bins over (N+1,) shares, and the number of distances in each."""
-    length = len(shares[0])
-    if length <= _BINS:
-        return np.arange(length + 1), 1
-    occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
-    width = -(-(occur[-1] - occur[0] + 1) // _BINS)
-    return np.arange(occur[0], occur[-1] + 1 + width, width), int(width)
-
-
-def _sum_bins(shares: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Sums of (N+1,) shares from each edge to the next."""
-    return np.add.reduceat(shares, edges[:-1])
 
 
 def _finite(log: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pytest
 
 from pairflow.artifacts import from_cell
 from pairflow.kinds.molecules.kind import METRICS
-from pairflow.report.downloads import Sheet, as_csv, latex_escape, latex_table, latex_value, sort_keys
+from pairflow.report.downloads import Sheet, latex_escape, latex_table, latex_value, sort_keys
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 from pairflow.report.grid import Grid
 
@@ -121,13 +121,6 @@ def test_ties_are_bold_together_and_one_method_alone_is_not(sheet):
     assert r"a & $3.0$ \\" in tex
 
 
-def test_eleven_numbers_of_steps(sheet):
-    text, tex = texts(sheet({("a", nfe): [1.0, 2.0] for nfe in STEPS}))
-    assert r"\begin{tabular}{lrrrrrrrrrrr}" in tex
-    assert r"NFE & 1 & 2 & 4 & 8 & 16 & 32 & 64 & 128 & 256 & 512 & 1024 \\" in tex
-    assert [int(row["nfe"]) for row in rows_of(text)] == STEPS
-
-
 @pytest.mark.parametrize(("scale", "said"), [("reduced", "reduced scale"), ("paper", "paper's scale")])
 def test_a_file_says_where_its_numbers_are_from(sheet, scale, said):
     _, tex = texts(sheet({("a", 1): [3.0]}, scale=scale))
@@ -195,12 +188,6 @@ def test_each_table_of_the_page_has_its_two_files(molecule_page, parse):
 def test_keys_to_sort_by():
     assert json.loads(sort_keys(["a<b", 1, np.float64(0.1), np.nan, np.inf, None])) == (
         ["a<b", 1, 0.1, None, None, None]
-    )
-
-
-def test_as_csv_quotes_what_needs_it():
-    assert as_csv(["a", "b"], [{"a": 'x,"y"\nz', "b": np.float64(0.1) + 0.2}]) == (
-        'a,b\n"x,""y""\nz",0.30000000000000004\n'
     )
 
 

@@ -4,23 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pairflow.report import drawing
 from pairflow.report.colours import HEX, Style, style
 from pairflow.report.compare.sections import ComparedGrid, Contrast, MethodRow
-from pairflow.report.drawing import (
-    NAME,
-    WIDTH,
-    Legend,
-    Line,
-    Picture,
-    canvas,
-    describe_lines,
-    finish,
-    legend,
-    line_chart,
-    make_log,
-    show_calls,
-)
-from pairflow.report.stats import Estimate
+from pairflow.report.drawing import Legend, Line, Picture
 from pairflow.report.words import shorten
 
 _LOOKS = (  # of experiments, the baseline first
@@ -46,7 +33,7 @@ def _is_single(grid: ComparedGrid) -> bool:
 
 
 def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
-    return legend(looks, prefix, looks.__getitem__)
+    return drawing.legend(looks, prefix, looks.__getitem__)
 
 
 def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
@@ -85,24 +72,19 @@ def _panel(
         for subject, row in rows
     ]
     label = f"{grid.about.label} of {max(grid.counts):,}" if grid.about.counted else grid.about.label
-    with line_chart(lines, "calls of the network", label, tall=True) as (figure, axes):
+    with drawing.line_chart(lines, "calls of the network", label) as (figure, axes):
         steps = sorted({nfe for _, row in rows for nfe in row.calls})
-        show_calls(axes, [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in steps])
+        calls = [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in steps]
+        drawing.show_calls(axes, calls)
         cells = [cell for row in grid.table.values() for cell in row.cells.values()]
         if grid.about.log and min(cell.mean for cell in cells) > 0:
-            make_log(axes, lines)
-        else:
-            axes.set_ylim(_linear_limits(cells))
+            drawing.make_log(axes, lines)
+        else:  # the same for all panels, with 0
+            ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
+            low, high = min(0.0, *ends), max(0.0, *ends)
+            axes.set_ylim(1.05 * low, 1.05 * high or 1)
         title = f"{grid.full_label} from {grid.samples} by calls of the network, {title}"
-        return finish(figure, name, describe_lines(title, lines))
-
-
-def _linear_limits(cells: Sequence[Estimate]) -> tuple[float, float]:
-    """Limits of a vertical axis that has room for 0 and for the values of all panels."""
-    ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    margin = 0.05 * (high - low) or 1.0
-    return low - margin * (low < 0), high + margin
+        return drawing.finish(figure, name, drawing.describe_lines(title, lines))
 
 
 def forest(grid: ComparedGrid, looks: Mapping[str, Style], baseline: str, name: str) -> Picture | None:
@@ -112,20 +94,20 @@ def forest(grid: ComparedGrid, looks: Mapping[str, Style], baseline: str, name: 
         return None
     best = grid.about.best
     side = f" ({'right' if best == 'highest' else 'left'} is better)" if best else ""
-    with canvas((WIDTH, _FRAME + _ROW * len(rows))) as (figure, axes):
+    with drawing.canvas((drawing.WIDTH, _FRAME + _ROW * len(rows))) as (figure, axes):
         axes.axvline(0, color=HEX["ink"], lw=0.9)
         for place, (row, nfe) in enumerate(rows):
             cell, look = row.cells[nfe], looks[row.subject]
             options = look.options | {"ls": "", "mfc": look.hex if cell.decided else HEX["page"]}
             axes.errorbar(cell.value, place, xerr=cell.half, **options, elinewidth=1.3, label=row.subject)
-        labels = [f"{shorten(row.key.method, NAME)} · {nfe}" for row, nfe in rows]
+        labels = [f"{shorten(row.key.method, drawing.NAME)} · {nfe}" for row, nfe in rows]
         axes.set_yticks(range(len(rows)), labels)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(f"difference from {shorten(baseline, NAME)}{side}")
+        axes.set_xlabel(f"difference from {shorten(baseline, drawing.NAME)}{side}")
         said = "; ".join(_say_difference(grid, row, nfe) for row, nfe in rows)
         alt = f"Differences of {grid.full_label} from {baseline}, with 95 % intervals. {said}."
-        return finish(figure, name, alt)
+        return drawing.finish(figure, name, alt)
 
 
 def _say_difference(grid: ComparedGrid, row: Contrast, nfe: int) -> str:

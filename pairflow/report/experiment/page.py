@@ -14,7 +14,7 @@ from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.drawing import Picture, legend
+from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
@@ -152,7 +152,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
     keys = legend(contents.distances, "coupling")
-    keys.add(figures.INDEPENDENT, "independent sources, expected", "coupling-independent")
+    keys.append((key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected"))
     return {
         "legend": keys,
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
@@ -182,7 +182,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
         for name, metrics in rows.items()
     }
     keys = legend(methods, "correlation")
-    keys.add(figures.FLOOR, "ceiling", "correlation-ceiling")
+    keys.append((key(figures.FLOOR, "correlation-ceiling"), "ceiling"))
     return {
         "rows": rows,
         "ceiling": ceiling,

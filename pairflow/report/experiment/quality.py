@@ -7,7 +7,7 @@ from typing import Any
 from pairflow.kinds import kind_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
-from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.drawing import Legend, Picture, key, legend
 from pairflow.report.grid import Grid, describe_scope, list_counts, list_grids
 from pairflow.report.pages import page_of
 from pairflow.report.words import name_file
@@ -90,7 +90,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     keys = legend(methods, prefix, figures.contrast(methods))
     main, *groups = _groups(tables, kind_of(contents.experiment.data).groups, prefix)
     if any(group.floors for group in [main, *groups]):
-        keys.add(figures.FLOOR, tables[0].about.real, f"{prefix}-floor")
+        keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
     return EvaluationBlock(
         name=name,
         scope=describe_scope(rows, name),

@@ -98,7 +98,7 @@ def test_reasons_have_a_chart_per_method_with_all_numbers_in_words(found):
     text = found.reasons.charts["udlm"].alt
     assert "syntax: 924.0 at 1, 300.0 at 32; ring closure: 60.0 at 1" in text
     names = ["empty", "syntax", "ring closure", "valence", "aromaticity"]
-    assert [name for _, name in found.reasons.legend.keys] == names
+    assert [name for _, name in found.reasons.legend] == names
     assert found.reasons.charts["pairflow"].svg.count("<pattern") == 4  # not told apart by colour alone
 
 

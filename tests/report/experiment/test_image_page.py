@@ -243,13 +243,9 @@ def test_digits_suit_the_smallest_value(values, text):
 def test_long_rows_have_binned_distances():
     shares = np.zeros(3073)
     shares[2800:3000] = 1 / 200
-    edges, width = figures._bins([shares])
-    assert width == 2
-    assert (edges[0], edges[-1]) == (2800, 3000)
-    assert figures._sum_bins(shares, edges) == pytest.approx(np.full(100, 0.01))
+    assert figures.find_bins([shares]).tolist() == list(range(2800, 3001, 2))
+    assert figures.find_bins([np.ones(17)]).tolist() == list(range(18))
     assert "mean 2899.50" in figures.distances({"pairflow": shares}, 256, "d").alt
-    edges, width = figures._bins([np.ones(17)])
-    assert (width, edges.tolist()) == (1, list(range(18)))
 
 
 def test_deviations_of_images_between_seeds_stand_apart_from_those_between_trials(make_images, parse):

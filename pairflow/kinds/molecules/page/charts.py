@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,17 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from pairflow.report import drawing
 from pairflow.report.colours import Fill, contrast
-from pairflow.report.drawing import (
-    LOW,
-    NAME,
-    WIDTH,
-    Line,
-    Picture,
-    canvas,
-    describe,
-    describe_lines,
-    line_chart,
-)
+from pairflow.report.drawing import Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Grid
 from pairflow.report.words import format_percent, pluralise, shorten
 
@@ -41,22 +32,19 @@ def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Pic
     steps = tables[0].columns
     calls = tables[0].calls.get(method, steps)
     said = {}
-    with canvas(LOW) as (figure, axes):
+    with drawing.canvas(drawing.LOW) as (figure, axes):
         below = np.zeros(len(steps))
         for table in tables:
             cells = table.rows[method]
-            said[table.label] = ", ".join(
-                f"{own.text} at {nfe}" for nfe, own in zip(steps, cells, strict=True)
-            )
+            texts = (f"{cell.text} at {nfe}" for nfe, cell in zip(steps, cells, strict=True))
+            said[table.label] = ", ".join(texts)
             values = np.nan_to_num([cell.mean for cell in cells])
             look = REASONS[table.metric].options
             axes.bar(range(len(steps)), values, 0.7, below, **look, label=table.label)
             below += values
         axes.set_xticks(range(len(steps)), map(str, calls))
         axes.grid(visible=False, axis="x")
-        axes.set_ylim(0, samples)
-        axes.set_xlabel("calls of the network")
-        axes.set_ylabel(f"invalid of {samples:,}")
+        axes.set(ylim=(0, samples), xlabel="calls of the network", ylabel=f"invalid of {samples:,}")
         return drawing.finish(figure, name, describe(f"Invalid samples of {method} by reason", said))
 
 
@@ -75,12 +63,12 @@ def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pic
     look, columns = contrast(counts), min(len(counts), _PANELS)
     rows = -(-len(counts) // columns)
     grid = {"nrows": rows, "ncols": columns, "sharex": True, "sharey": True, "squeeze": False}
-    with canvas((WIDTH, 0.5 + _PANEL * rows), **grid) as (figure, panels):
+    with drawing.canvas((drawing.WIDTH, 0.5 + _PANEL * rows), **grid) as (figure, panels):
         for method, axes in zip_longest(counts, panels.flat):
             if method is None:
                 axes.remove()
                 continue
-            axes.set_title(shorten(method, NAME), fontsize=7, pad=3)
+            axes.set_title(shorten(method, drawing.NAME), fontsize=7, pad=3)
             axes.stairs(filled[1:-1], edges, fill=True, **TRAINING.options, label=_TRAINING)
             if method in shares:
                 colour = look(method).hex
@@ -108,52 +96,42 @@ def _describe_bins(share: np.ndarray, edges: np.ndarray) -> str:
     return ", ".join(filter(None, [mean, beyond]))
 
 
-def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name: str) -> Picture:
+def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Picture:
     """Valid samples against the time to draw them, a line per method through its numbers of steps.
 
-    `lines` have rows nfe, calls (of the network), seconds (per `samples`), valid.
+    `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid.
     """
-    look, drawn = contrast(lines), []
-    for method, points in lines.items():
-        texts = [
-            [
-                f"NFE {row.nfe:,}, {pluralise(row.calls, 'call')}",
-                f"valid {row.valid:,.1f}",
-                f"{row.seconds:,.3g} s",
-            ]
-            for row in points.itertuples()
-        ]
-        drawn.append(Line(method, look(method), points["seconds"].tolist(), points["valid"].tolist(), texts))
+
+    def say(row: Any) -> list[str]:
+        steps = f"NFE {row.nfe:,}, {pluralise(row.calls, 'call')}"
+        return [steps, f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
+
+    lines = drawing.make_lines(rows, "seconds", "valid", say)
     x, y = f"seconds per {samples:,} samples", f"valid of {samples:,}"
-    with line_chart(drawn, x, y, tall=True) as (figure, axes):
+    with line_chart(lines, x, y) as (figure, axes):
         axes.set_xscale("log")
         drawing.set_log_ticks(axes.xaxis)
         drawing.start_at_zero(axes)
-        alt = describe_lines(f"Valid samples by seconds of sampling, evaluation {evaluation}", drawn)
-        return drawing.finish(figure, name, alt, drawn)
+        alt = describe_lines(f"Valid samples by seconds of sampling, evaluation {evaluation}", lines)
+        return drawing.finish(figure, name, alt, lines)
 
 
-def guidance(lines: Mapping[str, pd.DataFrame], title: str, name: str) -> Picture:
+def guidance(rows: pd.DataFrame, title: str, name: str) -> Picture:
     """Novel molecules against those in the class asked for: a line per method through the guidance weights.
 
-    `lines` have rows weight, valid and novel_strict (shares of the samples) and in_class (of the valid ones).
+    `rows` have method, weight, valid and novel_strict (shares of the samples), in_class (of the valid ones).
     """
-    look, drawn = contrast(lines), []
-    for method, points in lines.items():
-        rows = points.sort_values("weight")
-        texts = [
-            [
-                f"guidance {row.weight:g}",
-                f"in the class {format_percent(row.in_class)}",
-                f"novel {format_percent(row.novel_strict)}",
-                f"valid {format_percent(row.valid)}",
-            ]
-            for row in rows.itertuples()
-        ]
-        drawn.append(Line(method, look(method), [*100 * rows.in_class], [*100 * rows.novel_strict], texts))
+
+    def say(row: Any) -> list[str]:
+        shares = {"in the class": row.in_class, "novel": row.novel_strict, "valid": row.valid}
+        texts = (f"{what} {format_percent(share)}" for what, share in shares.items())
+        return [f"guidance {row.weight:g}", *texts]
+
     x, y = "in the class (% of valid samples)", "novel (% of samples)"
-    with line_chart(drawn, x, y, tall=True) as (figure, axes):
+    per_cent = rows.assign(x=100 * rows.in_class, y=100 * rows.novel_strict)
+    lines = drawing.make_lines(per_cent.sort_values(["method", "weight"]), "x", "y", say)
+    with line_chart(lines, x, y) as (figure, axes):
         drawing.start_at_zero(axes)
-        weights = ", ".join(f"{weight:g}" for weight in sorted({*pd.concat(lines.values()).weight}))
-        alt = describe_lines(f"{y} by share {x}, {title}, at guidance {weights}", drawn)
-        return drawing.finish(figure, name, alt, drawn)
+        weights = ", ".join(f"{weight:g}" for weight in sorted(rows.weight.unique()))
+        alt = describe_lines(f"{y} by share {x}, {title}, at guidance {weights}", lines)
+        return drawing.finish(figure, name, alt, lines)

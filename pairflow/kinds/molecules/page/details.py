@@ -150,9 +150,9 @@ def measure_speed(
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     count = contents.experiment.count_calls
     means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
-    lines = {method: means[means.method == method] for method in made[0].rows}
+    shown_means = pd.concat(means[means.method == method] for method in made[0].rows)
     return Speed(
-        charts.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-speed"),
+        charts.trade(shown_means, int(rows.samples.max()), evaluation, f"{prefix}-speed"),
         made,
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )
@@ -174,9 +174,7 @@ def describe_guidance(
     condition = str(contents.experiment.evaluations[evaluation].condition)
     trades = {
         int(nfe): charts.guidance(
-            {method: points[points.method == method] for method in points.method.unique()},
-            f"{condition}, NFE {int(nfe):,}",
-            f"{prefix}-guidance-nfe{int(nfe)}",
+            points, f"{condition}, NFE {int(nfe):,}", f"{prefix}-guidance-nfe{int(nfe)}"
         )
         for nfe, points in means.groupby("nfe")
     }

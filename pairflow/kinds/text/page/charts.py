@@ -1,10 +1,12 @@
 """The chart that only pages on text have: perplexity against entropy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pairflow.report import drawing
+import pandas as pd
+
 from pairflow.report.colours import Style, contrast
-from pairflow.report.drawing import Line, Picture
+from pairflow.report.drawing import Picture, describe_lines, finish, line_chart, make_lines, make_log
 
 MARKS = {
     "held-out text": Style("ink", "*", ":"),
@@ -15,29 +17,24 @@ MARKS = {
 
 
 def plane(
-    lines: Mapping[str, Mapping[str, Mapping[str, float]]],
+    rows: Sequence[tuple[str, str, Mapping[str, float]]],
     points: Mapping[str, Mapping[str, float]],
     title: str,
     name: str,
 ) -> Picture:
     """The judge's perplexity against the entropy: a line per method through its settings, and single points.
 
-    `lines` are method -> setting -> metric -> mean; `points`, named in `MARKS`, are real text and controls.
+    `rows` are method, setting and values; `points`, named in `MARKS`, are real text and controls.
     """
-    look = contrast(lines)
-    drawn = [_line(method, look(method), settings) for method, settings in lines.items()]
-    drawn += [_line(point, MARKS[point], {point: values}) for point, values in points.items()]
+    look = contrast(method for method, *_ in rows)
+    all_rows = [*rows, *((point, point, values) for point, values in points.items())]
+    frame = pd.DataFrame([{"method": own, "setting": setting, **values} for own, setting, values in all_rows])
+    lines = make_lines(frame, "entropy", "judge_ppl", _say, lambda name: MARKS.get(name) or look(name))
     x, y = "entropy of a sample (nats)", "judge perplexity"
-    with drawing.line_chart(drawn, x, y, tall=True) as (figure, axes):
-        drawing.make_log(axes, drawn)
-        alt = drawing.describe_lines(f"{title}; perplexity at entropy", drawn)
-        return drawing.finish(figure, name, alt, drawn)
+    with line_chart(lines, x, y) as (figure, axes):
+        make_log(axes, lines)
+        return finish(figure, name, describe_lines(f"{title}; perplexity at entropy", lines), lines)
 
 
-def _line(name: str, look: Style, settings: Mapping[str, Mapping[str, float]]) -> Line:
-    texts = [
-        [setting, f"perplexity {values['judge_ppl']:,.4g}", f"entropy {values['entropy']:.3f}"]
-        for setting, values in settings.items()
-    ]
-    entropy, perplexity = ([values[key] for values in settings.values()] for key in ("entropy", "judge_ppl"))
-    return Line(name, look, entropy, perplexity, texts)
+def _say(row: Any) -> list[str]:
+    return [row.setting, f"perplexity {row.judge_ppl:,.4g}", f"entropy {row.entropy:.3f}"]
