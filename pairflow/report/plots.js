@@ -4,9 +4,8 @@
   const NEAR = 40; // pixels from a point at which it shows its values
   const FEW = 3; // methods, which take no time to choose from
   const MOVES = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-  const HOW = matchMedia("(pointer: coarse)").matches
-    ? "Tap a point for its values."
-    : "Point at a line for its values, or focus a chart and press the arrow keys.";
+  const HINT = " Names above show and hide methods in these charts. Point at a line or tap it for its values, "
+    + "or focus a chart and press the arrow keys.";
 
   /** An element with attributes inside another one. */
   function add(parent, tag, attributes = {}, text = "") {
@@ -20,7 +19,7 @@
   /** A chart, its lines with their points [x, y, texts] in the units of the drawing, and the hidden names. */
   class Chart {
     constructor(plot, hidden) {
-      this.hidden = hidden;
+      Object.assign(this, { plot, hidden });
       this.lines = JSON.parse(plot.querySelector("script").textContent);
       this.svg = plot.querySelector("svg");
       this.mark = document.createElementNS("http://www.w3.org/2000/svg", "circle");
@@ -28,11 +27,9 @@
       this.svg.append(this.mark);
       this.tip = add(plot, "div", { class: "tip", role: "status" });
       const drawing = plot.querySelector(".chart");
-      drawing.tabIndex = 0;
-      drawing.ariaLabel += " Arrow keys go from point to point.";
-      for (const type of ["pointermove", "pointerdown"]) {
-        drawing.addEventListener(type, (event) => this.point(event));
-      }
+      Object.assign(drawing, { tabIndex: 0, ariaLabel: `${drawing.ariaLabel} Arrow keys go from point to point.` });
+      drawing.addEventListener("pointermove", (event) => this.point(event));
+      drawing.addEventListener("pointerdown", (event) => this.point(event));
       drawing.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && this.leave());
       drawing.addEventListener("keydown", (event) => this.step(event));
       drawing.addEventListener("blur", () => this.leave());
@@ -71,7 +68,7 @@
       const shift = top < 50 ? "1rem" : "calc(-100% - 1rem)";
       const place = { left: `${left}%`, top: `${top}%`, transform: `translate(-${left}%, ${shift})` };
       Object.assign(this.tip.style, place, { borderColor: `var(--${line.colour})` });
-      this.svg.parentElement.parentElement.classList.add("pointed");
+      this.plot.classList.add("pointed");
     }
 
     /** Arrow keys: along a line, and from line to line. */
@@ -89,7 +86,7 @@
     leave() {
       this.at = undefined;
       this.tip.replaceChildren();
-      this.svg.parentElement.parentElement.classList.remove("pointed");
+      this.plot.classList.remove("pointed");
     }
   }
 
@@ -102,10 +99,9 @@
       button.addEventListener("click", () => choose(hidden.has(item.dataset.name), [item.dataset.name]));
       return [item.dataset.name, button];
     });
-    const all = document.createElement("button");
-    all.type = "button";
+    const all = add(add(legend, "li", { class: "all" }), "button", { type: "button" });
     all.addEventListener("click", () => choose(hidden.size, buttons.map(([name]) => name)));
-    if (buttons.length > FEW) add(legend, "li", { class: "all" }).append(all);
+    if (buttons.length <= FEW) all.parentElement.remove();
     function choose(visible, names) {
       for (const name of names) hidden[visible ? "delete" : "add"](name);
       for (const [name, button] of buttons) button.ariaPressed = !hidden.has(name);
@@ -113,8 +109,7 @@
       charts.forEach((chart) => chart.update());
     }
     choose(true, []);
-    const hint = ` Names above show and hide methods in these charts. ${HOW}`;
-    add(figure.querySelector("figcaption"), "span", { class: "hint" }, hint);
+    add(figure.querySelector("figcaption"), "span", { class: "hint" }, HINT);
   }
 
   for (const figure of document.querySelectorAll("figure:has(.plot)")) {
