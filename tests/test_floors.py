@@ -123,7 +123,7 @@ def test_what_only_the_workflow_needs_is_not_imported():
     modules += [f"pairflow.steps.{name}" for name in ("doctor", "estimate", "new", "train")]
     code = (
         "import sys\n"
-        "names = ('rdkit', 'snakemake', 'cupy', 'jinja2', 'matplotlib', 'plotly', 'torchvision', "
+        "names = ('rdkit', 'snakemake', 'cupy', 'jinja2', 'matplotlib', 'torchvision', "
         "'pytorch_fid')\n"
         "for name in names: sys.modules[name] = None\n"
         "import pairflow\n"

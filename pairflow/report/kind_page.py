@@ -1,6 +1,6 @@
 """What pages ask about a kind of data, with the answers of a kind that has no page of its own."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,14 +13,13 @@ from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
-from pairflow.report.drawing import Picture
 from pairflow.report.flaws import Flaw, Run
 from pairflow.report.grid import REAL, Grid, list_grids
 from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_bounds, measure_grid
 from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.trajectory import draw_between
-from pairflow.report.words import format_percent, join_steps, name_file
+from pairflow.report.words import format_percent, join_steps
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
 Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
@@ -34,18 +33,13 @@ class Details:
     """What the section on one evaluation has for one kind of data only.
 
     `shown` is what the macros of the kind's section show. `metrics` are the names of those that it explains,
-    `tables` are further ones to download, by title, and `sheets` other tables. `charts` are by the names of
-    their files.
+    `tables` are further ones to download, by title, and `sheets` other tables.
     """
 
     shown: Mapping[str, Any] = field(default_factory=dict)
     metrics: Sequence[str] = ()
     tables: Mapping[str, list[Grid]] = field(default_factory=dict)
     sheets: Sequence[Sheet] = ()
-    charts: Mapping[str, Picture] = field(default_factory=dict)
-
-    def name_charts(self) -> Iterable[tuple[str, Picture]]:
-        return self.charts.items()
 
 
 class KindPage:
@@ -181,15 +175,6 @@ class KindPage:
                 name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures
             }
         }
-
-    def name_charts(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
-        """The name of the files of each chart that `draw` has drawn, and the chart."""
-        yield from ()
-
-    def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-        """The name of the files of each picture that `draw` has drawn, and its pixels."""
-        for name, png in drawn.get("pictures", {}).items():
-            yield f"samples-{name_file(name)}", png.pixels
 
 
 _UNEXPECTED_COPIES = "Use more data, fewer iterations or a smaller network."

@@ -12,7 +12,7 @@ from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.drawing import Picture, legend
+from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.summary import write_summary
@@ -20,7 +20,7 @@ from pairflow.report.headline import find_cautions, make_headline
 from pairflow.report.pages import page_of
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment, scripts
-from pairflow.report.words import is_paired, join_words, name_distillation
+from pairflow.report.words import is_paired, join_words, name_distillation, name_file
 
 
 def draw(contents: Contents) -> dict[str, Any]:
@@ -50,9 +50,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     costs = _step_costs(contents.timings, contents.methods)
     return template.render(
         **parts,
-        scripts=scripts(
-            bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
-        ),
+        scripts=scripts(),
         contents=contents,
         part={"rows": {}, "symbols": {}, "pairs": {}, **contents.part},
         states=parts["drawn"].get("states", {}),
@@ -137,7 +135,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
     keys = legend(contents.distances, "coupling")
-    keys.add(figures.INDEPENDENT, "independent sources, expected", "coupling-independent")
+    keys.append((key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected"))
     return {
         "legend": keys,
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
@@ -163,12 +161,12 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
         for name, metrics in rows.items()
     }
     keys = legend(methods, "correlation")
-    keys.add(figures.FLOOR, "ceiling", "correlation-ceiling")
+    keys.append((key(figures.FLOOR, "correlation-ceiling"), "ceiling"))
     return {
         "rows": rows,
         "ceiling": ceiling,
         "legend": keys,
-        "picture": figures.correlations(values, ceiling, "bits", "correlation-methods"),
+        "picture": figures.correlations(values, ceiling, "bits", "correlation"),
         "bits": math.log2(settings.samples),
         "samples": settings.samples,
         "sources": settings.sources,
@@ -188,7 +186,7 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             part = {method: logs[method] for method in logged if name_distillation(method) == kind}
             text = f"{kind}: {label}" if kind else label
             name = f"{kind} {column}".strip()
-            pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
+            pictures[name] = figures.curves(part, column, text, f"training-{name_file(name)}")
     if not pictures:
         return None
     paired = [method for method in logs if is_paired(method)]

@@ -119,7 +119,7 @@ def test_speed_is_molecules_over_the_time_of_all_trials(found):
         name: pytest.approx([total / 2.0, total / 64.0]) for name, total in totals.items()
     }
     assert found["speed"]["tables"][0].call_rows == {"": (2, 33)}  # with the greedy tail
-    assert "pairflow: 624.0 in 1 s at 1, 624.0 in 32 s at 32" in found["speed"]["picture"].alt
+    assert "pairflow: 624 at 1, 624 at 32" in found["speed"]["picture"].alt
     assert found["speed"]["devices"] == "cpu"
 
 
@@ -162,7 +162,7 @@ def test_metrics_of_molecules_all_have_a_group_or_a_chart():
 
 
 def test_its_charts_have_names_as_files(contents):
-    names = [name for name, _ in files.name_charts(draw(contents)) if name.startswith("main")]
+    names = [name for name, _ in files.find_figures(draw(contents)) if name.startswith("main")]
     properties = ("qed", "sa-score", "logp", "molecular-weight-g-mol")
     assert names == [
         *("main-valid", "main-unique", "main-off-the-rules", "main-invalid-udlm", "main-invalid-pairflow"),

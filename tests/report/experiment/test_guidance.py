@@ -49,13 +49,11 @@ def test_a_curve_per_number_of_steps_and_the_property_at_each_weight(contents):
         (4, set(METHODS)),
         (1, set(METHODS)),
     ]
-    said = guidance["trades"][1].alt
-    for weight, share in (
-        (0, "41.7"),
-        (1, "58.3"),
-        (2.5, "91.7"),
-    ):  # of 600 valid samples, means of both trials
-        assert f"guidance {weight:g}, in the class {share}" in said
+    trade = guidance["trades"][1]
+    assert "at guidance 0, 1, 2.5. " in trade.alt
+    shares = ("41.7", "58.3", "91.7")  # of 600 valid samples, means of both trials
+    for weight, share in zip(("0", "1", "2.5"), shares, strict=True):
+        assert f'"guidance {weight}","in the class {share} %"' in trade.points
     assert all(f"guidance {weight:g}" in guidance["shapes"][4]["udlm"].alt for weight in WEIGHTS.values())
 
 

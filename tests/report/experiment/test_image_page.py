@@ -8,7 +8,6 @@ from pages import given_table
 from pairflow.kinds.images.kind import METRICS
 from pairflow.kinds.images.page.page import name_extractor
 from pairflow.report import figures
-from pairflow.report.drawing import choose_ticks
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
@@ -187,18 +186,14 @@ def test_summary_of_images(make_images):
     assert "20.00 of 64 tokens" in distance
 
 
-def test_distances_are_on_logarithmic_axes_with_round_ticks():
-    assert choose_ticks(3.9, 101) == [5, 10, 20, 50, 100]
-    assert choose_ticks(0.01, 12) == [0.01, 0.1, 1, 10]
-    assert choose_ticks(1000, 2300) == [1200, 1600, 2000]
-
-
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [Cell(-0.01, count=1, digits=2), Cell(0.5, count=1, digits=2)]}
     picture = figures.quality(given_table("kd", [1, 2], cells), [10], "q")
-    assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
+    assert "a: −0.01 at 1, 0.5 at 2" in picture.alt
     cells = {"a": [Cell(1, 5, 3), Cell(2, 0.1, 3)]}
-    assert figures.quality(given_table("fd", [1, 2], cells), [10], "q").svg
+    [axes] = figures.quality(given_table("fd", [1, 2], cells), [10], "q").figure.axes
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylim()[0] > 0.2
 
 
 @pytest.mark.parametrize(
@@ -213,13 +208,9 @@ def test_digits_suit_the_smallest_value(values, text):
 def test_long_rows_have_binned_distances():
     shares = np.zeros(3073)
     shares[2800:3000] = 1 / 200
-    edges, width = figures._bins([shares])
-    assert width == 2
-    assert (edges[0], edges[-1]) == (2800, 3000)
-    assert figures._sum_bins(shares, edges) == pytest.approx(np.full(100, 0.01))
+    assert figures.find_bins([shares]).tolist() == list(range(2800, 3001, 2))
+    assert figures.find_bins([np.ones(17)]).tolist() == list(range(18))
     assert "mean 2899.50" in figures.distances({"pairflow": shares}, 256, "d").alt
-    edges, width = figures._bins([np.ones(17)])
-    assert (width, edges.tolist()) == (1, list(range(18)))
 
 
 def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_chart(make_images, parse):
@@ -230,8 +221,6 @@ def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_
     contents = make_images(metrics=pd.concat([rows.drop(real.index), *draws], ignore_index=True))
     [block] = quality.evaluation_blocks(contents)
     assert block.main.floors[0] == "FD to the training images 4.8 ± 1.0 (from 540)"
-    floor = block.main.charts[0].chart.floor
-    assert (floor.y[0], floor.error[0]) == pytest.approx((4.8, 1.0))
     [axes] = block.main.charts[0].figure.axes
     [band] = axes.patches
     assert (band.get_y(), band.get_height()) == pytest.approx((3.8, 2.0))

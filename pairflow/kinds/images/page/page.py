@@ -1,6 +1,6 @@
 """What pages show of images."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pairflow.kinds.images.rows import read_images
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details, KindPage, Samples
-from pairflow.report.words import join_steps, name_file
+from pairflow.report.words import join_steps
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
 
@@ -80,18 +80,6 @@ class ImagesPage(KindPage):
                 for name, tokens in states.items()
             },
         }
-
-    def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-        """Pixels (H, W, C) or (H, W), enlarged as the page does."""
-        if examples := drawn["examples"]:
-            yield "training-images", examples.pixels
-        for method, grids in drawn["grids"].items():
-            yield from ((f"samples-{name_file(method)}-nfe{nfe}", png.pixels) for nfe, png in grids.items())
-        for coupling, pairs in drawn["pairs"].items():
-            yield f"pairs-{name_file(coupling)}", pairs["png"].pixels
-        yield from ((f"states-{name_file(name)}", png.pixels) for name, png in drawn["states"].items())
-        for method, neighbours in drawn["neighbours"].items():
-            yield f"neighbours-{name_file(method)}", np.hstack([one["png"].pixels for one in neighbours])
 
 
 def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:

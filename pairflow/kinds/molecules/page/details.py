@@ -9,7 +9,7 @@ from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
-from pairflow.report.drawing import swatch
+from pairflow.report.drawing import legend
 from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details
 from pairflow.report.words import name_file
@@ -29,34 +29,26 @@ def describe_molecules(
     rows = contents.measured[contents.measured.evaluation == evaluation]
     properties = draw_properties(contents, evaluation, measured, prefix)
     speed = measure_speed(contents, evaluation, rows, prefix, complete)
-    reasons, names = {}, []
+    reasons, fills = {}, {}
     if members := [table for table in measured.values() if table.about.group == "reasons"]:
-        samples = int(rows.samples.max())
+        samples, fills = int(rows.samples.max()), {own.label: charts.REASONS[own.metric] for own in members}
         reasons = {
-            method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
-            for i, method in enumerate(members[0].rows)
+            method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
+            for method in members[0].rows
         }
-        names = [
-            (swatch(charts.REASONS[own.metric], f"{prefix}-{own.metric}"), own.about.label) for own in members
-        ]
-    drawn = {f"invalid-{name_file(method)}": picture for method, picture in reasons.items()}
-    for nfe, shapes in properties.items():
-        drawn |= {f"{name_file(shape['label'])}-nfe{nfe}": shape["picture"] for shape in shapes}
-    drawn |= {"speed": speed["picture"]} if speed else {}
     explained = [shape["metric"] for shapes in properties.values() for shape in shapes]
     tables = speed["tables"] if speed else []
     return Details(
         {
-            "training": swatch(charts.TRAINING, f"{prefix}-training"),
+            "training": legend(["training molecules"], f"{prefix}-training", lambda _: charts.TRAINING),
             "reasons": reasons,
-            "legend": names,
+            "legend": legend(fills, f"{prefix}-reasons", fills.__getitem__),
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, PROPERTIES, prefix),
         },
         metrics=[*explained, *(table.metric for table in tables)],
         tables={"Molecules per second": tables} if tables else {},
-        charts=drawn,
     )
 
 
@@ -71,7 +63,7 @@ def draw_properties(
         for name, label in PROPERTIES.items():
             shown = [method for method in contents.methods if method in methods]
             counts = {method: methods[method][methods[method].property == name] for method in shown}
-            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            picture = charts.histograms(counts, label, f"{prefix}-{name_file(label)}-nfe{nfe}")
             metric, distances = f"{name}_wasserstein", {}
             if (table := measured.get(metric)) and nfe in table.columns:
                 place = table.columns.index(nfe)
@@ -118,9 +110,9 @@ def measure_speed(
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     count = contents.experiment.count_calls
     means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
-    lines = {method: means[means.method == method] for method in made[0].rows}
+    shown_means = pd.concat(means[means.method == method] for method in made[0].rows)
     return {
-        "picture": charts.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        "picture": charts.trade(shown_means, int(rows.samples.max()), evaluation, f"{prefix}-speed"),
         "tables": made,
         "devices": " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     }
@@ -146,9 +138,7 @@ def describe_guidance(
     condition = str(contents.experiment.evaluations[evaluation].condition)
     trades = {
         int(nfe): charts.guidance(
-            {method: points[points.method == method] for method in points.method.unique()},
-            f"{condition}, NFE {int(nfe):,}",
-            f"{prefix}-guidance{int(nfe)}",
+            points, f"{condition}, NFE {int(nfe):,}", f"{prefix}-guidance-nfe{int(nfe)}"
         )
         for nfe, points in means.groupby("nfe")
     }
@@ -161,8 +151,8 @@ def describe_guidance(
                 own[f"guidance {weight:g}"] = counts[counts.property == name]
     shapes = {
         nfe: {
-            method: charts.histograms(counts, labels[name], f"{prefix}-guided{nfe}-{place}")
-            for place, (method, counts) in enumerate(methods.items())
+            method: charts.histograms(counts, labels[name], f"{prefix}-guided-{name_file(method)}-nfe{nfe}")
+            for method, counts in methods.items()
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)
     }

@@ -12,7 +12,7 @@ from pairflow.kinds.text.page.charts import MARKS, plane
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet
-from pairflow.report.drawing import Picture, legend
+from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.grid import REAL, choose_digits
 from pairflow.report.kind_page import Details
 from pairflow.report.results import FinishedExperiment
@@ -67,7 +67,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
     *_, order, number = judged.extractor.iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
     for place, name in enumerate(points):
-        keys.add(MARKS[name], name, f"{prefix}-mark{place}")
+        keys.append((key(MARKS[name], f"{prefix}-mark{place}"), name))
     digits = {
         name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
         for name in _COLUMNS
@@ -148,18 +148,17 @@ def _draw(
     prefix: str,
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
-    lines = _group((row.name, row.setting, row.values) for row in rows)
-    charts = [plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
+    by_steps = [(row.name, row.setting, row.values) for row in rows]
+    charts = [plane(by_steps, points, f"{title} sampling steps", f"{prefix}-plane")]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
-    heated = [
-        (row, f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}")
-        for name, temperature in sorted(temperatures.items(), key=lambda item: item[1])
-        for row in measured_rows(contents, name)
-    ]
-    for nfe in sorted({row.nfe for row, _ in heated if row.nfe}):
-        lines = _group((row.name, setting, row.values) for row, setting in heated if row.nfe == nfe)
+    heated: dict[int | None, list[tuple[str, str, TextValues]]] = {}  # by number of steps
+    for name, temperature in sorted(temperatures.items(), key=lambda item: item[1]):
+        for row in measured_rows(contents, name):
+            setting = f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}"
+            heated.setdefault(row.nfe, []).append((row.name, setting, row.values))
+    for nfe in sorted(filter(None, heated)):
         name = f"{prefix}-frontier{nfe}"
-        charts.append(plane(lines, points, f"{title} temperature, NFE {nfe}", name))
+        charts.append(plane(heated[nfe], points, f"{title} temperature, NFE {nfe}", name))
     return charts
 
 
@@ -197,6 +196,6 @@ def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tu
     own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
     means = own.groupby([*keys, "metric"])["value"].mean()
     values_of: dict[tuple, dict[str, float]] = {}
-    for (*key, metric), value in means.items():
-        values_of.setdefault(tuple(key), {})[metric] = float(value)
+    for (*names, metric), value in means.items():
+        values_of.setdefault(tuple(names), {})[metric] = float(value)
     return values_of

@@ -1,11 +1,10 @@
 """What pages show of vectors: clouds of points, and lines from sources to data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from pairflow.artifacts import read_table, token_array
@@ -13,8 +12,9 @@ from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.colours import HEX
 from pairflow.report.contents import Contents
-from pairflow.report.drawing import Picture, canvas, to_svg
+from pairflow.report.drawing import Picture, canvas, finish
 from pairflow.report.kind_page import KindPage, Samples, read_pairs
+from pairflow.report.words import name_file
 
 SHOWN = 600  # points of a cloud
 _PAIRS = 150  # lines of a coupling
@@ -61,50 +61,50 @@ def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
-            nfe: _draw_cloud(data, rows, f"{method}, NFE {nfe}", f"points-{method}-{nfe}".replace("+", "-"))
+            nfe: _draw_cloud(data, rows, f"{method}, NFE {nfe}", f"points-{name_file(method)}-nfe{nfe}")
             for nfe, rows in sorted(by_nfe.items())
         }
     return clouds
 
 
 def _draw_cloud(data: np.ndarray, samples: np.ndarray | None, what: str, name: str) -> Picture:
-    with canvas(_size(data)) as (figure, axes):
-        dots = {"s": 2.0, "linewidths": 0}
-        axes.scatter(*data.T, color=HEX["grey" if samples is not None else "ink"], label="data", **dots)
-        if samples is not None:
-            axes.scatter(*samples[:SHOWN].T, color=HEX["vermillion"], label="samples", **dots)
-        _frame(axes, data)
-        alt = f"Points of {what} in the first two coordinates"
-        return Picture(to_svg(figure, name), alt, figure)
+    groups = {"data": ("ink", data)}
+    if samples is not None:
+        groups = {"data": ("grey", data), "samples": ("vermillion", samples[:SHOWN])}
+    return _draw_points(groups, data, (), f"Points of {what} in the first two coordinates", name)
 
 
 def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
     """Lines from sources (B, 2) to the data points that they belong to."""
-    with canvas(_size(np.concatenate([x0, x1]))) as (figure, axes):
-        lines = np.stack([x0, x1], axis=1)
-        axes.add_collection(LineCollection(list(lines), colors=HEX["grey"], linewidths=0.4))
-        dots = {"s": 3.0, "linewidths": 0, "zorder": 3}
-        axes.scatter(*x0.T, color=HEX["blue"], label="source x0", **dots)
-        axes.scatter(*x1.T, color=HEX["vermillion"], label="data x1", **dots)
-        _frame(axes, np.concatenate([x0, x1]))
-        alt = f"{len(x0)} pairs of {coupling}: lines from the sources x0 to the data points x1"
-        return Picture(to_svg(figure, f"pairs-{coupling}".replace("+", "-")), alt, figure)
+    groups = {"source x0": ("blue", x0), "data x1": ("vermillion", x1)}
+    alt = f"{len(x0)} pairs of {coupling}: lines from the sources x0 to the data points x1"
+    ends, name = np.stack([x0, x1], axis=1), f"pairs-{name_file(coupling)}"
+    return _draw_points(groups, ends.reshape(-1, 2), ends, alt, name)
 
 
-def _size(points: np.ndarray) -> tuple[float, float]:
-    """Width and height of a figure, in inches, whose axes have the shape of the points (B, 2)."""
-    width, height = np.ptp(points, axis=0)
-    return _WIDTH, _LABELS + (_WIDTH - _LABELS) * min(_TALLEST, height / max(width, 1e-9))
+def _draw_points(
+    groups: Mapping[str, tuple[str, np.ndarray]],
+    framed: np.ndarray,
+    pairs: Sequence[np.ndarray] | np.ndarray,
+    alt: str,
+    name: str,
+) -> Picture:
+    """Groups of points (B, 2) in their colours, over lines between pairs (P, 2, 2).
 
-
-def _frame(axes: Axes, points: np.ndarray) -> None:
-    """Limits of both axes by the points, and as long a unit on both."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    margin = _MARGIN * (high - low).max()
-    axes.set_xlim(low[0] - margin, high[0] + margin)
-    axes.set_ylim(low[1] - margin, high[1] + margin)
-    axes.set_aspect("equal")
-    axes.tick_params(labelsize=6)
+    `framed` points decide the frame, whose axes have the same unit.
+    """
+    low, high = framed.min(axis=0), framed.max(axis=0)
+    width, height = high - low
+    margin = _MARGIN * max(width, height)
+    shape = min(_TALLEST, height / max(width, 1e-9))
+    with canvas((_WIDTH, _LABELS + (_WIDTH - _LABELS) * shape)) as (figure, axes):
+        axes.add_collection(LineCollection(list(pairs), colors=HEX["grey"], linewidths=0.4))
+        for label, (colour, points) in groups.items():
+            axes.scatter(*points.T, s=2.5, linewidths=0, zorder=3, color=HEX[colour], label=label)
+        (left, bottom), (right, top) = low - margin, high + margin
+        axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+        axes.tick_params(labelsize=6)
+        return finish(figure, name, alt)
 
 
 PAGE = VectorsPage()
