@@ -10,6 +10,7 @@ import pandas as pd
 
 from benchmarks.paper import illustration as figure1
 from benchmarks.paper.advice import advise
+from benchmarks.paper.costs import ORIGIN
 from benchmarks.paper.export import export_files, tabulate
 from benchmarks.paper.grids import PaperSection, make_sections
 from benchmarks.paper.moons import compare_dimensions
@@ -20,7 +21,6 @@ from benchmarks.paper.standing import generators
 from benchmarks.paper.summary import count_outcomes, write_effects
 from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import Experiment
-from pairflow.estimate.printed import ORIGIN
 from pairflow.report.colours import style
 from pairflow.report.drawing import legend
 from pairflow.report.pixels import Png, encode, enlarge, tile

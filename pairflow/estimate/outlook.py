@@ -45,11 +45,10 @@ def step_lines(forecast: Forecast) -> str:
     return "\n".join(["", *map(str.rstrip, rows), *([f"time unknown: {counts}"] if unknown else [])])
 
 
-def sums(forecast: Forecast, printed: str) -> str:
+def sums(forecast: Forecast) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum with a part that nobody knows is unknown; one line names all of these. `printed` is the cost
-    by the paper, if it has one.
+    A sum with a part that nobody knows is unknown; one line names all of these.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
@@ -69,7 +68,6 @@ def sums(forecast: Forecast, printed: str) -> str:
     lines = {
         "to do": f"{len(todo)} of {len(forecast.table)} jobs",
         "wall time": wall_time(forecast),
-        "": printed,
         **sums,
         "unknown": ", ".join(unknown),
     }

@@ -29,7 +29,6 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     work in results/, it uses these times instead. Finished jobs are left out. With --device cuda the jobs
     take turns on one GPU, as under `snakemake --resources gpu=1`.
     """
-    from pairflow.estimate.printed import describe_cost
     from pairflow.runtime.threads import available_cpus
 
     workflow = read(configuration)
@@ -40,7 +39,7 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     shards, progress = workflow.pair_shards, not quiet
     expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
     click.echo(text.head(experiment, plan, size))
-    click.echo(text.sums(expected, describe_cost(plan) if plan.scale == "paper" else ""))
+    click.echo(text.sums(expected))
     click.echo(text.step_lines(expected))
     if expected.todo:
         click.echo(text.basis(expected))
