@@ -125,11 +125,7 @@ def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
 @pytest.mark.parametrize(
     ("methods", "named", "message"),
     [
-        (
-            ["udlm"],
-            ["udln"],
-            "correlation.methods: expected one of udlm, found 'udln' (did you mean 'udlm'?)",
-        ),
+        (["udlm"], ["udln"], "methods: expected one of udlm, found 'udln' (did you mean 'udlm'?)"),
         (
             ["udlm", "mdlm"],
             ["mdlm"],
