@@ -118,7 +118,7 @@ def as_arguments(*files: object, **options: object) -> list[str]:
 
 
 BY_KIND = ("preprocess", "evaluate", "floor")  # steps that take a kind of data
-NEVER_QUIET = ("diagnose", "report", "gather", "compare", "import", "adopt", "paper")  # without --quiet
+NEVER_QUIET = ("diagnose", "report", "gather", "compare", "adopt", "paper")  # without --quiet
 BY_WILDCARD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # options that are wildcards of the rule
 
 
@@ -197,7 +197,6 @@ def _by_hand(kind: str) -> Iterator[Call]:
             yield call("pair", shard.name, [tokens], **options)
         yield call("gather", "gathered.parquet", shards, *shards)
     if kind == "tokens":
-        yield call("import", "rows.parquet", [tokens], tokens, vocabulary_size=K)
         yield call("compare", "comparison.html", tables, root)
     if kind == "molecules":
         count = {"count": 3, "nfe": 1, "novel": True}

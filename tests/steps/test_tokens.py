@@ -284,22 +284,6 @@ def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, st
     refused(done, "preprocess", text)
 
 
-def test_imported_rows_can_be_paired(tmp_path, monkeypatch, step, refused):
-    monkeypatch.chdir(tmp_path)
-    np.save("rows.npy", token_rows())
-    done = step("import", "rows.npy", vocabulary_size=K, out="train.parquet")
-    assert (done.exit_code, done.output) == (0, "200 rows of 6 tokens, K = 5: train.parquet\n")
-    assert token_array(read_table("train.parquet", "tokens")[0]["tokens"]).tolist() == token_rows().tolist()
-    for tokens, out in (("train.parquet", "a.npy"), ("rows.npy", "b.npy")):
-        options = {"vocabulary_size": K, "steps": 2, "threads": 1, "quiet": True}
-        assert step("pair", tokens=tokens, out=out, **options).exit_code == 0
-    assert Path("a.npy").read_bytes() == Path("b.npy").read_bytes()
-    done = step("import", "rows.npy", vocabulary_size=3, out="new.parquet")
-    refused(done, "import", "expected a token in 0..2, found 3")
-    done = step("import", "rows.txt", vocabulary_size=3, out="new.parquet")
-    refused(done, "import", "rows.txt: unknown suffix '.txt'; expected token rows in .npy or .parquet")
-
-
 def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):
     monkeypatch.chdir(tmp_path)
     rows = token_rows()
