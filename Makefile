@@ -2,7 +2,7 @@
 # environment .venv from envs/requirements.txt, where it does not exist yet or is out of date.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types graph kernels format docs lock clean
+.PHONY: help setup demo test test-fast lint style types graph kernels format docs lock clean
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## ?/  make \1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## ?/  make \1\t/' | expand -t 17
 
 setup: $(READY)  ## install the pinned packages and pairflow into .venv
 
@@ -28,6 +28,9 @@ demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images)
 test: $(READY)  ## run all checks of `make lint`, then all tests
 	@$(MAKE) --no-print-directory -j$(CORES) lint kernels
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $$(($(CORES) + 2)) --maxprocesses 8 --dist worksteal
+
+test-fast: $(READY) kernels  ## run the tests that take moments, for use while you work
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "not (workflow or slurm or data or slow)"
 
 lint: style types graph  ## check the format and the style of the package, the tests and the workflow
 

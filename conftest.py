@@ -1,7 +1,7 @@
 """Shared by all tests: the folder of real data sets, what many tests run and refuse."""
 
+import contextlib
 import importlib
-import json
 import multiprocessing
 import os
 import shutil
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import forks
+import miniatures
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -47,25 +48,36 @@ _IMPORTED = [
 ]
 
 
+# What `make test-fast` leaves out besides tests on real data and those of Snakemake, SLURM and browsers.
+SLOW = ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
+SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps", "tests/tools"]
+SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
+SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
+SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
+
+
 def pytest_collection_modifyitems(items):
     """Each process begins with its share of the files whose tests run Snakemake or SLURM, which take minutes.
 
     pytest-xdist gives every process an equal part of the list in one piece.
     """
     processes = int(os.getenv("PYTEST_XDIST_WORKER_COUNT", "1"))
-    slow: dict[Path, list] = {}
-    fast = []
+    long: dict[Path, list] = {}
+    short = []
     for item in items:
+        path = item.path.relative_to(REPOSITORY)
+        if "open_page" in item.fixturenames or any(path.is_relative_to(slow) for slow in SLOW):
+            item.add_marker("slow")
         takes_minutes = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
-        (slow.setdefault(item.path, []) if takes_minutes else fast).append(item)
+        (long.setdefault(item.path, []) if takes_minutes else short).append(item)
     size = -(-len(items) // processes)
     items.clear()
     for number in range(processes):
-        share = [item for path in list(slow)[number::processes] for item in slow[path]]
+        share = [item for path in list(long)[number::processes] for item in long[path]]
         room = max(0, size - len(share))
-        items += share + fast[:room]
-        del fast[:room]
-    items += fast
+        items += share + short[:room]
+        del short[:room]
+    items += short
 
 
 @pytest.fixture(scope="session")
@@ -119,20 +131,6 @@ def token_file(tmp_path):
     return write
 
 
-@pytest.fixture(scope="session")
-def as_arguments():
-    """A step's arguments: files, and options by their names, True for a flag, a dict as JSON."""
-
-    def arguments(*files: object, **options: object) -> list[str]:
-        given = [str(file) for file in files]
-        for key, value in options.items():
-            text = json.dumps(value) if isinstance(value, dict) else str(value)
-            given += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
-        return given
-
-    return arguments
-
-
 @pytest.fixture(autouse=True)
 def leave(monkeypatch):
     """A step that gets a signal in this process ends only itself."""
@@ -140,13 +138,13 @@ def leave(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def step(as_arguments):
-    """Run a step in this process with the arguments of `as_arguments`."""
+def step():
+    """Run a step in this process: its name, its files, and its options by their names, True for a flag."""
 
     def run(name: str, *files: object, **options: object):
         module = "benchmarks.paper.__main__" if name == "paper" else module_of(name)
         step = importlib.import_module(module).main
-        result = CliRunner().invoke(step, as_arguments(*files, **options))
+        result = CliRunner().invoke(step, miniatures.as_arguments(*files, **options))
         print(result.output)  # pytest shows it where a test fails
         return result
 
@@ -234,6 +232,34 @@ def made_once(tmp_path_factory):
         return folder
 
     return made
+
+
+@pytest.fixture(scope="session")
+def run_call(step):
+    """Run a command of tests/miniatures.py to its end."""
+
+    def run(call: miniatures.Call) -> None:
+        done = step(call.name, *call.files, **call.options)
+        assert done.exit_code == 0, done.output
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def finish(made_once, run_call):
+    """The folder with the small experiment on a kind of data, all of whose commands have been run."""
+
+    def finished(kind: str) -> Path:
+        def make(folder: Path) -> None:
+            folder.mkdir()
+            with contextlib.chdir(folder):
+                miniatures.make_sources()
+                for call in miniatures.calls_of(kind):
+                    run_call(call)
+
+        return made_once(f"finished {kind}", make)
+
+    return finished
 
 
 @pytest.fixture(scope="session")

@@ -548,7 +548,7 @@ def network_speed(name: str, stint: Stint) -> dict[str, Any]:
     experiment, size = _network(stint, name)
     batch, results = experiment.training.batch_size, {}
     for work in needed(jobs(Path(), experiment), experiment, size, stint.device):
-        if (work.kind, work.batch) in (("train", batch), ("draw", 0)) and work.corruption == "uniform":
+        if (work.kind, work.batch) in (("train", batch), ("draw", 0)):
             request = {
                 "work": vars(work),
                 "loss": experiment.training.loss,

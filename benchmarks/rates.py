@@ -8,26 +8,25 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from pairflow.artifacts import read_table
+from pairflow.artifacts import read_metadata, read_provenance
 from pairflow.config import Experiment, check
 from pairflow.estimate import rates
-from pairflow.estimate.sizes import sizes
+from pairflow.estimate.forecast import sizes
+from pairflow.plan.jobs import jobs
 
 OUT = Path(rates.__file__).with_name("recorded.json")
 
 
 def read_rates(root: Path) -> dict[rates.Work, rates.Rate]:
-    metrics, timings = (read_table(root / f"{name}.parquet", name) for name in ("metrics", "timings"))
-    experiment = check(Experiment, dict(metrics[1].parameters), root)
-    frame = timings[0].to_pandas()
-    row = frame.iloc[0]
-    origin = f"recorded on {row['date'][:10]} ({row['machine']}, {root.name})"
-    measured = rates.rates_from_timings(frame, experiment, sizes(root, experiment, Path()), origin)
+    experiment = check(Experiment, dict(read_metadata(root / "metrics.parquet").parameters), root)
+    table = jobs(root, experiment)
+    record = read_provenance(table[0].record)
+    origin = f"recorded on {record['date'][:10]} ({record['machine']}, {root.name})"
+    measured = rates.rates_of(table, experiment, sizes(root, experiment, Path()), origin)
     models = [root / f"seed{experiment.seeds[0]}" / "models" / name for name in experiment.trained()]
     parameters = [json.loads((folder / "model.json").read_text())["parameters"] for folder in models]
-    kinds = ("train", "dcd")
     return {
-        work: replace(rate, parameters=max(parameters)) if work.kind in kinds else rate
+        work: replace(rate, parameters=max(parameters)) if work.kind == "train" else rate
         for work, rate in measured.items()
     }
 

@@ -36,10 +36,9 @@ from pairflow.estimate.rates import Work
 from pairflow.kinds.molecules import chemistry, library, training_molecules
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.draft import plan
+from pairflow.kinds.molecules.draft import Survey, chosen_rules, plan
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.settings import NewLibrary, chemistry_settings
-from pairflow.kinds.molecules.survey import survey
+from pairflow.kinds.molecules.settings import LONGEST, Molecules, NewLibrary, chemistry_settings
 
 METRICS = (
     "useful_strict",
@@ -117,7 +116,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def random_molecules(rows: int) -> list[str]:
     """This many molecules of ZINC-250k, in its order; a larger number has those of a smaller one."""
-    texts = [text.strip() for text in library.rows(MOLECULES["zinc250k"].fetch()) if isinstance(text, str)]
+    texts = [row.text.strip() for row in library.read_rows(MOLECULES["zinc250k"].fetch()) if not row.reason]
     return [texts[row] for row in np.sort(rng.random_order(0, len(texts))[:rows])]
 
 
@@ -131,7 +130,8 @@ def prepare(folder: Path, rows: int, representation: str) -> dict[str, Any]:
     settings = NewLibrary(representation=representation)
     if not (root / "plan.json").exists():
         (root / "data").mkdir(parents=True, exist_ok=True)
-        counts = survey(library.numbered_rows(smiles), settings, representation=representation)
+        rules = Molecules(source=str(smiles), length=LONGEST, **chosen_rules(settings))
+        counts = Survey(library.read_rows(smiles), rules)
         experiment, sizes = plan(counts, settings, {"source": str(smiles)}, "cpu")
         files = [part for name in FILES for part in (f"--{name}", str(data_file(root, name)))]
         step("preprocess", "--settings", json.dumps(experiment["data"]), *files)
@@ -215,8 +215,7 @@ def network_settings(name: str) -> dict[str, Any]:
 def iteration_seconds(case: dict[str, Any], experiment: Experiment, symbols: int) -> float:
     """Seconds of one core for an iteration, as `pairflow estimate` measures them."""
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    corruption = "absorbing" if case["method"] == "mdlm" else "uniform"
-    work = Work("train", "cpu", experiment.data.length, symbols, corruption, network, case["batch"])
+    work = Work("train", "cpu", experiment.flow, experiment.data.length, symbols, network, case["batch"])
     rate = measure(work, experiment.training.loss, None, None, "")
     return rate.seconds
 
@@ -277,12 +276,11 @@ def controls(root: Path) -> dict[str, dict[str, float]]:
 
 def describe(strings: list[str], training: TrainingMolecules, others: frozenset[str]) -> dict[str, float]:
     """Shares of different and of useful molecules, which are none of `others`, and their similarity."""
-    spellings = chemistry.distinct(strings)
-    molecules = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training)
-    useful = chemistry.are_useful(spellings, molecules.properties, training, others)
+    molecules = chemistry.describe_samples(strings, training)
+    useful = chemistry.are_useful(molecules, training, others)
     return {
         **{key: float(flags.sum() / len(strings)) for key, flags in useful.items()},
-        "distinct": len(spellings) / len(strings),
+        "distinct": len(molecules) / len(strings),
         "nn_similarity": float(np.mean(molecules.nearest)),
     }
 

@@ -13,7 +13,6 @@ GROUPS = {
     "Before you start": ("init", "estimate"),
     "Steps, in the order of the workflow": (
         "preprocess",
-        "import",
         "pair",
         "gather",
         "adopt",

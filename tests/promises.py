@@ -30,40 +30,33 @@ PROMISES = {
 
 
 class Collected:
-    """A plugin that counts trials: (promise, test) -> parameter sets times `times`."""
+    """A plugin that counts trials: (promise, file) -> parameter sets times `times`."""
 
     def __init__(self) -> None:
         self.trials: Counter[tuple[str, str]] = Counter()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        for item in sorted(session.items, key=lambda item: item.location[:2]):  # by file and line
-            test = item.nodeid.partition("[")[0]
+        for item in session.items:
             for mark in item.iter_markers("promise"):
-                self.trials[mark.args[0], test] += mark.kwargs.get("times", 1)
+                self.trials[mark.args[0], item.location[0]] += mark.kwargs.get("times", 1)
 
 
 def make_table() -> str:
     """The table in Markdown; AssertionError where a promise has no test or a marker no promise."""
-    marked = [
-        path for path in (REPOSITORY / "tests").rglob("test_*.py") if "mark.promise" in path.read_text()
+    files = [
+        str(path) for path in (REPOSITORY / "tests").rglob("test_*.py") if "mark.promise" in path.read_text()
     ]
     collected = Collected()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         options = ["--collect-only", "-q", "-p", "no:cacheprovider", "--rootdir", str(REPOSITORY)]
-        status = pytest.main([*options, *map(str, sorted(marked))], plugins=[collected])
+        status = pytest.main([*options, *files], plugins=[collected])
     assert status == 0, printed.getvalue()
     assert {promise for promise, _ in collected.trials} == set(PROMISES)
     lines = ["| promise | trials | tests |", "|---|---|---|"]
     for promise, text in PROMISES.items():
-        by_test = {test: count for (name, test), count in collected.trials.items() if name == promise}
-        by_file: dict[str, list[str]] = {}
-        for test, count in by_test.items():
-            file, _, name = test.partition("::")
-            by_file.setdefault(file, []).append(f"`{name}` ({count})")
-        tests = "; ".join(
-            f"[{Path(file).name}](../{file}): {', '.join(names)}" for file, names in by_file.items()
-        )
-        lines.append(f"| {text} | {sum(by_test.values()):,} | {tests} |")
+        of_file = {file: count for (name, file), count in sorted(collected.trials.items()) if name == promise}
+        tests = ", ".join(f"[{Path(file).name}](../{file}) ({count:,})" for file, count in of_file.items())
+        lines.append(f"| {text} | {sum(of_file.values()):,} | {tests} |")
     return "\n".join(lines) + "\n"
 
 

@@ -17,22 +17,28 @@ from pairflow.pairing.pair import pair
 SCRIPTS = Path(__file__).parent.parent / "benchmarks"
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def load(monkeypatch):
+    """Import a script of the folder, whose modules import one another."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+
+    def imported(name: str):
+        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", SCRIPTS / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return imported
 
 
-@pytest.fixture(scope="module")
-def benchmark():
+@pytest.fixture
+def benchmark(load):
     return load("pairing")
 
 
 @pytest.fixture
-def rivals(monkeypatch):
+def rivals(load, monkeypatch):
     """The comparison with other libraries, as many as are installed, with as many threads as there are."""
-    monkeypatch.syspath_prepend(SCRIPTS)
     module = load("rivals")
     monkeypatch.setattr(module, "limited", nullcontext)
     return module
@@ -65,7 +71,7 @@ def test_a_whole_pairing_is_timed_beside_another_checkout(benchmark):
     assert run["beside"]["ratio"]["median"] == run["beside"]["seconds"]["median"] / run["seconds"]["median"]
 
 
-def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchmark, monkeypatch):
+def test_rates_by_a_known_clock(benchmark, monkeypatch):
     """Walking down from t = 1 takes 3 s to the end of the steps around t = 1/2 and 1 s to their beginning."""
     first, last = benchmark.HALF
     walks = {first: 3.0, last + 1: 1.0}
@@ -83,7 +89,7 @@ def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchm
 
 
 @pytest.mark.parametrize(("symbols", "dtype"), [(2, np.uint8), (9, np.uint8), (300, np.uint16)])
-def test_rivals_run_side_by_side_after_they_gave_what_the_reference_gives(rivals, symbols, dtype):
+def test_rivals_run_side_by_side_after_they_gave_what_the_reference_gives(rivals, symbols, dtype, load):
     data = rivals.sample(load("pairing").clusters(400, 12, symbols), 300).astype(dtype)
     shape = rivals.side_by_side(data, symbols, argparse.Namespace(turns=2, seconds=1e-4))
     names = [(entry["name"], entry["result"]) for entry in shape["threads"][1]]
@@ -94,15 +100,14 @@ def test_rivals_run_side_by_side_after_they_gave_what_the_reference_gives(rivals
     assert f"**rows** (300 keys, N = 12, K = {symbols})" in table
 
 
-def test_a_rival_that_computes_something_else_is_not_timed(rivals):
+def test_a_rival_that_computes_something_else_is_not_timed(rivals, load):
     data = load("pairing").clusters(50, 12, 9)
     wrong = rivals.RIVALS[0]._replace(build=lambda data, symbols: lambda z: np.ones((len(z), len(data))))
     with pytest.raises(AssertionError, match="NumKong, bytes: not the distances of the reference"):
         rivals.checked(wrong, data, data, 9)
 
 
-def test_the_distances_of_couplings_are_measured_beside_what_is_expected(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(SCRIPTS)
+def test_the_distances_of_couplings_are_measured_beside_what_is_expected(monkeypatch, tmp_path, load):
     coupling = load("coupling")
     outputs = {"--out": tmp_path / "coupling.json", "--plot": tmp_path / "coupling.svg"}
     words = [str(word) for pair in outputs.items() for word in pair]
@@ -114,20 +119,17 @@ def test_the_distances_of_couplings_are_measured_beside_what_is_expected(monkeyp
     assert "N = 16" in (tmp_path / "coupling.svg").read_text()
 
 
-def test_the_expected_distance_is_that_of_long_random_rows(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
+def test_the_expected_distance_is_that_of_long_random_rows(load):
     coupling = load("coupling")
-    assert coupling.expected(np.full(50, 1 / 50), 10_000, 10, 20) == pytest.approx(
-        1
-    )  # only the own weight counts
+    only_the_own_weight_counts = coupling.expected(np.full(50, 1 / 50), 10_000, 10, 20)
+    assert only_the_own_weight_counts == pytest.approx(1)
     rows = np.random.default_rng(0).integers(20, size=(2000, 64), dtype=np.uint8)
     [found] = coupling.measure("random", 20, rows, [40])
     assert found["expected"] == pytest.approx(found["ratio"], abs=0.015)
     assert found["ratio"] < 0.95
 
 
-def test_the_memory_of_each_task_is_measured(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
+def test_the_memory_of_each_task_is_measured(load):
     memory = load("memory")
     sizes = {"vocabulary": 50, "length": 8, "batch": 2, "rows": 30, "steps": 2, "width": 16, "blocks": 1}
     for task in memory.TASKS:
@@ -135,21 +137,12 @@ def test_the_memory_of_each_task_is_measured(monkeypatch):
         assert found["peak_mib"] >= found["imports_mib"] > 0
 
 
-def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path, capsys):
+def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path, capsys, load):
     """Of records by hand; those that are there are not measured again."""
-    monkeypatch.syspath_prepend(SCRIPTS)
     module = load("useful_molecules")
     shared = {"rows": 9, "minutes": 1.0, "network": "mlp", "loss": "nelbo", "method": "pairflow"}
-    shared |= {
-        "redraw": 0,
-        "batch": 64,
-        "rate": 1.0,
-        "seed": 0,
-        "samples": 200,
-        "iterations": 7,
-        "cpu_seconds": 120.4,
-    }
-    shared |= {"training_loss": 1.0, "validation_nll": 2.0, "temperature": 1.0}
+    shared |= {"redraw": 0, "batch": 64, "rate": 1.0, "seed": 0, "samples": 200, "iterations": 7}
+    shared |= {"cpu_seconds": 120.4, "training_loss": 1.0, "validation_nll": 2.0, "temperature": 1.0}
     counts = {"smiles": (2.0, 1.0), "selfies": (30.0, 50.0)}
     lines = [
         {**shared, "representation": name}
@@ -170,9 +163,8 @@ def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path,
     assert first.split()[-6:] == ["15.0", "15.0", "15.0", "25.0", "25.0", "25.0"]  # of 200 samples
 
 
-def test_samples_with_a_start_are_counted_beside_a_complete_data_set(monkeypatch):
+def test_samples_with_a_start_are_counted_beside_a_complete_data_set(load):
     """Two of four samples are molecules; an aromatic ring has no double bond."""
-    monkeypatch.syspath_prepend(SCRIPTS)
     module = load("constrained")
     smiles = ["C=CC", "C=CCO", "CCO", "OCC=C"]
     counted = module.shares(["C=CCO", "C=CC1", "C=CC=C", "C=C("], "C=CC", smiles)
@@ -182,9 +174,8 @@ def test_samples_with_a_start_are_counted_beside_a_complete_data_set(monkeypatch
     assert not module.keeps("C=CC1=CC=C1", "c1ccccc1", "C=CC")
 
 
-def test_the_release_is_measured_beside_independent_sources(monkeypatch):
+def test_the_release_is_measured_beside_independent_sources(monkeypatch, load):
     """With two inversions in its place: fresh noise, and one that keeps tokens in batches off a tile."""
-    monkeypatch.syspath_prepend(SCRIPTS)
     release = load("release")
     images = np.random.default_rng(0).integers(0, 256, (30, 3072), dtype=np.uint8)
     keys = release.with_mirror_images(images)
@@ -209,9 +200,8 @@ def test_the_release_is_measured_beside_independent_sources(monkeypatch):
     assert release.independent(3072)["mean"] == 3060
 
 
-def test_curves_over_temperatures_are_compared_at_equal_entropy(monkeypatch):
+def test_curves_over_temperatures_are_compared_at_equal_entropy(load):
     """Perplexities of exp(2 H) and exp(2 H) times e, which temperatures sample at other places."""
-    monkeypatch.syspath_prepend(SCRIPTS)
     points = pd.DataFrame(
         {"judge": "a", "calls": 2, "method": method, "tail": True, "seed": seed, "entropy": entropy}
         | {"perplexity": np.exp(2 * entropy + (method == "udlm"))}

@@ -55,7 +55,7 @@ def test_every_command_has_help(step):
 
 
 @pytest.mark.parametrize("step", ["preprocess", "evaluate", "floor"])
-def test_steps_that_depend_on_the_kind_of_data_list_the_kinds_and_take_their_former_names(step):
+def test_steps_of_kinds_list_them_and_take_former_names(step):
     kinds = set(KINDS) - ({"molecules"} if step == "floor" else set())
     helped = CliRunner().invoke(main, [step, "--help"]).output
     assert {

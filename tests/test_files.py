@@ -14,7 +14,7 @@ from pairflow import files
 from pairflow.artifacts import read_object, read_rows, read_table
 from pairflow.config.file import read
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import rows
+from pairflow.kinds.molecules.library import read_rows as read_molecules
 from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.kinds.vectors.data_sets import VectorFile
@@ -29,8 +29,8 @@ READERS = {
     "rows.parquet": lambda path: read_rows(path, 5),
     "table.parquet": lambda path: read_table(path, "tokens"),
     "vectors.npy": lambda path: VectorFile(path).read(Vectors(source="vectors", file=str(path))),
-    "molecules.smi": lambda path: list(rows(path)),
-    "molecules.csv.gz": lambda path: list(rows(path)),
+    "molecules.smi": lambda path: list(read_molecules(path)),
+    "molecules.csv.gz": lambda path: list(read_molecules(path)),
     "text.txt": lambda path: OwnText(path).digest(),
 }
 

@@ -80,13 +80,7 @@ def test_the_wheel_holds_the_package_the_workflow_and_the_licences(wheel):
     }
     assert package <= names
     rules = {f"pairflow/workflow/rules/{path.name}" for path in (REPOSITORY / "rules").glob("*.smk")}
-    single = (
-        "Snakefile",
-        "workflow_config.yaml",
-        "profiles/slurm/config.yaml",
-        "envs/cpu.yaml",
-        "docs/metrics.md",
-    )
+    single = ("Snakefile", "workflow_config.yaml", "profiles/slurm/config.yaml", "envs/cpu.yaml")
     assert rules | {f"pairflow/workflow/{name}" for name in single} <= names
     assert {f"pairflow-{__version__}.dist-info/licenses/{name}" for name in ("LICENSE", "NOTICE")} <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "setup"))]

@@ -59,11 +59,11 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "x0": NO_ROWS,
             "x1": (*NO_ROWS, ROWS[:1]),
             "path": (*NO_PATH, "a.csv", f"{LONG}.parquet", "folder.parquet", "file/a.parquet"),
+            "vocabulary_size": (*NO_INTEGER, 1, 2**16 + 1),
         },
     ),
 }
 FLAGS = {"progress"}  # any value is true or false
-ELSEWHERE = {("write_pairs", "vocabulary_size")}  # in tests/steps/test_tokens.py
 
 
 def test_every_argument_of_every_function_has_bad_values():
@@ -74,8 +74,7 @@ def test_every_argument_of_every_function_has_bad_values():
     }
     assert set(functions) == set(CALLS)
     for name, function in functions.items():
-        tested = {*CALLS[name][1], *FLAGS, *(argument for owner, argument in ELSEWHERE if owner == name)}
-        assert set(inspect.signature(function).parameters) <= tested
+        assert set(inspect.signature(function).parameters) <= {*CALLS[name][1], *FLAGS}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def run(*arguments: str) -> str:
 
 @every_experiment
 def test_estimate_with_rates_in_the_place_of_measured_ones(project, monkeypatch, name):
-    monkeypatch.setattr(collect, "measure", lambda *_: Rate(0.1, 100.0, "measured", 0.05, 1000))
+    monkeypatch.setattr(collect, "measure", lambda *_: Rate(0.1, 100.0, "measured", 1000))
     text = run("estimate", name, "--quiet", "--device", "cpu")
     plan = EXPERIMENTS[name]
     unknown = set(

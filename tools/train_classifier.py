@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from pairflow import rng
-from pairflow.artifacts import digest
+from pairflow.artifacts import digest, read_table
 from pairflow.kinds.images.extractors import Classifier, as_input
 from pairflow.kinds.images.rows import ImageRows, read_images
 
@@ -65,9 +65,10 @@ def accuracy(network: Classifier, images: np.ndarray, labels: np.ndarray) -> flo
 
 
 def labels_of(images: ImageRows) -> np.ndarray:
-    if images.labels is None:
+    column = read_table(images.path, "tokens")[0]["label"]
+    if column.null_count:
         sys.exit(f"{images.path}: the classifier needs a label for every image")
-    return images.labels
+    return column.to_numpy().astype(np.int64)
 
 
 def main(folder: Path, name: str) -> None:

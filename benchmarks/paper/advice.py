@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.paper.costs import UNTIMED, describe_hours
 from benchmarks.paper.grids import PaperSection
 from benchmarks.paper.printed import DATASETS, Printed
 from benchmarks.paper.protocol import differences_of_models, name_data
 from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import Experiment
-from pairflow.estimate.printed import UNTIMED, describe_hours
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import join_words, pluralise
 

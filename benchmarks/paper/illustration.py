@@ -12,10 +12,9 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.pairing.oracle import backward_states
-from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report import drawing
 from pairflow.report.colours import style
-from pairflow.report.drawing import Picture, draw
-from pairflow.report.figures import describe
+from pairflow.report.drawing import Line, Picture
 from pairflow.report.trajectory import Trajectory, draw_between, follow
 
 LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
@@ -62,8 +61,11 @@ def _distance(states: np.ndarray, rows: np.ndarray) -> float:
 
 def draw_corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
     """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
-    title = "Mean Hamming distance from the data by time"
-    lines = [PlotLine(method, style(method), times, y, markers=6) for method, y in distances.items()]
-    alt = describe(title, {method: f"{values[-1]:.2f} at t = 0" for method, values in distances.items()})
-    x, y = Axis("time t (data 1, noise 0)"), Axis("tokens that differ from the data", zero=True)
-    return draw(Chart(title, x, y, lines, alt, reverse=True), name)
+    lines = [Line(method, style(method), times, y, markers=6) for method, y in distances.items()]
+    said = {method: f"{values[-1]:.2f} at t = 0" for method, values in distances.items()}
+    x, y = "time t (data 1, noise 0)", "tokens that differ from the data"
+    with drawing.line_chart(lines, x, y) as (figure, axes):
+        axes.invert_xaxis()
+        drawing.start_at_zero(axes)
+        alt = drawing.describe("Mean Hamming distance from the data by time", said)
+        return drawing.finish(figure, name, alt)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from benchmarks.paper import illustration as figure1
 from benchmarks.paper.advice import advise
+from benchmarks.paper.costs import ORIGIN
 from benchmarks.paper.export import export_files, tabulate
 from benchmarks.paper.grids import PaperSection, make_sections
 from benchmarks.paper.moons import compare_dimensions
@@ -20,9 +21,8 @@ from benchmarks.paper.standing import generators
 from benchmarks.paper.summary import count_outcomes, write_effects
 from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import Experiment
-from pairflow.estimate.printed import ORIGIN
 from pairflow.report.colours import style
-from pairflow.report.drawing import Legend, key
+from pairflow.report.drawing import legend
 from pairflow.report.pixels import Png, encode, enlarge, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.templates import make_environment
@@ -84,7 +84,7 @@ class PaperPage:
 def render(page: PaperPage) -> str:
     """The page as HTML. It has no scripts and fetches nothing."""
     figure = figure1.illustrate()
-    lines = {"pairflow": "backward pairing (Algorithm 1)", "udlm": "uniform corruption"}
+    looks = {"backward pairing (Algorithm 1)": style("pairflow"), "uniform corruption": style("udlm")}
     groups = {
         name: [section for section in page.sections if section.table.startswith(starts)]
         for name, starts in _GROUPS.items()
@@ -108,9 +108,7 @@ def render(page: PaperPage) -> str:
             trials=TRIALS,
             figure=figure,
             toy=figure1,
-            legend_of_figure=Legend(
-                [[(key(style(name), f"figure-key-{name}"), text) for name, text in lines.items()]]
-            ),
+            legend_of_figure=legend(looks, "figure", looks.__getitem__),
             picture=figure1.draw_corruption(
                 figure.times, {"pairflow": figure.backward, "udlm": figure.uniform}, "figure"
             ),

@@ -50,8 +50,12 @@ def _is_text(kind: pa.DataType) -> bool:
     return types.is_string(kind) or types.is_large_string(kind)
 
 
+def _is_real(kind: pa.DataType) -> bool:
+    return types.is_float32(kind) or types.is_float64(kind)  # Arrow compares no others
+
+
 def _is_number(kind: pa.DataType) -> bool:
-    return types.is_integer(kind) or types.is_floating(kind)
+    return types.is_integer(kind) or _is_real(kind)
 
 
 TEXT = Column("text", _is_text)
@@ -61,20 +65,19 @@ COMPUTED = replace(NUMBER, nulls=True)  # properties, which are not computed of 
 _COUNT = Column("integers", types.is_integer, lowest=0, highest=_MOST)
 _TOKENS = Column("integers", types.is_integer, width="length", lowest=0)
 _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
-_FLOATS = Column("finite numbers", types.is_floating)
+_FLOATS = Column("finite numbers", _is_real)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
 _POTENTIAL = Column("integers", types.is_integer, lowest=-10_000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
-_VECTOR_PAIRS = {
-    "x0": _VECTORS,
-    "x1": _VECTORS,
-    "target": replace(_COUNT, optional=True),
-    "moved": replace(_FLOATS, lowest=0, optional=True),
-}
+_ENDS = {"target": replace(_COUNT, optional=True), "moved": replace(_FLOATS, lowest=0, optional=True)}
+_VECTOR_PAIRS = {"x0": _VECTORS, "x1": _VECTORS, **_ENDS}
 _MAYBE_TEXT = replace(TEXT, nulls=True)
 _TRIALS = {"trial": _COUNT, "sample": replace(_COUNT, optional=True)}
 _MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}
+_HELD_MOMENTS = {f"held_{name}": column for name, column in _MOMENTS.items()}
+_FINGERPRINT = Column("256 bytes", lambda kind: kind == pa.binary(256))
+_RATES = dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True))
 
 COLUMNS: dict[str, dict[str, Column]] = {
     "tokens": {"tokens": _TOKENS, "label": _LABEL},
@@ -87,11 +90,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "vector samples": {"values": _VECTORS, **_TRIALS, "energy": _FLOATS, "straightness": _FLOATS},
     "known molecules": {"hash": Column("hashes", types.is_uint64)},
     "smiles": {"smiles": TEXT, "split": TEXT, "name": replace(_MAYBE_TEXT, optional=True)},
-    "training molecules": {
-        "smiles": TEXT,
-        "scaffold": TEXT,
-        "fingerprint": Column("256 bytes", lambda kind: kind == pa.binary(256)),
-    },
+    "training molecules": {"smiles": TEXT, "scaffold": TEXT, "fingerprint": _FINGERPRINT},
     "metrics": {
         **dict.fromkeys(("method", "evaluation"), _MAYBE_TEXT),
         "metric": TEXT,
@@ -105,11 +104,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
         **dict.fromkeys(("method", "device"), replace(_MAYBE_TEXT, optional=True)),
         "peak_memory_mb": replace(MEASURED, optional=True),
     },
-    "training log": {
-        "iteration": NUMBER,
-        "loss": MEASURED,
-        **dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True)),
-    },
+    "training log": {"iteration": NUMBER, "loss": MEASURED, **_RATES},
     "property histograms": {
         "property": TEXT,
         **dict.fromkeys(("low", "high"), replace(NUMBER, finite=False)),  # the outer bins have no end
@@ -117,11 +112,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     },
     "transformation": {"gamma": _FLOATS, "alpha": _FLOATS},
     "ChemNet statistics": _MOMENTS,
-    "reference": {
-        **_MOMENTS,
-        **{f"held_{name}": column for name, column in _MOMENTS.items()},
-        "features": replace(_FLOATS, width="kept"),
-    },
+    "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
 
 _FACTS: dict[str, tuple[Any, str]] = {  # metadata -> the type that they have
@@ -244,7 +235,7 @@ def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | N
     wrong = [values.is_null()] if values.null_count and not column.nulls else []
     if _is_number(values.type):
         low, high = (end.as_py() for end in pc.min_max(values).values())  # None without any value
-        if column.finite and types.is_floating(values.type):
+        if column.finite and _is_real(values.type):
             wrong.append(pc.invert(pc.is_finite(values)))
         if column.lowest is not None and low is not None and low < column.lowest:
             wrong.append(pc.less(values, column.lowest))

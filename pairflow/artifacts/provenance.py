@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from pairflow.artifacts.atomic import atomic
 from pairflow.errors import InputError
+from pairflow.files import read_object
 
 _PACKAGES = ["pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakemake"]
 _PACKAGES += ["cupy-cuda13x", "cupy-cuda12x"]
@@ -124,12 +125,10 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """The provenance beside `path`; empty if there is none, InputError if it is damaged."""
     beside = provenance_path(Path(path))
     try:
-        facts = json.loads(beside.read_text()) if beside.is_file() else {}
+        return read_object(beside) if beside.is_file() else {}
     except ValueError as error:
-        raise InputError(f"{beside}: not JSON; remove the file to go on without these times") from error
-    if not isinstance(facts, dict):
-        raise InputError(f"{beside}: not a record of a step; remove the file to go on without these times")
-    return facts
+        wrong = f"not a record of a step ({error}); remove the file to go on without these times"
+        raise InputError(f"{beside}: {wrong}") from error
 
 
 def checkout(folder: Path) -> str | None:
@@ -151,8 +150,6 @@ def checkout(folder: Path) -> str | None:
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return versions

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.limits import MAX_VOCABULARY
 
-Table = pa.Table | pd.DataFrame
+Table: TypeAlias = pa.Table | pd.DataFrame
 _KEY = b"pairflow"
 _DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
 

@@ -1,14 +1,16 @@
 """All requirements, in the order in which they are shown."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pairflow.checkup import hardware, software
+from pairflow.checkup import machine
+from pairflow.checkup.packages import CORE, PACKAGES, check, python
 from pairflow.config.file import read
-from pairflow.data.status import Finding, described
+from pairflow.data.status import Condition, Finding, described
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of, source_of
 
@@ -19,33 +21,36 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
     It raises nothing, and each program, import and address has a limited time.
     """
     experiments, settings = _configuration(configuration)
-    facts = software.imported()
-    driver, gpus = software.driver()
-    needed_for = {name: package.needed_for for name, package in software.PACKAGES.items()}
-    for kind in {kind_of(experiment.data) for experiment in experiments.values()}:
-        needed_for |= dict.fromkeys(kind.packages, f"an experiment on {kind.rows}")
-    package = {name: partial(software.package, name, facts[name], use) for name, use in needed_for.items()}
+    kinds = {kind_of(experiment.data) for experiment in experiments.values()}
+    needed = {name for kind in kinds for name in kind.packages}
+    driver, gpus = machine.driver()
+
+    def imported(name: str) -> Finding:
+        package = PACKAGES[name]
+        return guarded(partial(check, package, package.needed or name in needed, bool(gpus)))
+
+    with ThreadPoolExecutor(len(PACKAGES)) as pool:  # all are imported at the same time
+        packages = dict(zip(PACKAGES, pool.map(imported, PACKAGES), strict=True))
+    yield "Python", guarded(python)
+    yield from packages.items()
+    results = configuration.parent / "results"
     requirements: dict[str, Callable[[], Finding]] = {
-        "Python": software.python,
-        **package,
-        "Snakemake": lambda: software.on_the_path(package["Snakemake"]()),
-        "executor plugin": lambda: software.with_sbatch(package["executor plugin"]()),
         "GPU driver": lambda: driver,
-        "CUDA": lambda: software.cuda(facts["torch"], gpus),
-        "CuPy": lambda: software.cupy(facts["CuPy"], gpus),
-        "NVRTC": lambda: software.nvrtc(facts["CuPy"]),
-        "results folder": lambda: hardware.results(configuration.parent),
-        "temporary folders": hardware.scratch,
-        "memory": hardware.memory,
-        "cores": hardware.cores,
-        "configuration": lambda: settings,
+        "snakemake on the PATH": machine.snakemake,
+        "results folder": partial(
+            machine.writable, results, f"mkdir $HOME/results && ln -s $HOME/results {results}"
+        ),
     }
+    for variable, usual in (("TMPDIR", "/tmp"), ("XDG_CACHE_HOME", "~/.cache")):
+        folder = Path(os.environ.get(variable) or usual).expanduser()
+        requirements[variable] = partial(machine.writable, folder, f"export {variable}=<a folder>")
+    requirements |= {"memory": machine.memory, "cores": machine.cores, "configuration": lambda: settings}
     for name, look in requirements.items():
         yield name, guarded(look)
-    if "version" in facts[software.CORE]:
-        yield from _data(experiments, configuration.parent, offline, "version" in facts["torchvision"])
+    if packages[CORE].condition is Condition.OK:
+        yield from _data(experiments, configuration.parent, offline)
     elif experiments:
-        yield "data", Finding.optional(f"not checked, because the {software.CORE} cannot be imported")
+        yield "data", Finding.optional(f"not checked, because the {CORE} cannot be imported")
 
 
 def guarded(look: Callable[[], Finding]) -> Finding:
@@ -67,15 +72,13 @@ def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
     return experiments, Finding.ok(f"{path}, {len(experiments)} experiments")
 
 
-def _data(
-    experiments: dict[str, Any], folder: Path, offline: bool, torchvision: bool
-) -> Iterator[tuple[str, Finding]]:
+def _data(experiments: dict[str, Any], folder: Path, offline: bool) -> Iterator[tuple[str, Finding]]:
     """The findings of all data sets, each with the names of the experiments on it."""
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, folder), []).append(name)
     with ThreadPoolExecutor(len(users) or 1) as pool:
-        statuses = pool.map(lambda source: guarded(partial(source.status, offline, torchvision)), users)
+        statuses = pool.map(lambda source: guarded(partial(source.status, offline)), users)
         for (source, names), status in zip(users.items(), statuses, strict=True):
             text = f"{status.text} ({', '.join(names)})"
             yield f"data: {source.name}", Finding(status.condition, text, status.remedy)

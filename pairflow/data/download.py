@@ -8,11 +8,11 @@ apply only to downloads.
 import functools
 import hashlib
 import os
-import threading
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import pooch
@@ -20,31 +20,32 @@ import requests
 
 from pairflow.artifacts import digest
 from pairflow.data.source import DataSource
-from pairflow.data.status import Finding, broken_copy, described
+from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
 DATA_DIR = "PAIRFLOW_DATA_DIR"
 TIMEOUT = 30  # seconds without a byte after which a download is given up
 ANSWER_SECONDS = 4.0  # in which a server must say whether it has a file
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class RawFile:
     """A published file: the names of local copies, its address, and its checksum if one is known (a git blob
-    id or a SHA-256). A file that is part of the package is `embedded`."""
+    id or a SHA-256). A file that is part of the package is `embedded`. `cached` is what becomes of a download
+    in the cache, if it is not the file itself."""
 
     names: tuple[str, ...]
     url: str | None = None
     git_blob: str | None = None
     sha256: str | None = None
     embedded: Path | None = None
+    cached: str = ""
 
     @property
     def cached_copy(self) -> Path:
         """Where the file lies in the user's cache once it has been downloaded."""
-        return cache() / str(self.url).rpartition("/")[2]
+        return cache() / (self.cached or str(self.url).rpartition("/")[2])
 
     @property
     def is_as_published(self) -> bool:
@@ -91,8 +92,8 @@ class PublishedFile(DataSource):
         """A local path of the file, which is downloaded if need be."""
         return self.file.fetch()
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return published_status([self.file], offline)
+    def published_files(self) -> list[RawFile]:
+        return [self.file]
 
 
 def local_copy(names: Iterable[str]) -> Path | None:
@@ -142,71 +143,31 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
     part.replace(output_file)
 
 
-def published_status(
-    files: Sequence[RawFile], offline: bool, find_problem: Callable[[Path], str | None] = lambda path: None
-) -> Finding:
-    """Whether all files are here and whole, or can be downloaded; `find_problem` looks into the first."""
-    if files[0].url is None:
-        return Finding.ok("part of pairflow")
+def published_status(files: Sequence[RawFile], offline: bool) -> Finding:
+    """Whether all files are here, as a local copy or in the cache, or can be downloaded."""
     texts, missing = [], []
     for file in files:
         local = local_copy(file.names)
-        path = local or file.cached_copy
-        if not path.is_file():
+        path = local or file.embedded or file.cached_copy
+        if not path.exists():
             missing.append(file)
-            continue
-        if local is None and not file.is_as_published:
-            return broken_copy(path, "not the published file, by its checksum")
-        if file is files[0] and (problem := find_problem(path)):
-            return broken_copy(path, problem)
-        checked = local is None and (file.git_blob or file.sha256)
-        texts.append(f"{path}{' (checksum as published)' if checked else ''}")
+        elif path == file.cached_copy and not file.is_as_published:
+            text = f"{path}: not the published file, by its checksum"
+            return Finding.attention(text, f"rm {shlex.quote(str(path))}")
+        elif path != file.embedded:
+            texts.append(str(path))
     if not missing:
-        return Finding.ok(", ".join(texts))
-    here = f"{', '.join(texts)} is here; " if texts else ""
-    copies = " and ".join(file.names[0] for file in missing)
-    return downloadable([str(file.url) for file in missing], copies, offline, here)
-
-
-def downloadable(urls: Sequence[str], copies: str, offline: bool, here: str = "") -> Finding:
-    """Whether all `urls` answer; `copies` names what to put into a folder where one does not. `here` begins
-    the text; with `offline` nothing is asked."""
+        return Finding.ok(", ".join(texts) or "part of pairflow")
+    copies = " and ".join(" or ".join(file.names) for file in missing)
+    remedy = f"export {DATA_DIR}=<a folder with {copies}>"
+    urls = [file.url for file in missing if file.url]
+    if len(urls) < len(missing):
+        return Finding.optional(f"not here, and not to be downloaded by pairflow: {copies}", remedy)
     if offline:
-        return Finding.optional(f"{here}to be downloaded; the network was not asked")
+        return Finding.optional("to be downloaded; the network was not asked")
     try:
-        answers = [within(ANSWER_SECONDS, functools.partial(_ask, url)) for url in urls]
-    except OSError as error:  # TimeoutError and requests' errors included
-        remedy = f"export {DATA_DIR}=<a folder with {copies}>"
-        return Finding.attention(f"{here}cannot be downloaded: {described(error)}", remedy)
-    size = sum(size for size, _ in answers)
-    megabytes = f"{size / 2**20:,.1f} MB " if size else ""
-    hosts = dict.fromkeys(host for _, host in answers)
-    return Finding.ok(f"{here}{megabytes}to be downloaded from {' and '.join(hosts)}")
-
-
-def _ask(url: str) -> tuple[int, str]:
-    """Size in bytes (0 where the server does not say) and host of a file that can be downloaded."""
-    headers = {"Accept-Encoding": "identity"}
-    response = requests.head(url, headers=headers, timeout=ANSWER_SECONDS, allow_redirects=True)
-    response.raise_for_status()
-    return int(response.headers.get("Content-Length", 0)), urlsplit(url).netloc
-
-
-def within(seconds: float, work: Callable[[], Answer]) -> Answer:
-    """What `work` returns or raises; TimeoutError if it takes longer, as the look-up of a host can."""
-    outcome: list[Answer | Exception] = []
-
-    def note() -> None:
-        try:
-            outcome.append(work())
-        except Exception as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=note, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    if isinstance(outcome[0], Exception):
-        raise outcome[0]
-    return outcome[0]
+        for url in urls:
+            requests.head(url, timeout=ANSWER_SECONDS, allow_redirects=True).raise_for_status()
+    except OSError as error:  # requests' errors included
+        return Finding.attention(f"cannot be downloaded: {described(error)}", remedy)
+    return Finding.ok(f"to be downloaded from {' and '.join(urlsplit(url).netloc for url in urls)}")

@@ -6,11 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pairflow.config import DataSettings
-from pairflow.data.status import Finding, quoted
+from pairflow.data.status import Finding
 from pairflow.errors import InputError
+
+if TYPE_CHECKING:
+    from pairflow.data.download import RawFile
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,16 @@ class DataSource(ABC):
         rows = self.read(settings)
         return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
-    @abstractmethod
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        """Whether the data are here and whole, or can be downloaded, and what to do if not.
-        `offline`: do not use the network; `torchvision`: whether that package can be imported."""
+    def published_files(self) -> "list[RawFile]":
+        """What `status` looks for; nothing of data that pairflow makes or brings."""
+        return []
+
+    def status(self, offline: bool = False) -> Finding:
+        """Whether the data are here, or can be downloaded, and what to do if not. `offline`: do not use the
+        network."""
+        from pairflow.data.download import published_status
+
+        return published_status(self.published_files(), offline)
 
 
 @dataclass(frozen=True)
@@ -85,10 +94,12 @@ class RowFile(DataSource):
     def fetch(self) -> Path:
         return self.path
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        if self.path.is_dir() if self.what == "folder" else self.path.is_file():
+    def status(self, offline: bool = False) -> Finding:
+        if self.path.is_dir() if self.what == "folder" else self.path.is_file() and self.path.stat().st_size:
             return Finding.ok(str(self.path))
-        return Finding.attention(f"{self.path}: no such {self.what}", f"ls {quoted(self.path.parent)}")
+        return Finding.attention(
+            f"{self.path}: no such {self.what}, or it is empty", f"ls -l {self.path.parent}"
+        )
 
 
 def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:

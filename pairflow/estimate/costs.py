@@ -6,11 +6,21 @@ from typing import NamedTuple
 
 from pairflow.config import FLOWS, Experiment, TrainSettings, parse_method
 from pairflow.config.methods import INDEPENDENT
-from pairflow.data.costs import Cost, ShortJob
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
+from pairflow.estimate.rates import Rate, Work, count_draws, tasks_of
 from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
+
+# Seconds and MiB of short jobs, and of long ones beside their long work; a step takes 3 s to import torch
+# (AMD EPYC, 2 cores, torch 2.15, 2026-11-21).
+SHORT = {
+    **dict.fromkeys(("pair", "pair_shard", "cover"), (1.0, 200.0)),
+    **dict.fromkeys(("gather", "adopt", "diagnose"), (2.0, 300.0)),
+    **dict.fromkeys(("train", "distill", "teach", "sample", "correlate"), (3.0, 700.0)),
+    "report": (4.0, 500.0),
+    "potentials": (60.0, 500.0),
+}
+GUESS = (3.0, 400.0)  # of a rule that is not in the table, and that its kind of data does not know
 
 
 class JobCost(NamedTuple):
@@ -25,6 +35,7 @@ class JobCost(NamedTuple):
     disk: float | None
     threads: int = 1
     gpu: bool = False
+    guessed: bool = False
 
 
 def job_costs(
@@ -40,66 +51,63 @@ def job_costs(
     for job in table:
         threads = cores if job.threads is None else min(job.threads, cores)
         gpu = device == "cuda" and job.gpu
-        task = task_of(job, experiment, sizes, device)
-        rate = rates.get(task.work) if task else None
-        seconds, memory, disk = _apart_from_long_work(job, experiment, sizes, rate, threads)
-        if task and rate and seconds is not None:
-            work = task.units * rate.seconds - task.skipped * (rate.call or 0.0)
-            seconds += work / threads if task.work.kind == "pair" and not gpu else work
-            memory = rate.memory_mb
-        elif task:
-            seconds, memory = None, None
-        redraws = redraws_of(job, experiment, sizes, device)
-        if redraws and seconds is not None:
-            known = rates.get(redraws.work)
-            seconds = seconds + redraws.units * known.seconds / (1 if gpu else threads) if known else None
-        costs[job] = JobCost(seconds, memory, disk, threads, gpu)
+        tasks = tasks_of(job, experiment, sizes, device)
+        known = [rates[work] for work, _ in tasks if work in rates]
+        short = _short_cost(job, experiment, sizes, threads)
+        seconds, memory = short or GUESS
+        if seconds is None or len(known) < len(tasks):
+            seconds = memory = None
+        else:
+            seconds += _assignment_seconds(job)
+            for (work, units), rate in zip(tasks, known, strict=True):
+                seconds += units * rate.seconds / (threads if work.kind == "pair" and not gpu else 1)
+            memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
+        size = next((rate.parameters for rate in known if rate.parameters), None)
+        costs[job] = JobCost(seconds, memory, _disk(job, experiment, sizes, size), threads, gpu, not short)
     return costs
 
 
-def _apart_from_long_work(
-    job: Job, experiment: Experiment, sizes: DatasetSize, rate: Rate | None, threads: int
-) -> Cost:
-    """The cost of a job without the seconds and the memory of its long work: see `data.costs`."""
-    kind = kind_of(experiment.data)
-    of_pairs = sizes.row_bytes if FLOWS[experiment.flow].tokens else 4.0 * sizes.length
-    weights = None
-    if rate and rate.parameters is not None:  # raw and averaged in float32
-        weights = 8.0 * rate.parameters + kind.stored_bytes(sizes)
-    pairs, drawn = 2 * sizes.rows * of_pairs, count_draws(job)[0]
-    counted = job.origin or job.settings
+def _short_cost(
+    job: Job, experiment: Experiment, sizes: DatasetSize, threads: int
+) -> tuple[float | None, float | None] | None:
+    """Seconds and MiB of a job without its long work; None and None for a job that nobody has timed, and None
+    for a rule that nobody has."""
+    kind, numbers = kind_of(experiment.data), sizes.rows * sizes.length
+    pace, counted = kind.pace, job.origin or job.settings
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
-    costs = kind.costs(ShortJob(experiment, sizes, job.settings, samples, threads)) | {
-        "pair": Cost(1.0, 200.0, pairs),
-        "pair_shard": Cost(1.0, 200.0, 0.0),
-        "potentials": Cost(60.0, 500.0, pairs),
-        "gather": Cost(2.0, 300.0, pairs),
-        "adopt": Cost(2.0, 300.0, pairs),
-        "cover": Cost(1.0, None, 1e4),
-        "train": Cost(3.0 + _assignment_seconds(job, sizes), None, weights),
-        "distill": Cost(3.0, None, weights),
-        "teach": Cost(3.0, None, 2 * drawn * of_pairs),
-        "diagnose": Cost(2.0, 300.0, 1e4),
-        "correlate": Cost(3.0, None, 1e4),
-        "sample": Cost(3.0, None, drawn * sizes.row_bytes),
-        "report": Cost(4.0, 500.0, 1e6),
-    }
-    return costs[job.rule]
+    if not kind.is_timed(job):
+        return None, None
+    if job.rule == "preprocess":
+        return 1.0 + pace.prepare * sizes.total * sizes.length, 200.0 + 2e-5 * sizes.total * sizes.length
+    if job.rule in ("evaluate", "floor"):
+        return 2.0 + samples * (pace.sample + pace.compare * numbers), 400.0 + 1e-5 * numbers
+    if job.rule in SHORT:
+        return SHORT[job.rule]
+    if job.rule in kind.steps and pace.row:
+        return 3.0 + pace.row * sizes.rows / threads, 400.0 + 1e-5 * numbers
+    return None
 
 
-def _assignment_seconds(job: Job, sizes: DatasetSize) -> float:
-    """Seconds that transport in a batch spends on matrices of distances and on SciPy's assignments.
+def _disk(job: Job, experiment: Experiment, sizes: DatasetSize, parameters: int | None) -> float | None:
+    """The bytes of a job's outputs, by what they are called."""
+    rows, _ = count_draws(job)
+    if "model" in job.outputs:  # raw and averaged, in float32
+        return parameters and 8.0 * parameters
+    if "pairs" in job.outputs:
+        row = sizes.row_bytes if FLOWS[experiment.flow].tokens else 4.0 * sizes.length
+        return 0.0 if job.rule == "pair_shard" else 2 * (rows or sizes.rows) * row
+    if "samples" in job.outputs:
+        return rows * sizes.row_bytes
+    return sizes.total * sizes.row_bytes if "train" in job.outputs else 1e5
 
-    They were measured in two dimensions (2026-11-23); in eight they take less than half as long.
-    """
-    settings = job.settings
-    if not isinstance(settings, TrainSettings) or parse_method(settings.method).couple == INDEPENDENT:
+
+def _assignment_seconds(job: Job) -> float:
+    """Seconds that transport in a batch spends on SciPy's assignments, measured in two dimensions
+    (2026-11-23); in eight they take less than half as long."""
+    if not isinstance(job.settings, TrainSettings) or parse_method(job.settings.method).couple == INDEPENDENT:
         return 0.0
-    training = settings.training
-    pool = training.pool or training.batch_size
-    return (
-        training.iterations * training.batch_size / pool * (6e-10 * pool**3 + 5e-10 * pool**2 * sizes.length)
-    )
+    training = job.settings.training
+    return training.iterations * training.batch_size * 6e-10 * (training.pool or training.batch_size) ** 2
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:

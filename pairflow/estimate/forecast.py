@@ -1,16 +1,20 @@
-"""The forecast for an experiment: its jobs, those that are done, the rates of the others, and their costs."""
+"""The forecast for an experiment: its jobs, the finished ones, the rates of the work to do, and all costs."""
 
 from bisect import bisect_right
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet as pq
+
+from pairflow.artifacts import read_table
 from pairflow.config import Experiment, check
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.collect import collect
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work, needed
+from pairflow.kinds import source_of
+from pairflow.plan import paths
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
@@ -19,11 +23,26 @@ from pairflow.runtime.threads import available_cpus
 FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 
 
+def sizes(root: Path, experiment: Experiment, folder: Path, progress: bool = True) -> DatasetSize:
+    """The sizes of an experiment's data: of its rows where they are made, else as is known of the source.
+
+    A user's own file is read once, in `folder` unless it is absolute. Raises InputError where it cannot be.
+    """
+    train, validation = (paths.data(root, f"{split}.parquet") for split in ("train", "validation"))
+    if not (train.is_file() and validation.is_file()):
+        return source_of(experiment.data, folder).measure(experiment.data, progress)
+    _, metadata = read_table(train, "tokens", "vectors")
+    length, vocabulary_size = metadata.length or 0, metadata.vocabulary_size or 0
+    rows, held_out = (pq.read_metadata(path).num_rows for path in (train, validation))
+    shape = tuple(metadata.shape) if metadata.shape else None
+    return DatasetSize(rows, held_out, vocabulary_size, length, shape)
+
+
 class Forecast(NamedTuple):
-    """Jobs, the finished ones among them, the work of the others, the known rates, and the jobs' costs."""
+    """Jobs, those that are to be done, the work of these, the known rates, and the costs of all jobs."""
 
     table: list[Job]
-    finished: set[Job]
+    todo: list[Job]
     works: list[Work]
     rates: dict[Work, Rate]
     costs: dict[Job, JobCost]
@@ -31,12 +50,13 @@ class Forecast(NamedTuple):
     device: str
 
     @property
-    def todo(self) -> list[Job]:
-        return [job for job in self.table if job not in self.finished]
-
-    @property
     def wall_seconds(self) -> float:
         return wall_seconds(self.todo, self.costs, self.cores)
+
+    @property
+    def untimed(self) -> list[Job]:
+        """The jobs to do whose time is unknown."""
+        return [job for job in self.todo if self.costs[job].seconds is None]
 
 
 def forecast(
@@ -49,66 +69,54 @@ def forecast(
     shards: int = 1,
     recorded: bool = False,
     progress: bool = True,
+    fresh: bool = False,
+    rates: dict[Work, Rate] | None = None,
 ) -> Forecast:
-    """The forecast for the experiment in `root` on `cores` cores; with `recorded` nothing is measured."""
+    """The forecast for the experiment in `root` on `cores` cores; with `recorded` nothing is measured.
+
+    If it is `fresh`, none of its jobs is done. `rates` are those of a forecast for the same experiment with
+    another number of iterations.
+    """
     table = jobs(root, experiment, shards)
-    finished = done(table)
-    works = needed([job for job in table if job not in finished], experiment, sizes, device)
-    rates = collect(works, root, experiment, sizes, recorded, progress)
+    finished: set[Job] = set() if fresh else done(table)
+    todo = [job for job in table if job not in finished]
+    works = needed(todo, experiment, sizes, device)
+    if rates is None:
+        rates = collect(works, finished, root, experiment, sizes, recorded, progress)
     costs = job_costs(table, experiment, sizes, rates, cores, device)
-    return Forecast(table, finished, works, rates, costs, cores, device)
+    return Forecast(table, todo, works, rates, costs, cores, device)
 
 
 def forecast_draft(
     draft: Draft, root: Path, device: str, *, recorded: bool = False, progress: bool = True
-) -> tuple[Entry, Forecast | None]:
+) -> tuple[Entry, Forecast]:
     """The experiment of a draft with as many iterations as its hours allow, and its forecast on all cores;
     without hours the experiment as it is.
 
-    With `recorded` the rates are those that were measured on another machine.
+    The number of iterations has two digits that are not zero, and is at least FEWEST. Jobs of unknown time
+    count as none. With `recorded` the rates are those that were measured on another machine.
     """
-    with_iterations = draft.with_iterations
-    if draft.hours is None or with_iterations is None:
-        return draft.experiment, None
+    make = draft.with_iterations
 
-    def make(iterations: int) -> Experiment:
-        return check(Experiment, with_iterations(iterations), root.name)
+    def expect(entry: Entry, rates: dict[Work, Rate] | None = None) -> Forecast:
+        return forecast(
+            root,
+            check(Experiment, entry, root.name),
+            draft.size,
+            available_cpus(),
+            device,
+            recorded=recorded,
+            progress=progress,
+            fresh=True,
+            rates=rates,
+        )
 
-    how = {"recorded": recorded, "progress": progress}
-    cores, seconds = available_cpus(), 3600 * draft.hours
-    iterations, expected = fit_iterations(root, make, draft.size, cores, device, seconds, **how)
-    return with_iterations(iterations), expected
-
-
-def fit_iterations(
-    root: Path,
-    make: Callable[[int], Experiment],
-    sizes: DatasetSize,
-    cores: int,
-    device: str,
-    seconds: float,
-    *,
-    recorded: bool = False,
-    progress: bool = True,
-) -> tuple[int, Forecast]:
-    """The number of iterations with which a new experiment takes that time at most, and its forecast.
-
-    `make` gives the experiment of a number of iterations. The number has two digits that are not zero, and is
-    at least FEWEST. Jobs of unknown time count as none.
-    """
-    example = make(FEWEST)
-    works = needed(jobs(root, example), example, sizes, device)
-    rates = collect(works, root, example, sizes, recorded, progress)
-
-    def expect(iterations: int) -> Forecast:
-        experiment = make(iterations)
-        table = jobs(root, experiment)
-        costs = job_costs(table, experiment, sizes, rates, cores, device)
-        return Forecast(table, set(), works, rates, costs, cores, device)
-
+    if draft.hours is None or make is None:
+        return draft.experiment, expect(draft.experiment)
+    rates = expect(make(FEWEST)).rates
     tens = [10**power for power in range(1, 5)]
     numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= MOST]
-
-    fitting = bisect_right(numbers, seconds, key=lambda iterations: expect(iterations).wall_seconds)
-    iterations = numbers[max(0, fitting - 1)]
-    return iterations, expect(iterations)
+    seconds = 3600 * draft.hours
+    fitting = bisect_right(numbers, seconds, key=lambda number: expect(make(number), rates).wall_seconds)
+    entry = make(numbers[max(0, fitting - 1)])
+    return entry, expect(entry, rates)

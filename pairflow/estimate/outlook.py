@@ -1,11 +1,11 @@
-"""An estimate in words: what the experiment has, a line per step, the sums, and what they rest on."""
+"""An estimate in words: what the experiment has, the sums, a line per step, and what they rest on."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from pairflow.config import FLOWS, Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.costs import busy_seconds
+from pairflow.estimate.costs import GUESS, busy_seconds
 from pairflow.estimate.forecast import Forecast
 from pairflow.plan.job import Job
 
@@ -22,112 +22,96 @@ def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
 
 def step_lines(forecast: Forecast) -> str:
     """A line per rule and method, in the order of the jobs, and one for all whose time is unknown."""
-    finished, costs = forecast.finished, forecast.costs
-    unknown = Counter(job.rule for job in _untimed(forecast))
+    todo, costs = set(forecast.todo), forecast.costs
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in forecast.table:
         groups.setdefault((job.rule, job.method or ""), []).append(job)
     lines = [_HEAD]
     for names, group in groups.items():
-        todo = [costs[job] for job in group if job not in finished]
-        ready = str(len(group) - len(todo)) if len(todo) < len(group) else ""
+        left = [costs[job] for job in group if job in todo]
+        ready = str(len(group) - len(left)) if len(left) < len(group) else ""
+        if None in (cost.seconds for cost in left):
+            continue
         spans = ("done", "", "")
-        if todo:
-            seconds, memory, disk, _, _ = zip(*todo, strict=True)
-            if None in seconds:
-                continue
+        if left:
+            seconds, memory, disk, *_ = zip(*left, strict=True)
             spans = _span(seconds, describe_duration), _span(memory, _gigabytes), _span(disk, _bytes)
         lines.append((*names, str(len(group)), ready, *spans))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    sides = "<<>>>>>"
-    rows = (
-        [f"{text:{side}{width}}" for text, side, width in zip(line, sides, widths, strict=True)]
-        for line in lines
-    )
+    columns = [*zip("<<>>>>>", widths, strict=True)]
+    rows = ("  ".join(f"{text:{a}{b}}" for text, (a, b) in zip(line, columns, strict=True)) for line in lines)
+    unknown = Counter(job.rule for job in forecast.untimed)
     counts = ", ".join(f"{rule} ({count})" for rule, count in unknown.items())
-    untimed = [f"time unknown: {counts}"] if unknown else []
-    return "\n".join(["", *("  ".join(row).rstrip() for row in rows), *untimed])
+    return "\n".join(["", *map(str.rstrip, rows), *([f"time unknown: {counts}"] if unknown else [])])
 
 
-def sums(forecast: Forecast, printed: str) -> str:
+def sums(forecast: Forecast) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum with a part that nobody knows is unknown; one line names all of these. `printed` is the cost
-    by the paper, if it has one.
+    A sum with a part that nobody knows is unknown; one line names all of these.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
         return f"all {len(forecast.table)} jobs are done"
-    untimed = _untimed(forecast)
-    untimed_on_gpu = {costs[job].gpu for job in untimed}
-    cpu, gpu = (
-        "unknown" if on_gpu in untimed_on_gpu else f"{seconds / 3600:,.2g}"
-        for on_gpu, seconds in zip((False, True), busy_seconds(todo, costs), strict=True)
-    )
-    _, memory, disk, _, _ = zip(*(costs[job] for job in todo), strict=True)
+    untimed_on_gpu = {costs[job].gpu for job in forecast.untimed}
+    cpu, gpu = (f"{seconds / 3600:,.2g}" for seconds in busy_seconds(todo, costs))
+    _, memory, disk, *_ = zip(*(costs[job] for job in todo), strict=True)
     sums = {
-        "CPU-hours": cpu,
-        "GPU-hours": gpu if forecast.device == "cuda" else "none, for this is the estimate without a GPU",
-        "memory": "unknown" if None in memory else f"{_gigabytes(max(memory))} for the largest job",
-        "disk": "unknown" if None in disk else _bytes(sum(disk)),
+        "CPU-hours": None if False in untimed_on_gpu else cpu,
+        "GPU-hours": None if True in untimed_on_gpu else gpu,
+        "memory": None if None in memory else f"{_gigabytes(max(memory))} for the largest job",
+        "disk": None if None in disk else _bytes(sum(disk)),
     }
-    unknown = ", ".join(name for name, text in sums.items() if text == "unknown")
-    lines = [
-        f"to do      {len(todo)} of {len(forecast.table)} jobs",
-        f"wall time  {wall_time(forecast)}",
-        *([f"           {printed}"] if printed else []),
-        *(f"{name:<10} {text}" for name, text in sums.items() if text != "unknown"),
-        *([f"unknown    {unknown}"] if unknown else []),
-    ]
-    return "\n".join(lines)
+    if forecast.device != "cuda":
+        sums["GPU-hours"] = "none, for this is the estimate without a GPU"
+    unknown = [name for name, text in sums.items() if text is None]
+    lines = {
+        "to do": f"{len(todo)} of {len(forecast.table)} jobs",
+        "wall time": wall_time(forecast),
+        **sums,
+        "unknown": ", ".join(unknown),
+    }
+    return "\n".join(f"{name:<10} {text}" for name, text in lines.items() if text)
 
 
 def wall_time(forecast: Forecast) -> str:
     """The time until all jobs are done, or why it is unknown."""
-    if untimed := _untimed(forecast):
+    if untimed := forecast.untimed:
         return f"unknown, because {len(untimed)} of these jobs have never been timed"
-    seconds = forecast.wall_seconds
     gpu = " and a GPU" * (forecast.device == "cuda")
-    return f"{describe_duration(seconds)} on {_count(forecast.cores, 'core')}{gpu}"
+    return f"{describe_duration(forecast.wall_seconds)} on {_count(forecast.cores, 'core')}{gpu}"
 
 
-def expect(name: str, forecast: Forecast) -> str:
-    """Sentences on the time that a new experiment takes on this machine."""
-    return (
-        f"Time: {wall_time(forecast)}, give or take a factor of two. "
-        f"`pairflow estimate {name}` has the details."
-    )
-
-
-def describe_fit(forecast: Forecast, iterations: int, hours: float) -> str:
-    """A sentence on how the number of iterations was fitted to a time."""
+def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) -> str:
+    """Sentences on the time that a new experiment takes on this machine, and how it was fitted to `hours`."""
+    text = f"Time: {wall_time(forecast)}, give or take a factor of two."
+    text += f" `pairflow estimate {name}` has the details."
+    if hours is None:
+        return text
     if forecast.wall_seconds <= 3600 * hours:
-        return f"Training is fitted to {hours:g} hours: {iterations:,} iterations."
-    return f"{hours:g} hours are too short: training has the fewest iterations, {iterations:,}."
-
-
-def _untimed(forecast: Forecast) -> list[Job]:
-    return [job for job in forecast.todo if forecast.costs[job].seconds is None]
+        return f"{text} Training is fitted to {hours:g} hours: {iterations:,} iterations."
+    return f"{text} {hours:g} hours are too short: training has the fewest iterations, {iterations:,}."
 
 
 def basis(forecast: Forecast) -> str:
     """What the numbers rest on and how far they may be off."""
-    works, rates = forecast.works, forecast.rates
-    origins = sorted({rates[work].origin for work in works if work in rates})
+    rates = {work: forecast.rates.get(work) for work in forecast.works}
+    origins = sorted({rate.origin for rate in rates.values() if rate})
+    absent = {work.kind: work.device for work, rate in rates.items() if not rate}
+    guessed = sorted({job.rule for job in forecast.todo if forecast.costs[job].guessed})
     lines = [
-        f"\nbased on   {'; '.join(origins) or 'nothing that was measured'}",
-        "           for short steps: their times on one machine (AMD EPYC, 2026-11-21)",
+        "; ".join(origins) or "nothing that was measured",
+        "for short steps: their times on one machine (AMD EPYC, 2026-11-21)",
     ]
-    absent = [work for work in works if work not in rates]
-    if any(work.device == "cuda" for work in absent):
-        lines.append("           GPU: unknown: no GPU here, and no record of one")
+    if guessed:
+        lines.append(f"a guess, {GUESS[0]:g} s per job: {', '.join(guessed)}")
+    if "cuda" in absent.values():
+        lines.append("GPU: unknown: no GPU here, and no record of one")
     elif absent:
-        kinds = ", ".join(sorted({work.kind for work in absent}))
-        lines.append(f"           unknown: no record of this work ({kinds}); measure it without --recorded")
-    lines.append(
-        "good to    a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
-    )
-    return "\n".join(lines)
+        kinds = ", ".join(sorted(absent))
+        lines.append(f"unknown: no record of this work ({kinds}); measure it without --recorded")
+    good = "a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
+    return "\nbased on   " + "\n           ".join(lines) + f"\ngood to    {good}"
 
 
 def describe_duration(seconds: float) -> str:
@@ -140,11 +124,10 @@ def describe_duration(seconds: float) -> str:
 
 def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:
     """The smallest and the largest of the values, or `unknown` if one of them is."""
-    numbers = [value for value in values if value is not None]
+    numbers = sorted(value for value in values if value is not None)
     if len(numbers) < len(values):
         return "unknown"
-    first, last = text(min(numbers)), text(max(numbers))
-    return first if first == last else f"{first} to {last}"
+    return " to ".join(dict.fromkeys(map(text, (numbers[0], numbers[-1]))))
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""How fast the long work of an experiment goes: which work a job does, how much of it, and the known rates.
+"""The long work of an experiment: which work a job does, how much of it, and how fast it is known to go.
 
 Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a job with a core to itself.
 """
@@ -8,166 +8,128 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
+from typing import Any
 
 from pairflow import config
-from pairflow.config.training import Distillation
+from pairflow.artifacts import read_provenance
 from pairflow.data.source import DatasetSize
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import jobs
 
 _RECORDED = Path(__file__).parent / "recorded.json"
-_JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's jobs apart
 
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work with its sizes: `train`, `dcd` (an iteration), `draw` (a row and a step), `pair` (all).
+    """A kind of work with its sizes: `train` (an iteration), `draw` (a row and a step), `pair` (all rows).
 
-    `corruption` is the name of the flow where that has no tokens. `network` is its settings as JSON, `batch`
-    the rows of an iteration, `steps` and `subsets` belong to a pairing, whose `rows` are the training rows.
+    `network` is its settings as JSON, `batch` the rows of an iteration; `steps` and `subsets` belong to a
+    pairing, whose `rows` are the training rows. Every kind of noise takes as long.
     """
 
     kind: str
     device: str
+    flow: str
     length: int
     vocabulary_size: int
-    corruption: str = "uniform"
     network: str = ""
     batch: int = 0
     rows: int = 0
     steps: int = 0
     subsets: int = 1
 
-    @property
-    def tokens(self) -> bool:
-        """Whether the rows are of tokens."""
-        return self.corruption not in config.FLOWS
-
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds of one unit of a `Work`, its memory, and in `origin` where these numbers are from.
-
-    `call` is the network's part of a draw, if it was measured; `parameters` is the size of the network.
-    """
+    """Seconds of one unit of a `Work`, its memory, where these numbers are from, and the network's size."""
 
     seconds: float
     memory_mb: float | None
     origin: str
-    call: float | None = None
     parameters: int | None = None
 
 
-class Task(NamedTuple):
-    """The long part of a job: units of a work, and how many of them do not call the network."""
-
-    work: Work
-    units: float
-    skipped: float = 0.0
-
-
-def count_draws(job: Job) -> tuple[int, int]:
-    """How many rows the job draws from a model, and the steps of each."""
+def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
+    """How many rows of that length the job draws from a model, and the network's calls for each."""
     match job.settings:
-        case config.SampleSettings(samples=samples, trials=trials, nfe=steps):
-            return samples * trials, steps
-        case config.FlowSampleSettings(samples=samples, trials=trials, nfe=steps):
-            return samples * trials, steps
-        case config.TeachSettings(count=count, steps=steps) | config.SolveSettings(count=count, steps=steps):
-            return count, steps
+        case config.SampleSettings() | config.FlowSampleSettings() as drawn:
+            rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
+        case config.TeachSettings(count=rows, steps=steps):
+            calls = steps + 1  # the greedy tail
+        case config.SolveSettings(count=rows, steps=steps):
+            calls = steps
         case config.CorrelateSettings(sources=sources, samples=samples, steps=steps):
-            return sources * samples, steps
-    return 0, 0
+            rows, calls = sources * samples, steps + 1
+        case _:
+            return 0, 0.0
+    if job.method and config.BASES[config.parse_method(job.method).base].corruption == "absorbing":
+        # A step that changes nothing in a row of masks takes the network's last answer.
+        return rows, calls - steps * (1 - 1 / steps) ** length
+    return rows, calls
 
 
-def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:
-    """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
-    settings, device = job.settings, device if job.gpu else "cpu"
-    flow = config.FLOWS[experiment.flow]
-    work = partial(Work, device=device, length=sizes.length, vocabulary_size=sizes.vocabulary_size)
-    if isinstance(settings, config.PairSettings | config.CoverSettings):
-        if job.rule == "gather" or not settings.steps:
-            return None
-        subsets = getattr(settings, "subsets", 1)
-        work = work if flow.tokens else partial(work, corruption=flow.name)
-        return Task(work("pair", rows=sizes.rows, steps=settings.steps, subsets=subsets), 1 / job.shards)
-    rows, steps = count_draws(job)
-    if job.method is None or not (
-        rows or isinstance(settings, config.TrainSettings | config.DistillSettings)
-    ):
-        return None
-    method = config.parse_method(job.method)
+def tasks_of(
+    job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str
+) -> list[tuple[Work, float]]:
+    """The long work of a job on that device (cpu or cuda) and its units of it; none of a short job."""
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    corruption = method.corruption if flow.tokens else flow.name
-    work = partial(work, corruption=corruption, network=network)
-    if isinstance(settings, config.TrainSettings):
-        return Task(work("train", batch=settings.training.batch_size), settings.training.iterations)
-    if isinstance(settings, config.DistillSettings):
-        training: Distillation = settings.distillation
-        kind = "train" if training.on_pairs else method.distillations[-1]
-        return Task(work(kind, batch=training.batch_size), training.iterations)
-    # A step that changes nothing in a row of masks reuses the network's last answer.
-    unchanged = (1 - 1 / steps) ** sizes.length if corruption == "absorbing" else 0.0
-    if isinstance(settings, config.SampleSettings):
-        calls = settings.count_calls(steps)
-    else:
-        calls = steps + flow.tokens  # the greedy tail
-    return Task(work("draw"), rows * calls, rows * steps * unchanged)
+    work = partial(
+        Work,
+        device=device if job.gpu else "cpu",
+        flow=experiment.flow,
+        length=sizes.length,
+        vocabulary_size=sizes.vocabulary_size,
+    )
+    train, draw = partial(work, "train", network=network), work("draw", network=network)
 
+    def pairings(drawn: Any, times: float) -> list[tuple[Work, float]]:
+        rule = {"steps": drawn.steps, "subsets": getattr(drawn, "subsets", 1)}
+        return [(work("pair", rows=sizes.rows, **rule), times)] if drawn.steps else []
 
-def redraws_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:
-    """The pairings of a training that draws its pairs again; None for any other job."""
-    if not isinstance(job.settings, config.TrainSettings):
-        return None
-    training, coupling = job.settings.training, config.parse_method(job.settings.method).coupling
-    if training.redraw is None or coupling is None:
-        return None
-    rounds = (training.iterations - 1) * training.batch_size // sizes.rows // training.redraw
-    pairing = Job("pair", {}, {}, experiment.pair_settings(coupling, 0), gpu=True)
-    task = task_of(pairing, experiment, sizes, device)
-    return task and task._replace(units=float(rounds))
+    match job.settings:
+        case (config.PairSettings() | config.CoverSettings()) as drawn:
+            return [] if job.rule == "gather" else pairings(drawn, 1 / job.shards)
+        case config.TrainSettings(method=method, training=training):
+            tasks = [(train(batch=training.batch_size), float(training.iterations))]
+            coupling = config.parse_method(method).coupling
+            if training.redraw and coupling:
+                rounds = (training.iterations - 1) * training.batch_size // sizes.rows // training.redraw
+                tasks += pairings(experiment.pair_settings(coupling, 0), rounds)
+            return tasks
+        case config.DistillSettings(distillation=optimisation):
+            tasks = [(train(batch=optimisation.batch_size), float(optimisation.iterations))]
+            if not optimisation.on_pairs:  # there is a teacher, whose network is called as well
+                tasks.append((draw, float(optimisation.iterations * optimisation.batch_size)))
+            return tasks
+    rows, calls = count_draws(job, sizes.length)
+    return [(draw, rows * calls)] if rows else []
 
 
 def needed(
     table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[Work]:
     """The work of these jobs whose rates their estimate needs."""
-    tasks = (find(job, experiment, sizes, device) for job in table for find in (task_of, redraws_of))
-    return list(dict.fromkeys(task.work for task in tasks if task))
+    tasks = [task for job in table for task in tasks_of(job, experiment, sizes, device)]
+    return list(dict.fromkeys(work for work, _ in tasks))
 
 
-def rates_from_timings(
-    timings: pd.DataFrame, experiment: config.Experiment, sizes: DatasetSize, origin: str
+def rates_of(
+    finished: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, origin: str, here: str = ""
 ) -> dict[Work, Rate]:
-    """The rates that a finished experiment had; jobs whose time is not known are left out."""
-    table = {(job.rule, *(getattr(job, key) for key in _JOB)): job for job in jobs(Path(), experiment)}
+    """The rates that finished jobs of a single work had, by their records; with `here` on that machine."""
     parts: dict[Work, list[tuple[float, float, float]]] = {}
-    rows = timings.dropna(subset=["device_seconds"]).reindex(columns=dict.fromkeys([*timings, *_JOB]))
-    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-        job = table.get((row["step"], *(row[key] for key in _JOB)))
-        device = "cuda" if str(row["device"]).startswith("cuda") else "cpu"
-        task = job and task_of(job, experiment, sizes, device)
-        if job and task and not redraws_of(job, experiment, sizes, device):
-            part = (row["device_seconds"], task.units, row["peak_memory_mb"])
-            parts.setdefault(task.work, []).append(part)
-    rates = {}
-    for work, group in parts.items():
-        seconds, units, memory = zip(*group, strict=True)
-        rates[work] = Rate(sum(seconds) / sum(units), max(memory), origin)
-    return rates
-
-
-def continuous_pairing(work: Work) -> Rate | None:
-    """The rate of a continuous pairing on a CPU, whose time grows with M squared, T and d."""
-    if work.tokens or (work.kind, work.device) != ("pair", "cpu"):
-        return None
-    seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
-    return Rate(
-        seconds, 1200.0 + 1.2e-5 * work.rows * work.length, "docs/continuous.md (AMD EPYC, 2026-11-22)"
-    )
+    for job in finished:
+        record = read_provenance(job.record)
+        device = "cuda" if str(record.get("device")).startswith("cuda") else "cpu"
+        seconds, memory = record.get("device_seconds"), record.get("peak_memory_mb", 0.0)
+        tasks = tasks_of(job, experiment, sizes, device)
+        if seconds is not None and len(tasks) == 1 and here in ("", record.get("machine")):
+            [(work, units)] = tasks
+            parts.setdefault(work, []).append((seconds, units, memory))
+    sums = {work: [*zip(*group, strict=True)] for work, group in parts.items()}
+    return {
+        work: Rate(sum(seconds) / sum(units), max(memory), origin)
+        for work, (seconds, units, memory) in sums.items()
+    }
 
 
 @cache

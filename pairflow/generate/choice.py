@@ -5,12 +5,15 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of_model
 from pairflow.kinds.kind import Kind, OnDemandKind, on_demand_kinds
 from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
+from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
@@ -25,26 +28,42 @@ class ModelChoice(NamedTuple):
     @property
     def files(self) -> list[Path]:
         """What no output may replace: the model's files, and the file that its experiment was made from."""
-        roots = [*self.folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
-        return [self.folder / name for name in MODEL_FILES] + [*filter(None, map(_source, roots))]
+        files = [self.folder / name for name in MODEL_FILES]
+        for root in [*self.folder.resolve().parents][
+            2:3
+        ]:  # results/<experiment>, of its seed0/models/<method>
+            with contextlib.suppress(InputError, OSError):
+                settings = read_metadata(paths.data(root, "train.parquet")).parameters
+                if name := settings.get("file") or settings.get("source"):
+                    files.append(root.parent.parent / name)
+        return files
+
+    def load(self, device: str | torch.device) -> tuple[OnDemandKind, DiscreteModel]:
+        """The kind of the rows that the model makes, and the model; InputError unless both are on demand."""
+        kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
+        if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
+            raise not_on_demand(self.folder, kind)
+        return kind, model
 
 
-def choose(folder: Path, nfe: int | None) -> ModelChoice:
+def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
-    Of an experiment: the `best_run` in its leading evaluation, by the first metric of `Kind.chosen_by` that
-    was measured. With `nfe`, the best method at that number of steps, if the experiment was evaluated there.
-    Raises InputError if samples of its kind do not leave on demand, for a model without `nfe`, and for an
-    experiment without such a metric.
+    It is for samples in `nfe` steps, or for `scores`, which need no number of steps. Of an experiment: the
+    `best_run` in its leading evaluation, by the first metric of `Kind.chosen_by` that was measured. With
+    `nfe`, the best method at that number of steps, if the experiment was evaluated there.
+    Raises InputError if samples of its kind do not leave on demand, for samples of a model without `nfe`, and
+    for an experiment without such a metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
     if not isinstance(kind, OnDemandKind):
-        raise not_on_demand(folder, kind)
-    if _is_model(folder):
+        only = InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
+        raise only if scores else not_on_demand(folder, kind)
+    if (folder / "model.json").is_file() or not metrics.is_file():
         read_description(folder / "model.json")
-        if nfe is None:
+        if nfe is None and not scores:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
-        return ModelChoice(folder, nfe)
+        return ModelChoice(folder, nfe or 1)
     rows = read_table(metrics, "metrics")[0].to_pandas()
     metric = next((name for name in kind.chosen_by if name in set(rows.metric)), kind.chosen_by[-1])
     rows = rows[(rows.metric == metric) & rows.nfe.notna()]
@@ -59,21 +78,9 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     steps, mean = nfe or evaluated, means[method, evaluated]
     share = f"{mean:.1%} of its samples are {about.label}"
     quality = share if about.counted else f"its {about.label} is {mean:.4g}"
-    reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
+    with_steps = "" if scores else f" with --nfe {steps}"
+    reason = f"{folder}: takes {method}{with_steps}; by the metrics {quality} at NFE {evaluated}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
-
-
-def choose_for_scores(folder: Path) -> ModelChoice:
-    """The model that `choose` would take. Scoring needs no number of steps.
-
-    Raises InputError if rows of its kind cannot be scored.
-    """
-    kind = kind_in(folder)
-    if not isinstance(kind, OnDemandKind):
-        raise InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
-    model = _is_model(folder)
-    choice = choose(folder, 1 if model else None)
-    return choice._replace(reason="" if model else f"{folder}: takes {choice.folder.name}")
 
 
 def kind_in(folder: Path) -> Kind:
@@ -89,21 +96,6 @@ def _content(path: Path) -> dict[str, Any]:
         return read_object(path)
     except (OSError, ValueError):
         return {}
-
-
-def _is_model(folder: Path) -> bool:
-    """Whether a folder is that of a model, or at least not that of a finished experiment."""
-    return (folder / "model.json").is_file() or not (folder / "metrics.parquet").is_file()
-
-
-def _source(root: Path) -> Path | None:
-    """The file or folder that the data of the experiment in `root` were read from, if they tell."""
-    train = paths.data(root, "train.parquet")
-    with contextlib.suppress(InputError, OSError):
-        settings = read_metadata(train).parameters
-        if name := settings.get("file") or settings.get("source"):
-            return root.parent.parent / name
-    return None
 
 
 def not_on_demand(folder: Path, kind: Kind) -> InputError:

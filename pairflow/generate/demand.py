@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -12,11 +12,10 @@ from pairflow.artifacts import atomic, require_apart
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
-from pairflow.generate.choice import choose, kind_in, not_on_demand
+from pairflow.generate.choice import choose, kind_in
 from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
-from pairflow.training.model import DiscreteModel, Model
 
 PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
 
@@ -44,10 +43,8 @@ class SampleStream:
             asked.require_deliverable(folder, settings)
         self.choice = choose(folder, settings.nfe)
         self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
-        kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
-        if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
-            raise not_on_demand(folder, kind)
-        self.model, self.delivery = model, kind.delivery(model, self.settings)
+        kind, self.model = self.choice.load(device)
+        self.delivery = kind.delivery(self.model, self.settings)
         chosen_by = [folder / "metrics.parquet"] if self.choice.reason else []
         self.inputs = [*self.choice.files, *chosen_by, *self.delivery.inputs]
 
@@ -83,62 +80,45 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
     write = delivery.writer(out)
     require_apart({"--out": out}, stream.inputs)
     require_writable(out)
-    table = GrowingTable(out, settings.count, delivery.noun, write)
     describe = delivery.describer(quiet, threads)
+    rows: Rows = []
 
-    def collect() -> None:
-        """Append a row per sample that is delivered, under a bar with the share of these."""
-        with bar(total=settings.count, unit=f" {delivery.noun}", quiet=quiet) as progress:
-            for number, text in enumerate(stream, 1):
-                table.rows.append({"name": f"pairflow-{number}", **describe(text)})
-                progress.set_postfix_str(f"{number / delivery.drawn:.1%} of samples kept", refresh=False)
-                progress.update()
-
-    started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
-    table.fill(collect)
-    seconds = time.perf_counter() - started
-    summary = f"{settings.count:,} {delivery.summarise(table.rows, seconds)}, seed {settings.seed}"
-    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", delivery.warn()]))
-
-
-class GrowingTable:
-    """What was delivered so far, which `noun` names; `write(path, rows)` puts it into a file."""
-
-    def __init__(self, out: Path, count: int, noun: str, write: Callable[[Path, Rows], None]):
-        self.out, self.count, self.noun, self.write = out, count, noun, write
-        self.part, self.part_saved = out.with_name(f"{out.stem}.part{out.suffix}"), False
-        self.rows: Rows = []
-
-    def fill(self, collect: Callable[[], None]) -> None:
-        """Save the rows that `collect` appends; see `deliver` for what happens if that is cut short."""
-        try:
-            with signals.interruptible(self.save_part):
-                try:
-                    collect()
-                    self.save(self.out)
-                except signals.Stopped as stop:
-                    raise Interrupted(f"stopped: {self.save_part()}", stop.number) from None
-        except TooFewAccepted as end:
-            raise InputError(f"{end} ({self.save_part()})") from None
-        self.remove_part()
-
-    def save(self, path: Path) -> None:
+    def save(path: Path) -> None:
         with atomic(path) as [temporary]:
-            self.write(temporary, self.rows)
+            write(temporary, rows)
 
-    def save_part(self) -> str:
+    def save_part() -> str:
         """Save what is found so far, if anything is, and say so."""
-        progress = f"{len(self.rows):,} of {self.count:,} {self.noun} found"
-        if not self.rows:
+        progress = f"{len(rows):,} of {settings.count:,} {delivery.noun} found"
+        if not rows:
             return f"{progress}, nothing is written"
-        self.save(self.part)
-        self.part_saved = True
-        return f"{progress}, saved in {self.part}"
+        save(part)
+        parts.append(part)
+        return f"{progress}, saved in {part}"
 
-    def remove_part(self) -> None:
-        """Remove the file of `save_part`, if this search has written one."""
-        if self.part_saved:
-            self.part.unlink(missing_ok=True)
+    part = out.with_name(f"{out.stem}.part{out.suffix}")
+    parts: list[Path] = []
+    started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
+    try:
+        with signals.interruptible(save_part):
+            try:
+                # The bar shows the share of samples that are delivered.
+                with bar(total=settings.count, unit=f" {delivery.noun}", quiet=quiet) as progress:
+                    for number, text in enumerate(stream, 1):
+                        rows.append({"name": f"pairflow-{number}", **describe(text)})
+                        share = f"{number / delivery.drawn:.1%} of samples kept"
+                        progress.set_postfix_str(share, refresh=False)
+                        progress.update()
+                save(out)
+            except signals.Stopped as stop:
+                raise Interrupted(f"stopped: {save_part()}", stop.number) from None
+    except TooFewAccepted as end:
+        raise InputError(f"{end} ({save_part()})") from None
+    for saved in parts:  # of this search, which has ended
+        saved.unlink(missing_ok=True)
+    seconds = time.perf_counter() - started
+    summary = f"{settings.count:,} {delivery.summarise(rows, seconds)}, seed {settings.seed}"
+    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", delivery.warn()]))
 
 
 def require_writable(out: Path) -> None:

@@ -13,11 +13,9 @@ from pairflow.config import ScoreSettings
 from pairflow.data.delivery import Candidate
 from pairflow.errors import InputError
 from pairflow.generate.bound import bound_row
-from pairflow.generate.choice import choose_for_scores, kind_in, not_on_demand
+from pairflow.generate.choice import choose
 from pairflow.generate.demand import require_writable
-from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime.progress import bar
-from pairflow.training.model import DiscreteModel, Model
 
 
 class Scorer:
@@ -31,12 +29,10 @@ class Scorer:
 
     def __init__(self, folder: str | Path, settings: ScoreSettings, device: str | torch.device = "cpu"):
         folder = published.locate(folder)
-        self.settings, self.choice = settings, choose_for_scores(folder)
+        self.settings, self.choice = settings, choose(folder, None, scores=True)
         self.inputs = self.choice.files
-        kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
-        if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
-            raise not_on_demand(folder, kind)
-        self.model, self.rows = model, kind.scored(model)
+        kind, self.model = self.choice.load(device)
+        self.rows = kind.scored(self.model)
         self.noun = self.rows.noun
 
     def read(self, path: Path, column: str = "smiles") -> list[Candidate]:

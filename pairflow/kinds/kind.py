@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
-from pairflow.data.costs import Cost, ShortJob, token_costs
 from pairflow.errors import InputError
 from pairflow.kinds import KINDS, load_kind
 from pairflow.metrics.metric import Metric
@@ -21,7 +20,6 @@ from pairflow.plan.job import Job
 if TYPE_CHECKING:
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.data.source import DatasetSize
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import Model
 
@@ -42,6 +40,19 @@ class Needs(NamedTuple):
     memory_mb: int = 4000
     minutes: int = 60
     gpu: bool = False  # whether it uses a GPU if there is one
+
+
+class Pace(NamedTuple):
+    """Seconds of one core for jobs on data and samples (AMD EPYC, 2026-11-21).
+
+    `prepare`: for a token of the data; `sample`: for a sample that is measured, and `compare` for each token
+    of the training rows besides; `row`: for a training row in the kind's own steps, if these are known.
+    """
+
+    prepare: float = 5e-8
+    sample: float = 5e-5
+    compare: float = 1.1e-10
+    row: float | None = None
 
 
 class RowFiles(NamedTuple):
@@ -167,13 +178,11 @@ class Kind(ABC):
 
     packages: ClassVar[tuple[str, ...]] = ()  # packages, as `doctor` calls them, that it cannot do without
 
-    def costs(self, job: ShortJob) -> dict[str, Cost]:
-        """What a job on its real data or on its samples takes, by the job's rule. Asked by the estimate."""
-        return token_costs(job)
+    pace: ClassVar[Pace] = Pace()  # how fast its jobs are, for the estimate
 
-    def stored_bytes(self, sizes: "DatasetSize") -> float:
-        """The size of what the kind stores with every model. Asked by the estimate."""
-        return 0.0
+    def is_timed(self, job: Job) -> bool:
+        """Whether anybody has timed such a job. Asked by the estimate."""
+        return True
 
 
 class OnDemandKind(Kind):

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from snakemake.cli import main as snakemake
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -19,8 +18,6 @@ from pairflow.artifacts.atomic import disk_of
 from pairflow.kinds import KINDS
 from pairflow.runtime.resume import RERUN
 
-_NAME = "pairflow"  # of the plugin, for Snakemake
-_KNOWN = ("RuleException",)  # what Snakemake says of a failed job, before the record from which it is shown
 _LOCKED = (
     "the folder is locked, because another run works in it; if none does, one was killed: "
     "run the same command once with `-- --unlock`, then again without"
@@ -28,37 +25,35 @@ _LOCKED = (
 _FOLDER = Path(".snakemake")  # for Snakemake's own records
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
+# Errors of the system: no room, no permission, a folder that is read-only.
+_REFUSALS = {
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)
+}
+_OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in that of a kind
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run Snakemake in this process with these arguments, under `JobLines`; returns its exit code."""
-    LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + _NAME, sys.modules[__name__])
+    LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + "pairflow", sys.modules[__name__])
     # A log that cannot be written is not worth a traceback for each of its lines.
     logging.raiseExceptions = False
     try:
-        snakemake(["--logger", _NAME, *arguments])
+        snakemake(["--logger", "pairflow", *arguments])
     except SystemExit as end:
         return int(end.code or 0)
     return 0
 
 
-_OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in that of a kind
-
-
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
     """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named."""
-    names = {name: value for name, value in wildcards.items() if value and name not in ("experiment", "seed")}
-    if "distillation" in names:
-        names["parent"] += f"+{names.pop('distillation')}"
-    if "nfe" in names:
-        names["nfe"] = f"nfe {names['nfe']}"
-    if "comparison" in names:
-        names["comparison"] = f"by {names['comparison'].removeprefix('-')}"
+    forms = {"distillation": "+{}", "nfe": "nfe {}", "comparison": "by {}", "seed": "seed {}"}
+    names = {name: value.removeprefix("-") for name, value in wildcards.items() if name != "experiment"}
+    seed = names.pop("seed", "0")
+    names |= {} if seed == "0" else {"seed": seed}
     verb, _, kind = rule.partition("_")
-    if kind in KINDS and verb in _OF_EVERY_KIND:
-        rule = verb
-    seed = wildcards.get("seed", "0")
-    return " ".join([rule, *names.values(), *([] if seed == "0" else [f"seed {seed}"])])
+    words = [verb if kind in KINDS and verb in _OF_EVERY_KIND else rule]
+    words += [forms.get(name, "{}").format(value) for name, value in names.items() if value]
+    return " ".join(words).replace(" +", "+")
 
 
 def message(log: Path) -> str:
@@ -79,25 +74,6 @@ def _last_lines(log: Path) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _log(facts: Mapping[str, Any]) -> Path:
-    """The log of the job that a record is about; each rule has one."""
-    return Path(facts["log"][0])
-
-
-def _is_refusal(facts: Mapping[str, Any]) -> bool:
-    """Whether a record is of an error of the system: no room, no permission, a folder that is read-only."""
-    kind = getattr(builtins, str(facts.get("exception")), None)
-    return isinstance(kind, type) and issubclass(kind, OSError)
-
-
-class _Running(NamedTuple):
-    """A job that has started: what it is, where it writes its log, when it began."""
-
-    label: str
-    log: Path
-    began: float
-
-
 class JobLines(LogHandlerBase):
     """A line on stderr for each job that ends, and for each that fails with its own message.
 
@@ -109,7 +85,7 @@ class JobLines(LogHandlerBase):
     has_filter, has_formatter = False, False  # Snakemake's own, which follow its --quiet
 
     def __post_init__(self) -> None:
-        self.running: dict[int, _Running] = {}
+        self.running: dict[int, tuple[str, Path, float]] = {}  # by number: in words, its log, its start
         self.ended = ""  # the job that has ended last
         self.failed = False
         self.closed = threading.Event()
@@ -127,23 +103,27 @@ class JobLines(LogHandlerBase):
             self._write(self.format(record))
         elif event == LogEvent.JOB_INFO:
             name = label(facts["rule_name"], facts["wildcards"])
-            self.running[facts["jobid"]] = _Running(name, _log(facts), time.monotonic())
+            self.running[facts["jobid"]] = name, Path(facts["log"][0]), time.monotonic()
         elif event == LogEvent.JOB_FINISHED:
             if job := self.running.pop(facts["job_id"], None):
-                self.ended = f"{job.label}, {time.monotonic() - job.began:.0f} s"
+                self.ended = f"{job[0]}, {time.monotonic() - job[2]:.0f} s"
         elif event == LogEvent.PROGRESS:
             self._write(f"{facts['done']}/{facts['total']} {self.ended}")
         elif event == LogEvent.JOB_ERROR:
-            job, log, self.failed = self.running.pop(facts["jobid"], None), _log(facts), True
+            name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
+            log, self.failed = Path(facts["log"][0]), True
             said = message(log)
-            how = "stopped" if RERUN in said else "failed"
-            self._write(f"{how}: {job.label if job else facts['rule_name']}: {said} ({log})")
+            self._write(f"{'stopped' if RERUN in said else 'failed'}: {name}: {said} ({log})")
         elif facts.get("exception") == "LockException":
             self._write(f"pairflow run: error: {_LOCKED}")
-        elif _is_refusal(facts):
+        elif facts.get("exception") in _REFUSALS:
             reason = record.getMessage().strip().splitlines()[-1]  # of a traceback
             self._write(f"pairflow run: error: Snakemake stopped: {reason} ({disk_of(_FOLDER)})")
-        elif record.levelno >= logging.WARNING and not self.failed and facts.get("exception") not in _KNOWN:
+        elif (
+            record.levelno >= logging.WARNING
+            and not self.failed
+            and facts.get("exception") != "RuleException"
+        ):
             self._write(self.format(record))
 
     def close(self) -> None:
@@ -161,9 +141,9 @@ class JobLines(LogHandlerBase):
     def _follow(self) -> None:
         """Rewrite the terminal's last line every second."""
         while not self.closed.wait(1.0):
-            for job in [*self.running.values()][:1]:
-                for line in _last_lines(job.log)[-1:]:
-                    text = f"{job.label}: {line.strip()}"
+            for name, log, _ in [*self.running.values()][:1]:
+                for line in _last_lines(log)[-1:]:
+                    text = f"{name}: {line.strip()}"
                     self._write(text[: shutil.get_terminal_size().columns - 1], end="")
 
 

@@ -51,6 +51,20 @@ class Style:
         return {"color": self.hex, "marker": self.marker, "ls": self.line, "mfc": face}
 
 
+@dataclass(frozen=True)
+class Fill:
+    """How an area looks: name of a colour, matplotlib's hatch."""
+
+    colour: str
+    hatch: str = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of matplotlib that fill an area in this style."""
+        edge = {"edgecolor": HEX["page"], "linewidth": 0.6}
+        return {"facecolor": HEX[self.colour], "hatch": self.hatch, **edge}
+
+
 _METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[0-9]+))?(?P<rounds>(\+[a-z]+)*)")
 _STYLES = {name: base.style for name, base in BASES.items() if base.style}
 _BASELINES = {*_STYLES} - {OURS}

@@ -2,119 +2,84 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from pairflow.artifacts import as_metrics
-from pairflow.config import Experiment
 from pairflow.pairing.bound import independent_distance
-from pairflow.report.flaws import Evidence
-from pairflow.report.grid import REAL, Grid
-from pairflow.report.results import is_reduced
+from pairflow.report.grid import Grid
+from pairflow.report.results import FinishedExperiment
 from pairflow.report.trajectory import Trajectory
 
 _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
 
-
-@dataclass(frozen=True)
-class PagePart:
-    """What only the pages of one kind of data show. Tokens without a name in `symbols` are numbers, and
-    `rows` are some rows in words: training rows under `data`, samples of each method. `pictures` are the same
-    rows as images (B, H, W, C) uint8, where they have any."""
-
-    symbols: Mapping[int, str] = field(default_factory=dict)
-    rows: Mapping[str, list[str]] = field(default_factory=dict)
-    pictures: Mapping[str, np.ndarray] = field(default_factory=dict)
+Values = dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Contents:
-    """One experiment's results. A part that is empty (`{}` or a frame without rows) is left out of the page.
+@dataclass(frozen=True, eq=False)
+class Contents(FinishedExperiment):
+    """An experiment's results, and what else its page shows. A part that is empty is left out of the page.
 
-    name           name of the experiment
-    experiment     its settings
-    metrics        rows method, nfe, trial, metric, value, seed, evaluation, samples, reference, extractor;
-                   those of the method `data` compare real data with real data, and their nfe is null
-    timings        rows step, method (null where it has none), seconds, peak_memory_mb, device; those of
-                   samples have seed, evaluation and nfe, too
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
     data           training_rows, validation_rows, length (N), vocabulary_size (K), and what the kind's page
-                   adds (`KindPage.read_data`), such as partial: what of the data set is missing, or None
-    couplings      coupling -> metric -> value, as `metrics.coupling.diagnose` names them; under `forward` the
-                   coverage of the forward velocity, where it was measured
-    correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
-    training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
+                   adds (`KindPage.counted`, `KindPage.read_data`)
     trajectory     a training row on its way to noise, where PairFlow has pairs of all the data, else None
     sample_command the command that draws samples from the best model; empty where there is none
-    controls       metric rows of the controls, as `metrics` has those of real data
-    bounds         name of a bound on the held-out rows -> method -> its mean over seeds
     part           what only pages of this kind of data show (`KindPage.read`)
     """
 
-    name: str
-    experiment: Experiment
-    metrics: pd.DataFrame
-    timings: pd.DataFrame
-    provenance: dict[str, Any]
-    data: dict[str, Any]
-    couplings: dict[str, dict[str, float]]
-    correlations: dict[str, dict[str, float]]
-    training_logs: dict[str, pd.DataFrame]
-    controls: pd.DataFrame = field(default_factory=lambda: as_metrics(pd.DataFrame()))
-    sample_command: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
     trajectory: Trajectory | None = None
-    bounds: dict[str, dict[str, float]] = field(default_factory=dict)
-    part: Any = field(default_factory=PagePart)
+    sample_command: str = ""
+    part: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def evidence(self) -> Evidence:
-        """What the flaws of the methods are found in."""
-        unpaired = {
-            name: values["unpaired_rows"] / self.data["training_rows"]
-            for name, values in self.adopted.items()
-        }
-        metrics = pd.concat([self.metrics, self.controls], ignore_index=True)
-        return Evidence(self.experiment, metrics, self.training_logs, unpaired)
-
-    @property
-    def reduced(self) -> bool:
-        """Whether the numbers do not compare with the paper's, by scale or by a missing part of the data."""
-        return is_reduced(self.experiment) or bool(self.data.get("partial"))
-
-    @property
-    def measured(self) -> pd.DataFrame:
-        """Metric rows of methods."""
-        return self.metrics[self.metrics.method != REAL]
-
-    @property
-    def real(self) -> pd.DataFrame:
-        """Metric rows of real data compared with real data: the floor of a distance."""
-        return self.metrics[self.metrics.method == REAL]
-
-    @property
-    def distances(self) -> dict[str, np.ndarray]:
-        """Coupling -> (N+1,) share of its pairs at each Hamming distance of x0 and x1."""
+    def _describe(self, *evaluations: str) -> Values:
+        """Method or coupling -> metric -> its value for the first seed, from rows of these evaluations."""
+        rows = self.metrics[self.metrics.evaluation.isin(evaluations)]
+        rows = rows[rows.seed == self.experiment.seeds[0]]
         return {
-            name: np.array([values[f"hamming_share_{d}"] for d in range(self.data["length"] + 1)])
-            for name, values in self.couplings.items()
-            if "hamming_mean" in values
+            str(method): dict(zip(own.metric, own.value, strict=True))
+            for method, own in rows.groupby("method", sort=False)
         }
 
+    @cached_property
+    def couplings(self) -> Values:
+        """Coupling -> its metrics, as `metrics.coupling.diagnose` names them; under `forward` the coverage of
+        the forward velocity, where it was measured."""
+        return self._describe("coupling", "coverage")
+
+    @cached_property
+    def correlations(self) -> Values:
+        """Method -> its metrics, as `metrics.correlation.describe` names them."""
+        return self._describe("correlation")
+
     @property
-    def adopted(self) -> dict[str, dict[str, float]]:
+    def adopted(self) -> Values:
         """Coupling of a user's own -> its metrics, with the training rows that have no pair."""
         return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
 
     @property
+    def unpaired(self) -> dict[str, float]:
+        rows = self.data["training_rows"]
+        return {name: values["unpaired_rows"] / rows for name, values in self.adopted.items()}
+
+    @property
+    def distances(self) -> dict[str, np.ndarray]:
+        """Coupling -> (N+1,) share of its pairs at each Hamming distance of x0 and x1."""
+        return self._series("hamming_mean", "hamming_share", range(self.data["length"] + 1))
+
+    @property
     def jumps(self) -> dict[str, np.ndarray]:
         """Coupling -> (T,) mean number of positions that jump in a backward step, entry s - 1 at t = s/T."""
-        steps = range(1, self.experiment.pairing.steps + 1)
+        return self._series("jumps_1", "jumps", range(1, self.experiment.pairing.steps + 1))
+
+    def _series(self, condition: str, name: str, numbers: range) -> dict[str, np.ndarray]:
+        """Coupling -> its metrics `name` with these numbers, if it has the metric `condition`."""
         return {
-            name: np.array([values[f"jumps_{step}"] for step in steps])
-            for name, values in self.couplings.items()
-            if "jumps_1" in values
+            coupling: np.array([values[f"{name}_{number}"] for number in numbers])
+            for coupling, values in self.couplings.items()
+            if condition in values
         }
 
     @property
@@ -129,15 +94,11 @@ class Contents:
 
     @property
     def methods(self) -> list[str]:
-        """Methods in the configuration's order, then any others that have metrics."""
-        return list(dict.fromkeys([*self.experiment.methods, *self.measured["method"]]))
+        return list(self.experiment.methods)
 
-    @property
-    def evaluations(self) -> list[str]:
-        """Evaluations that have metrics, in the configuration's order, then any others."""
-        measured = list(dict.fromkeys(self.measured["evaluation"]))
-        configured = [name for name in self.experiment.evaluations if name in measured]
-        return list(dict.fromkeys([*configured, *measured]))
+    def name_origin(self, *beside: str) -> str:
+        """Where the numbers of a table come from: the experiment and its scale."""
+        return ", ".join([f"measured: {self.name}", *beside, self.scale])
 
     def add_calls(self, table: Grid) -> Grid:
         """The table of all methods with the calls of the network that can change a sample."""
@@ -147,8 +108,9 @@ class Contents:
         return replace(table, methods=methods, calls=calls)
 
     @property
-    def own_evaluations(self) -> list[str]:
-        """The same without those that repeat another one at a further temperature or guidance."""
-        evaluations = self.experiment.evaluations.items()
-        repeats = {repeat for name, evaluation in evaluations for repeat in evaluation.repeated(name)}
-        return [name for name in self.evaluations if name not in repeats]
+    def evaluations(self) -> list[str]:
+        """The evaluations that have samples, without repetitions of another one at a further temperature or
+        weight of guidance."""
+        evaluations, measured = self.experiment.evaluations, set(self.measured.evaluation)
+        repeats = {repeat for name, own in evaluations.items() for repeat in own.repeated(name)}
+        return [name for name in evaluations if name in measured - repeats]

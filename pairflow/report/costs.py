@@ -54,31 +54,31 @@ def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:
-    pieces = _pieces(base, timings)
-    training = _measure(pieces[0][2])["seconds"]
-    return [
-        TrainingCost(
-            method=method,
-            work=work,
-            **measures,
-            samples_generated=_count_generated(jobs, experiment),
-            share=measures["seconds"] / training if training else np.nan,
-            device=" and ".join(jobs.device.dropna().unique()),
-        )
-        for method, work, jobs in pieces
-        for measures in [_measure(jobs)]
-    ]
-
-
-def _pieces(base: str, timings: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
-    """(method, work, its jobs), the base training first."""
+    """The base training first."""
     own = timings[timings.method == base]
     pieces = [(base, "base training", own[own.step == "train"]), (base, "pairing", own[own.step == "pair"])]
     later = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
     pieces += [
-        (str(method), _name_round(str(method)), jobs) for method, jobs in later.groupby("method", sort=False)
+        (str(name), _name_round(str(name)), jobs) for name, jobs in later.groupby("method", sort=False)
     ]
-    return [piece for piece in pieces if len(piece[2])]
+    training = _measure(pieces[0][2])["seconds"]
+    costs = []
+    for method, work, jobs in pieces:
+        if len(jobs):
+            measures, taught = _measure(jobs), (jobs.step == "teach").any()
+            costs.append(
+                TrainingCost(
+                    method=method,
+                    work=work,
+                    **measures,
+                    samples_generated=float(experiment.teach_settings(method, seed=0).count)
+                    if taught
+                    else np.nan,
+                    share=measures["seconds"] / training if training else np.nan,
+                    device=" and ".join(jobs.device.dropna().unique()),
+                )
+            )
+    return costs
 
 
 def _measure(jobs: pd.DataFrame) -> dict[str, float]:
@@ -99,9 +99,3 @@ def _name_round(method: str) -> str:
     *before, last = method.split("+")[1:]
     number = before.count(last) + 1
     return f"{name_distillation(method)}{f', round {number}' * (number > 1)}"
-
-
-def _count_generated(jobs: pd.DataFrame, experiment: Experiment) -> float:
-    """Pairs that a teacher drew for these jobs of one round; NaN if none did."""
-    taught = jobs.loc[jobs.step == "teach", "method"]
-    return float(experiment.teach_settings(taught.iloc[0], seed=0).count) if len(taught) else np.nan

@@ -1,8 +1,7 @@
-"""Tables as files to download: CSV with every digit, LaTeX in the paper's layout, Markdown."""
+"""Tables as files to download: CSV with every digit, LaTeX in the paper's layout."""
 
 import base64
 import csv
-import html
 import io
 import json
 import math
@@ -15,7 +14,7 @@ import pandas as pd
 
 from pairflow.artifacts import as_cell
 
-_MIME = {"tex": "application/x-tex", "csv": "text/csv", "md": "text/markdown"}
+_MIME = {"tex": "application/x-tex", "csv": "text/csv"}
 _LATEX_HEAD = "% Needs the package booktabs.\n"
 
 _LATEX_ESCAPED = str.maketrans(
@@ -28,7 +27,6 @@ _LATEX_ESCAPED = str.maketrans(
         **dict.fromkeys("\t\n\r", " "),
     }
 )
-_ACTIVE = re.compile(r"([\\`*_\[\]|~$])")  # characters that Markdown may take for markup
 
 
 class Entry(NamedTuple):
@@ -65,7 +63,7 @@ class File:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table of a page: LaTeX and Markdown print its parts, CSV its records, of which it has some."""
+    """One table of a page: LaTeX prints its parts, CSV its records, of which it has some."""
 
     name: str
     title: str
@@ -78,7 +76,6 @@ class Sheet:
         return [
             File("CSV", f"{stem}.csv", as_csv(list(self.records[0]), self.records)),
             File("LaTeX", f"{stem}.tex", as_latex(self.parts)),
-            File("Markdown", f"{stem}.md", "\n".join(map(_markdown, self.parts))),
         ]
 
 
@@ -96,26 +93,6 @@ def _latex_cell(entry: Entry | str) -> str:
         return latex_escape(entry)
     text = latex_value(entry.text, entry.spread, entry.best)
     return f"{text} ({entry.note})" if entry.note else text
-
-
-def _markdown(part: Part) -> str:
-    align = part.align or "l" + "r" * (len(part.head) - 1)
-    rule = [":--" if side == "l" else "--:" for side in align]
-    rows = [map(_escape, part.head), rule, *(map(_markdown_cell, row) for row in part.rows)]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([f"{_escape(part.caption)}.", "", *lines, ""])
-
-
-def _markdown_cell(entry: Entry | str) -> str:
-    if isinstance(entry, str):
-        return _escape(entry)
-    text = f"**{entry.text}**" if entry.best else entry.text or "–"
-    return text + (f" ± {entry.spread}" if entry.spread else "") + (f" ({entry.note})" if entry.note else "")
-
-
-def _escape(text: str) -> str:
-    """Text that Markdown prints unchanged, on one line."""
-    return _ACTIVE.sub(r"\\\1", html.escape(" ".join(text.splitlines()), quote=False))
 
 
 def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""The charts of the pages. Names of methods stand in the pages' legends, not in the charts."""
+"""The charts of the pages. Names of methods stand in the pages' legends, or at the ends of lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,16 +7,18 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
-from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report import drawing
 from pairflow.report.colours import Style, contrast, style
-from pairflow.report.drawing import FEW, LOW, SIZE, Picture, canvas, draw, to_svg
+from pairflow.report.drawing import Line, Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Cell, Grid, list_counts
 from pairflow.report.words import format_percent, pluralise
 
 _MARKERS = 7  # at most, on a long curve, so that they do not cover it
 _BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
 _CURVE_POINTS = 50
-_BINS = 100  # of a histogram; shorter rows have a bin per distance
+_BINS = 101  # of a histogram, at most
+INDEPENDENT = Style("ink", ".", ":")
+FLOOR = Style("ink", "", ":")
 
 
 def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
@@ -26,76 +28,48 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
     values come from. Counts are shown as per cent of them, from 0 on. The axis of distances is logarithmic if
     all are positive.
     """
-    metric, steps, floor = table.about, table.columns, table.floor
-    counts = {*samples}
+    metric, floor, counts = table.about, table.floor, {*samples}
     of_samples = f"of {list_counts(counts)} samples"
     unit = 100 / max(counts) if metric.counted else 1.0
-    look = contrast(table.rows)
-    calls = {method: table.calls.get(method, steps) for method in table.rows}
-    lines = [
-        PlotLine(
-            method,
-            look(method),
-            calls[method],
-            [unit * cell.mean for cell in cells],
-            [
-                _describe_point(table, f"NFE {nfe:,}, {pluralise(number, 'call')}", cell, unit, of_samples)
-                for nfe, number, cell in zip(steps, calls[method], cells, strict=True)
-            ],
-            error=[unit * cell.std for cell in cells],
-        )
-        for method, cells in table.rows.items()
-    ]
-    said = {method: list_cells(steps, cells) for method, cells in table.rows.items()}
-    least = [min(own) for own in zip(*calls.values(), strict=True)]
-    means = [cell.mean for cells in table.rows.values() for cell in cells if cell.count]
-    across = None
+    look, lines = contrast(table.rows), []
+    for method, cells in table.rows.items():
+        calls = table.calls.get(method, table.columns)
+        texts = [
+            [f"NFE {nfe:,}, {pluralise(number, 'call')}", *_describe_cell(table, cell, unit, of_samples)]
+            for nfe, number, cell in zip(table.columns, calls, cells, strict=True)
+        ]
+        means, errors = ([unit * getattr(cell, part) for cell in cells] for part in ("mean", "std"))
+        lines.append(Line(method, look(method), calls, means, texts, errors))
+    drawn = [*lines]
     if floor:
-        reach = [least[0] / _BEYOND, *least, max(map(max, calls.values())) * _BEYOND]
-        texts = [[f"{metric.label} {floor.text} {floor.spread}".rstrip()]] * len(reach)
-        error = [floor.std] * len(reach) if floor.spread else ()
-        across = PlotLine(metric.real, FLOOR, reach, [floor.mean] * len(reach), texts, error=error)
-        said[metric.real] = floor.text
-        means.append(floor.mean)
-    every = 1 + (len(least) - 1) // 8  # if there are many, some have no text
-    ticks = [(number, str(number) if i % every == 0 else "") for i, number in enumerate(least)]
-    log = metric.log and bool(min(means, default=0) > 0)
-    counted = of_samples if metric.counted else of_samples.replace("of", "from", 1)
-    chart = Chart(
-        f"{table.label} by calls of the network, evaluation {table.evaluation}",
-        Axis("calls of the network", log=True, ticks=ticks),
-        Axis(
-            f"{table.label} (% of samples)" if metric.counted else table.label, log=log, zero=not metric.log
-        ),
-        lines,
-        describe(f"{table.label} {counted} by sampling steps", said),
-        across,
-        tall=True,
-        named=True,
-    )
-    return draw(chart, name)
+        every = [calls for line in lines for calls in line.x]
+        reach = [min(every) / _BEYOND, max(every) * _BEYOND]
+        text = [f"{metric.label} {floor.text} {floor.spread}".rstrip()]
+        drawn.append(Line(metric.real, FLOOR, reach, [floor.mean] * 2, [text] * 2))
+    label = f"{table.label} (% of samples)" if metric.counted else table.label
+    with line_chart(drawn, "calls of the network", label) as (figure, axes):
+        drawing.show_calls(axes, [min(calls) for calls in zip(*(line.x for line in lines), strict=True)])
+        if floor and floor.spread:
+            ends = floor.mean - floor.std, floor.mean + floor.std
+            axes.axhspan(*ends, color=FLOOR.hex, alpha=0.12, lw=0, gid=f"line{len(lines)}")
+        if not metric.log:
+            drawing.start_at_zero(axes)
+        elif min((line.y[i] for line in drawn for i in line.known), default=0) > 0:
+            drawing.make_log(axes, drawn)
+        title = f"{label} by calls of the network, evaluation {table.evaluation}"
+        return drawing.finish(figure, name, describe_lines(title, drawn), drawn, named=True)
 
 
-def _describe_point(table: Grid, where: str, cell: Cell, unit: float, of_samples: str) -> list[str]:
-    """What the point at `where` says: counts both as a share and as they stand in the table."""
+def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> list[str]:
+    """What a point says: counts both as a share and as they stand in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
     value = f"{cell.text} {cell.spread}".rstrip()
     if table.about.counted:
         share = format_percent(unit * cell.mean / 100)
-        return [where, f"{table.about.label} {share}", f"{value} {of_samples}", trials]
-    return [where, f"{table.about.label} {value}", trials]
-
-
-def describe(title: str, said: Mapping[str, str], before: str = "") -> str:
-    """The text that stands in for a chart: what it shows, and what it shows of each name."""
-    return f"{title}. {before}{'; '.join(f'{name}: {text}' for name, text in said.items())}."
-
-
-def list_cells(steps: Sequence[int], cells: Sequence[Cell]) -> str:
-    """`12.0 at 1, 14.5 at 2`."""
-    return ", ".join(f"{cell.text} at {nfe}" for nfe, cell in zip(steps, cells, strict=True))
+        return [f"{table.about.label} {share}", f"{value} {of_samples}", trials]
+    return [f"{table.about.label} {value}", trials]
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
@@ -106,51 +80,54 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     length = len(next(iter(histograms.values()))) - 1
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
     expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
-    edges, width = _bins([*shares.values(), expected])
+    edges = find_bins([*shares.values(), expected])
+    width = edges[1] - edges[0]
     means = {coupling: f"mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items()}
-    with canvas() as (figure, axes):
+    with drawing.canvas() as (figure, axes):
         for coupling, share in shares.items():
-            look, share = style(coupling), _sum_bins(share, edges)
-            axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
-            axes.stairs(share, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
-        middles, dots = edges[:-1] + (width - 1) / 2, INDEPENDENT.options | {"lw": 1.1, "ms": 3.5}
-        axes.plot(middles, _sum_bins(expected, edges), **dots, label="independent sources, expected")
-        axes.set_xlim(edges[0] - 0.5, edges[-1] - 0.5)
+            look, binned = style(coupling), np.add.reduceat(share, edges[:-1])
+            axes.stairs(binned, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
+            axes.stairs(binned, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
+        dots = INDEPENDENT.options | {"lw": 1.1, "ms": 3.5, "label": "independent sources, expected"}
+        axes.plot(edges[:-1] + (width - 1) / 2, np.add.reduceat(expected, edges[:-1]), **dots)
+        label = "share of pairs" if width == 1 else f"share of pairs per {width} distances"
+        axes.set(xlim=(edges[0] - 0.5, edges[-1] - 0.5), xlabel="Hamming distance of x0 and x1", ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("Hamming distance of x0 and x1")
-        axes.set_ylabel("share of pairs" if width == 1 else f"share of pairs per {width} distances")
-        alt = describe("Hamming distance between source and data", means)
-        return Picture(to_svg(figure, name), alt, figure)
+        return drawing.finish(figure, name, describe("Hamming distance between source and data", means))
+
+
+def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
+    """Edges of at most `_BINS` bins over (N+1,) shares: all distances, or those that occur in long rows."""
+    occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
+    low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
+    width = -(-(high - low) // _BINS)
+    return np.arange(low, high + width, width)
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     """Positions that jump per row in each backward step, (T,) per coupling, against the step's first time."""
-    title = "Positions that jump in each backward step"
     lines = [
-        PlotLine(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
+        Line(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
         for coupling, y in per_step.items()
     ]
-    alt = describe(title, {coupling: f"{values.sum():.2f} in all" for coupling, values in per_step.items()})
-    x, y = Axis("time t (noise 0, data 1)"), Axis("jumps per row and step", zero=True)
-    return draw(Chart(title, x, y, lines, alt), name)
+    said = {coupling: f"{values.sum():.2f} in all" for coupling, values in per_step.items()}
+    with line_chart(lines, "time t (noise 0, data 1)", "jumps per row and step") as (figure, axes):
+        drawing.start_at_zero(axes)
+        return drawing.finish(figure, name, describe("Positions that jump in each backward step", said))
 
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
     """Total correlation of each method with its standard error, and the ceiling that data have."""
     said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
-    alt = describe(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"})
-    with canvas(LOW if len(values) <= FEW else SIZE) as (figure, axes):
+    with drawing.canvas(drawing.LOW if len(values) <= drawing.FEW else drawing.SIZE) as (figure, axes):
         for place, (method, (mean, error)) in enumerate(values.items()):
-            axes.errorbar(mean, place, xerr=error, **style(method).options, capsize=2.5, label=method)
+            axes.errorbar(mean, place, xerr=error, **style(method).options, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
         axes.set_yticks([])
         axes.set_ylim(len(values) - 0.5, -0.5)
         axes.set_xlabel(f"total correlation ({unit})")
-        return Picture(to_svg(figure, name), alt, figure)
-
-
-INDEPENDENT = Style("ink", ".", ":")
-FLOOR = Style("ink", "", ":")
+        alt = describe(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"})
+        return drawing.finish(figure, name, alt)
 
 
 def mean_distance(counts: np.ndarray) -> float:
@@ -171,31 +148,16 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     for method, line in smooth.items():
         x, y = line["iteration"].tolist(), line[column].tolist()
         texts = [[f"iteration {at:,.0f}", f"{value:,.4g}"] for at, value in zip(x, y, strict=True)]
-        lines.append(PlotLine(method, style(method), x, y, texts, markers=_MARKERS))
-    title, last = f"{label} by iteration", {line.name: f"{line.y[-1]:.3f}" for line in lines}
-    limits = (late.min() - margin, late.max() + margin)
-    alt = describe(title, last, "At the end ")
-    return draw(Chart(title, Axis("iteration"), Axis(label, limits=limits), lines, alt, whole=True), name)
+        lines.append(Line(method, style(method), x, y, texts, markers=_MARKERS))
+    with line_chart(lines, "iteration", label) as (figure, axes):
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.set_ylim(late.min() - margin, late.max() + margin)
+        return drawing.finish(figure, name, describe_lines(f"{label} by iteration", lines), lines)
 
 
 def has_values(log: pd.DataFrame, column: str) -> bool:
     """Whether a training log has finite values in a column."""
     return not _finite(log, column).empty
-
-
-def _bins(shares: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
-    """Edges of bins over (N+1,) shares, and the number of distances in each."""
-    length = len(shares[0])
-    if length <= _BINS:
-        return np.arange(length + 1), 1
-    occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
-    width = -(-(occur[-1] - occur[0] + 1) // _BINS)
-    return np.arange(occur[0], occur[-1] + 1 + width, width), int(width)
-
-
-def _sum_bins(shares: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Sums of (N+1,) shares from each edge to the next."""
-    return np.add.reduceat(shares, edges[:-1])
 
 
 def _finite(log: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -30,6 +30,10 @@ _SAME_ENTROPY = 0.02  # entropies that differ by more, as a share, are not equal
 _KEYS = ["metric", "reference", "extractor"]
 
 
+# best value of a metric -> the words for a lower mean and for a higher one
+_VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}
+
+
 @dataclass(frozen=True)
 class Cell:
     """Mean of `count` values and a sample standard deviation; NaN where there is none.
@@ -247,6 +251,14 @@ class Grid:
         """
         return self.about.best != "lowest" or self.about.signed or cell.visible <= cell.base
 
+    def verdict(self, cell: Difference) -> str:
+        """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
+        if not cell.test:
+            return ""
+        if not cell.decided:
+            return "undecided"
+        return _VERDICTS[self.about.best][cell.value > 0]
+
     def number(self, value: float, sign: str = "") -> str:
         """A value with the decimals that the means need; `sign` is that of `format`."""
         digits = 1 if self.about.counted else choose_digits([*self.means.values()])
@@ -264,11 +276,11 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
     rows = rows.assign(**{name: rows[name].mask(uncompared, "") for name in ("reference", "extractor")})
-    is_real, here = rows.method == REAL, rows.evaluation == evaluation
+    is_real, here = rows.method == REAL, (rows.evaluation == evaluation) & rows.nfe.notna()
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
     measured = []
-    for key, group in rows[~is_real & here].groupby(_KEYS, sort=False):  # the first extractor's come first
+    for key, group in rows[here].groupby(_KEYS, sort=False):  # the first extractor's come first
         metric, reference, extractor = map(str, key)
         if (metric, reference) in order and group.value.notna().any():
             floor = floors.get(key, rows.iloc[:0])
@@ -281,7 +293,7 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
 def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
     """The first metric with a headline, in the leading one of the evaluations that have values of one."""
     leading: dict[str, Grid] = {}
-    for name in metrics.evaluation.unique():
+    for name in experiment.evaluations:
         for grid in list_grids(metrics, experiment, name):
             if grid.about.leads_as:
                 leading.setdefault(name, grid)

@@ -1,6 +1,6 @@
 """How good each method is, measured against real data: the head of the page, and the last lines of a run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -8,22 +8,37 @@ from typing import NamedTuple
 import numpy as np
 
 from pairflow.limits import HOPELESS
-from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.flaws import (
-    Flaw,
-    collect_evidence,
-    find_flaws,
-    find_overfitted,
-    find_partial,
-    find_unfinished,
-)
+from pairflow.report.flaws import Flaw, find_flaws
 from pairflow.report.grid import Grid, leading_grid
 from pairflow.report.pages import page_of
 from pairflow.report.results import FinishedExperiment, read_finished, read_logs
-from pairflow.report.words import format_number, format_percent, is_paired, join_steps, join_words
+from pairflow.report.stats import adjust
+from pairflow.report.words import format_number, format_percent, join_steps, join_words
 
-_NAMED = 4  # methods, at most, that a box names
+_NAMED = 4  # methods, at most, that a box or a sentence names
+_BOUNDS = {
+    "nll_bound": ("NLL bound", 3),
+    "ppl_bound": ("perplexity bound", 2),
+    "bpc_bound": ("bits per character", 3),
+}
+_TRAININGS = {  # flaws of trainings -> the box about them
+    "unfinished": (
+        "Not trained to the end.",
+        "The validation loss still fell over the last quarter of the training: {}. Raise "
+        "training.iterations. This loss cannot tell whether a model of paired sources is trained to the end.",
+    ),
+    "overfitted": (
+        "Over-fitted.",
+        "The training loss is far below the validation loss, which no longer falls: {} of it. Use more data, "
+        "fewer iterations, a smaller network or dropout.",
+    ),
+    "unpaired": (
+        "Trained on other data.",
+        "More than a tenth of the training rows have no pair: {}. Models that are trained on these pairs see "
+        "less data than the others, so that they compare only in part. Add the missing pairs.",
+    ),
+}
 
 Values = Mapping[tuple[str, int], float]  # (method, NFE) -> a mean
 
@@ -70,7 +85,7 @@ class Measure:
 class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
-    The keys of the measures are those that the kind's page gives them (`KindPage.measure`).
+    The keys of the measures are those that the kind's page gives them (`KindPage.headline_columns`).
     """
 
     evaluation: str
@@ -94,6 +109,11 @@ class Headline:
         measure = self.measures.get(key)
         return measure.value(line) if measure else np.nan
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether hardly any sample of the best method is good."""
+        return any(self.value(key, self.best) < HOPELESS for key in ("valid", "useful"))
+
     def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
         """The methods with their values; of many only their number, as the table has the values."""
         if len(values) > _NAMED:
@@ -104,17 +124,6 @@ class Headline:
     def name_shares(self, flawed: Mapping[MethodLine, Sequence[Flaw]]) -> str:
         """The methods with the share that is their first flaw."""
         return self.name_values({line: flaws[0].value for line, flaws in flawed.items()}, format_percent)
-
-
-class Quality(NamedTuple):
-    """How good the best run is, in words that follow its name: `75.0 % of its samples are valid molecules`.
-
-    `share` is that of good samples, 1 where none are counted; `flaws` are those that the words have already.
-    """
-
-    text: str
-    share: float = 1.0
-    flaws: Sequence[Flaw] = ()
 
 
 class Box(NamedTuple):
@@ -129,45 +138,72 @@ class Box(NamedTuple):
     late: bool = False
 
 
-def make_headline(contents: Contents) -> Headline | None:
-    """The head of an experiment's page; None without any value of a leading metric."""
-    leading = leading_grid(contents.metrics, contents.experiment)
+def make_headline(results: FinishedExperiment) -> Headline | None:
+    """How good the methods of an experiment are; None without any value of a leading metric."""
+    leading = leading_grid(results.metrics, results.experiment)
     if leading is None:
         return None
-    seconds = _training_seconds(contents)
+    seconds = _training_seconds(results)
     measured = {method for method, _ in leading.means}
     lines = {}
-    for method in contents.methods:
+    for method in results.experiment.methods:
         if method in measured:
             _, nfe = leading.best(method)
-            calls = contents.experiment.count_calls(method, nfe, leading.evaluation)
-            lines[method] = MethodLine(method, nfe, calls, seconds.get(method, np.nan))
-    winner, _ = leading.best()
-    page = page_of(contents.experiment)
-    measures = page.headline_columns(contents, leading)
-    sentence = page.write_headline(leading, lines[winner], measures, contents)
+            calls = results.experiment.count_calls(method, nfe, leading.evaluation)
+            lines[method] = MethodLine(method, nfe, calls, seconds[method])
+    best = lines[leading.best()[0]]
+    page = page_of(results.experiment)
+    measures = page.headline_columns(results, leading)
+    others = [line for line in lines.values() if line is not best]
+    sentence = page.write_headline(leading, best, measures, results) + _name_equals(leading, best, others)
     samples = int(leading.frame.samples.max())
-    return Headline(leading.evaluation, [*lines.values()], lines[winner], measures, samples, sentence)
+    return Headline(leading.evaluation, [*lines.values()], best, measures, samples, sentence)
 
 
-def measure_grid(grid: Grid, heading: str) -> Measure:
+def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) -> str:
+    """What tests leave open: the methods, at their best numbers of steps, that may be as good as the best."""
+    run = best.method, best.nfe
+    tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
+    lines = [*zip(others, tests, strict=True)]
+    open_ones = {
+        "It is not shown to differ from {}.": [line for line, test in lines if test.undecided],
+        "Its difference from {} was not tested.": [line for line, test in lines if not test.test],
+    }
+    text = ""
+    for sentence, equal in open_ones.items():
+        named = [f"{line.method} at {join_steps([line.nfe])}" for line in equal]
+        if len(named) > _NAMED:
+            named = [f"{len(named)} of the {len(others)} other methods"]
+        text += f" {sentence.format(join_words(named))}" if named else ""
+    return text
+
+
+def measure_grid(grid: Grid, heading: str = "") -> Measure:
     """A metric with that of real data, and the decimals that show both."""
-    return Measure(heading, grid.metric, grid.means, grid.floor.text if grid.floor else "–", grid.digits)
+    real = f"{grid.floor.text} {grid.floor.spread}".rstrip() if grid.floor else "–"
+    return Measure(heading or grid.label, grid.metric, grid.means, real, grid.digits)
 
 
-def measure_bound(contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-    """The bound on the NLL of held-out rows; empty where no rows are held out."""
-    if not (bounds := contents.bounds.get("nll_bound")):
-        return {}
-    values = {run: bounds.get(run[0], np.nan) for run in leading.means}
-    return {"bound": Measure("NLL bound", "nll_bound", values, digits=3)}
+def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    """The bounds on the likelihood of held-out rows; empty where no rows are held out."""
+    return {
+        name: Measure(
+            heading,
+            name,
+            {run: results.bounds[name].get(run[0], np.nan) for run in leading.means},
+            digits=digits,
+            sign="≤ ",
+        )
+        for name, (heading, digits) in _BOUNDS.items()
+        if name in results.bounds
+    }
 
 
-def _training_seconds(contents: Contents) -> dict[str, float]:
+def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
     """Method -> the time of its base, its pairing and its distillations; those of unknown time are NaN."""
-    costs = training_costs(contents.timings, contents.experiment)
+    costs = training_costs(results.timings, results.experiment)
     totals = {}
-    for method in contents.methods:
+    for method in results.experiment.methods:
         base, *rounds = method.split("+")
         lineage = {"+".join([base, *rounds[:number]]) for number in range(len(rounds) + 1)}
         pieces = [cost for cost in costs.get(base, []) if cost.method in lineage]
@@ -180,80 +216,33 @@ def closing_lines(root: Path) -> list[str]:
     """What `pairflow run` says at the end: the best method, the page, and the command for new samples."""
     finished = read_finished(root)
     finished = replace(finished, logs=read_logs(root, finished.experiment))
-    lines = [f"report: {root / 'report.html'}"]
-    headline, share = _describe_best(finished)
-    if not headline:
-        return lines
+    report, headline = f"report: {root / 'report.html'}", make_headline(finished)
+    if headline is None:
+        return [report]
+    flaws = find_flaws(finished, headline.evaluation)[headline.best.method, headline.best.nfe]
+    warnings = f" Warning: {', '.join(flaw.text for flaw in flaws)}." * bool(flaws)
     page = page_of(finished.experiment)
-    if share < HOPELESS:
-        lines.append("not usable yet: the report says why, and what to do")
-    elif command := page.sample_command(root, finished.experiment):
-        lines.append(f"{page.things}: {command}")
-    return [headline, *lines]
+    last = (
+        [f"{page.things}: {command}"] if (command := page.sample_command(root, finished.experiment)) else []
+    )
+    if headline.hopeless:
+        last = ["not usable yet: the report says why, and what to do"]
+    return [headline.sentence + warnings, report, *last]
 
 
-def _describe_best(finished: FinishedExperiment) -> tuple[str, float]:
-    """How good the best method is, by the metric that pages begin with, and its share of good samples.
-
-    What is wrong with its samples stands in the same line. Empty without any value of that metric.
-    """
-    experiment = finished.experiment
-    leading = leading_grid(finished.measured, experiment)
-    if leading is None:
-        return "", 1.0
-    run = leading.best()
-    contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
-    flaws = find_flaws(collect_evidence(finished), leading.evaluation)[run]
-    quality: Quality = page_of(experiment).rate(leading, finished, flaws)
-    warnings = ", ".join(flaw.text for flaw in flaws if flaw not in quality.flaws)
-    start, end = f"{contest}{run[0]} with {join_steps([run[1]])}", f"; warning: {warnings}" * bool(warnings)
-    return f"{start}, {quality.text}{end}", quality.share
-
-
-def find_cautions(headline: Headline, contents: Contents) -> list[Box]:
+def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
     """What is wrong with the models of an experiment, the severe ones first."""
-    by_run = find_flaws(contents.evidence, headline.evaluation)
+    by_run = find_flaws(results, headline.evaluation)
     flawed: dict[str, dict[MethodLine, list[Flaw]]] = {}
     for line in headline.lines:
         for flaw in by_run[line.method, line.nfe]:
             flawed.setdefault(flaw.kind, {}).setdefault(line, []).append(flaw)
-    samples = page_of(contents.experiment).write_boxes(flawed, headline, contents)
-    boxes = [*samples, *_warn_of_trainings(contents), *_warn_of_couplings(contents)]
+    boxes = [
+        *page_of(results.experiment).write_boxes(flawed, headline, results),
+        *(
+            Box(title, text.format(headline.name_shares(flawed[kind])))
+            for kind, (title, text) in _TRAININGS.items()
+            if kind in flawed
+        ),
+    ]
     return sorted(boxes, key=lambda box: (not box.severe, box.late))
-
-
-def _warn_of_couplings(contents: Contents) -> Iterator[Box]:
-    """Couplings of a user's own that leave out much of the training data."""
-    shares = find_partial(contents.evidence.unpaired)
-    partial = [f"{name} ({format_percent(share)})" for name, share in shares.items()]
-    if partial:
-        yield Box(
-            "Trained on other data.",
-            f"More than a tenth of the training rows have no pair: {join_words(partial)}. Models that are "
-            "trained on these pairs see less data than the others, so that they compare only in part. Add "
-            "the missing pairs.",
-        )
-
-
-def _warn_of_trainings(contents: Contents) -> Iterator[Box]:
-    """Trainings that stopped too early or too late."""
-    logs = contents.training_logs
-    early = find_unfinished(logs)
-    if early:
-        named = join_words([f"{method} (by {format_percent(fall)})" for method, fall in early.items()])
-        validated = {method for method, log in logs.items() if "validation_nll" in log}
-        paired = any(is_paired(method) for method in validated - set(early))
-        unknown = " This loss cannot tell whether a model of paired sources is trained to the end." * paired
-        yield Box(
-            "Not trained to the end.",
-            f"The validation loss still fell over the last quarter of the training: {named}. Raise "
-            f"training.iterations.{unknown}",
-        )
-    late = find_overfitted(contents.experiment, logs)
-    if late:
-        named = join_words([f"{name} ({loss:.2f} against {nll:.2f})" for name, (loss, nll) in late.items()])
-        yield Box(
-            "Over-fitted.",
-            f"The training loss is far below the validation loss, which no longer falls: {named}. Use more "
-            "data, fewer iterations, a smaller network or dropout.",
-        )

@@ -11,16 +11,15 @@ from pairflow import rng
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.report.contents import Contents, PagePart
+from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
-from pairflow.report.drawing import Picture
-from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
+from pairflow.report.flaws import Flaw, Run
 from pairflow.report.grid import REAL, Grid, list_grids
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, measure_bound, measure_grid
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_bounds, measure_grid
 from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.trajectory import draw_between
-from pairflow.report.words import format_number, format_percent, join_steps, name_file
+from pairflow.report.words import format_percent, join_steps
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
 Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
@@ -33,19 +32,14 @@ _ACROSS = 2  # pictures of rows beside one another
 class Details:
     """What the section on one evaluation has for one kind of data only.
 
-    `metrics` are the names of those that it explains, and `tables` are further ones to download, by title.
+    `shown` is what the macros of the kind's section show. `metrics` are the names of those that it explains,
+    `tables` are further ones to download, by title, and `sheets` other tables.
     """
 
-    metrics: list[str] = field(default_factory=list)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Sequence[str] = ()
     tables: Mapping[str, list[Grid]] = field(default_factory=dict)
-
-    def make_sheets(self, origin: str, name: str) -> list[Sheet]:
-        """Further sheets to download; `name` begins their files' names."""
-        return []
-
-    def name_charts(self) -> Iterator[tuple[str, Picture]]:
-        """The name of each chart's files, and the chart."""
-        yield from ()
+    sheets: Sequence[Sheet] = ()
 
 
 class KindPage:
@@ -54,7 +48,9 @@ class KindPage:
     `things` is what samples are called, `section` the file of the page's macros for this kind, below the
     folder of the package. `shown` is how many samples of a method the page shows at a number of steps, None
     for all. `bounded`: a training logs a bound on the likelihood of held-out rows. `controls` are the methods
-    of metric rows that no model has drawn. `joint` stands between the tokens of a row.
+    of metric rows that no model has drawn. `joint` stands between the tokens of a row. `counted` are further
+    tables of the data whose rows the page counts, and the terms for these numbers. `copies` is the metric of
+    the share of samples that equal training rows; `copies_expected`: data may hold nearly all of their kind.
     """
 
     things: ClassVar[str] = "rows"
@@ -63,17 +59,24 @@ class KindPage:
     bounded: ClassVar[bool] = True
     controls: ClassVar[Sequence[str]] = ()
     joint: ClassVar[str] = " "
+    counted: ClassVar[Mapping[str, str]] = {}
+    copies: ClassVar[str] = "copies"
+    copies_expected: ClassVar[bool] = True
 
     # Asked by what reads the results
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> PagePart:
-        """What only the page of this kind shows; `samples` are those of the first trial."""
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """What only the page of this kind shows; `samples` are those of the first trial.
+
+        `rows` are some rows in words: training rows under `data`, samples of each method; `pictures` are the
+        same as images (B, H, W, C) uint8, where they have any. `symbols` are the names of tokens.
+        """
         named = name_rows(root, samples, self.shown)
         drawn = {name: self.to_pictures(rows) for name, rows in named.items()}
-        return PagePart(
-            rows={name: [*map(self.spell, rows)] for name, rows in named.items()},
-            pictures={name: pictures for name, pictures in drawn.items() if pictures is not None},
-        )
+        return {
+            "rows": {name: [*map(self.spell, rows)] for name, rows in named.items()},
+            "pictures": {name: pictures for name, pictures in drawn.items() if pictures is not None},
+        }
 
     def spell(self, row: np.ndarray) -> str:
         """A row (N,) as a line."""
@@ -83,7 +86,7 @@ class KindPage:
         """Rows (B, N) as pictures (B, H, W, C) uint8; None where rows have none."""
         return None
 
-    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
+    def read_data(self, metadata: Metadata) -> dict[str, Any]:
         """Facts of the data beyond their numbers of rows; `metadata` are those of the training rows."""
         return {}
 
@@ -97,32 +100,27 @@ class KindPage:
 
     # Asked by the head of the page and by the last lines of a run
 
-    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """The columns of the head's table, the leading one first."""
-        measures = {"distance": measure_grid(leading, leading.label)}
-        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
-            if grid.metric == "copies":
+    def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+        """The columns of the head's table, the leading one first: main metrics, copies, and bounds."""
+        measures = {leading.metric: measure_grid(leading)}
+        for grid in list_grids(results.metrics, results.experiment, leading.evaluation):
+            if grid.metric == self.copies:
                 real = format_percent(grid.floor.mean) if grid.floor else "–"
                 measures["copies"] = Measure("copies", grid.metric, grid.means, real)
-        return measures | measure_bound(contents, leading)
+            elif not grid.about.group:
+                measures.setdefault(grid.metric, measure_grid(grid))
+        return measures | measure_bounds(results, leading)
 
     def write_headline(
-        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
         """The sentence of the head: how good the best method is, and how good real data are."""
-        first = next(iter(measures.values()))
-        real = f"that of {leading.about.real} was not measured"
-        if leading.floor:
-            real = f"training {self.things} have {first.real}"
+        first, things = measures[leading.metric], leading.about.real
+        real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
         return (
-            f"The best method, {best.method} at {join_steps([best.nfe])}, has a {first.heading} of "
+            f"The best method, {best.method} at {join_steps([best.nfe])}, has {first.heading} of "
             f"{first.text(best)}; {real}."
         )
-
-    def rate(self, leading: Grid, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
-        """How good the best run is, in the last lines; `flaws` are what is wrong with it."""
-        number = format_number(leading.means[leading.best()], max(2, leading.about.digits))
-        return Quality(f"{leading.about.label} {number} {leading.beside}".rstrip())
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
         """The command that draws samples from the best model in `root`; empty where there is none."""
@@ -131,27 +129,36 @@ class KindPage:
     # Asked by what warns of bad samples
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
+        self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
         """What is wrong with the samples of each run."""
-        rows = evidence.metrics
-        real = rows.value[(rows.method == REAL) & (rows.metric == "copies")].mean()
-        shares = find_means(measured, "copies")
+        rows = results.metrics[results.metrics.metric == self.copies]
+        real = rows.value[rows.method == REAL].mean()
+        shares = find_means(measured, self.copies)
         yield from find_copies(shares, f"most of its samples equal training {self.things}", real)
 
     def write_boxes(
-        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
+        self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
         """Boxes about samples; `flawed` has the flaws of each kind (`Flaw.kind`)."""
         if copying := flawed.get("copies"):
-            text = f"samples equal training {self.things}: {headline.name_shares(copying)}. {EXPECTED_COPIES}"
-            yield Box("Mostly copies.", f"More than half of the {text}")
+            text = f"samples equal training {self.things}: {headline.name_shares(copying)}"
+            advice = EXPECTED_COPIES if self.copies_expected else _UNEXPECTED_COPIES
+            severe = not self.copies_expected
+            yield Box("Mostly copies.", f"More than half of the {text}. {advice}", severe)
 
     # Asked by the page
 
     def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The data as terms and values; `data` is that of `Contents`."""
-        return [*count_rows(data), ("Length N", f"{data['length']:,} tokens"), count_symbols(data)]
+        held_out, size = data["validation_rows"], data["vocabulary_size"]
+        shape = [("Length N", f"{data['length']:,} tokens"), ("Vocabulary K", f"{size or 0:,} symbols")]
+        return [
+            ("Training rows", f"{data['training_rows']:,}"),
+            ("Validation rows", f"{held_out:,}" if held_out else "none, so no NLL is measured"),
+            *((term, f"{data[f'{name}_rows']:,}") for name, term in self.counted.items()),
+            *(shape if size else [("Dimensions d", f"{data['length']:,}")]),
+        ]
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
@@ -162,40 +169,27 @@ class KindPage:
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The figures that the macros of `section` know as `drawn`, and under `states` what they draw of the
         trajectory."""
-        pictures = contents.part.pictures.items()
+        pictures = contents.part.get("pictures", {}).items()
         return {
             "pictures": {
                 name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures
             }
         }
 
-    def name_charts(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
-        """The name of the files of each chart that `draw` has drawn, and the chart."""
-        yield from ()
 
-    def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-        """The name of the files of each picture that `draw` has drawn, and its pixels."""
-        for name, png in drawn.get("pictures", {}).items():
-            yield f"samples-{name_file(name)}", png.pixels
-
-
+_UNEXPECTED_COPIES = "Use more data, fewer iterations or a smaller network."
 EXPECTED_COPIES = (
     "That is expected where the data hold nearly all of their kind. Else use more data, fewer iterations or "
     "a smaller network."
 )
+_COPIES = 0.5
 
 
-def count_rows(
-    data: Mapping[str, Any], training: str = "Training rows", held_out: str = "Validation rows"
-) -> list[tuple[str, str]]:
-    """The facts about the numbers of rows, under these terms."""
-    rows = f"{data['validation_rows']:,}" if data["validation_rows"] else "none, so no NLL is measured"
-    return [(training, f"{data['training_rows']:,}"), (held_out, rows)]
-
-
-def count_symbols(data: Mapping[str, Any], symbols: str = "symbols") -> tuple[str, str]:
-    """The fact about the vocabulary."""
-    return "Vocabulary K", f"{data['vocabulary_size']:,} {symbols}"
+def find_copies(shares: Mapping[Run, float], text: str, real: float = np.nan) -> Iterator[tuple[Run, Flaw]]:
+    """Runs whose samples are mostly copies of the data, by their shares and that of real data."""
+    for run, share in shares.items():
+        if share > max(_COPIES, real):
+            yield run, Flaw("copies", text, share)
 
 
 def find_means(measured: Sequence[Grid], metric: str) -> Mapping[Run, float]:

@@ -27,6 +27,7 @@ _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "se
 class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
+    `metrics` has the rows of samples, of real data (method `data`), of controls, couplings and bounds.
     `provenance` is that of its report; `train_digest` is the hash of its training rows, and `pictures` are
     the first samples, NFE -> method -> (B, H, W, C) uint8, where its kind of data has pictures. `partial`
     says which part of its published data set was missing, where that was looked for. `logs` are those of the
@@ -50,25 +51,37 @@ class FinishedExperiment:
 
     @property
     def reduced(self) -> bool:
-        return is_reduced(self.experiment) or bool(self.partial)
-
-    @property
-    def bounds(self) -> dict[str, dict[str, float]]:
-        """Name of a bound on the held-out rows -> method -> its mean over seeds."""
-        return mean_bounds(self.metrics)
+        """Whether its numbers are not the paper's: by scale, or because a part of the data is left out."""
+        data = self.experiment.data
+        return self.experiment.scale != "paper" or kind_of(data).is_partial(data) or bool(self.partial)
 
     @property
     def scale(self) -> str:
         return name_scale(self.reduced)
 
     @cached_property
+    def bounds(self) -> dict[str, dict[str, float]]:
+        """Name of a bound on the held-out rows -> method -> its mean over seeds."""
+        rows = self.metrics[self.metrics.evaluation == LIKELIHOOD]
+        bounds: dict[str, dict[str, float]] = {}
+        for (name, method), values in rows.groupby(["metric", "method"], sort=False).value:
+            bounds.setdefault(str(name), {})[str(method)] = float(values.mean())
+        return bounds
+
+    @cached_property
+    def unpaired(self) -> dict[str, float]:
+        """Coupling of a user's own -> the share of the training rows that it leaves out."""
+        rows = self.metrics[self.metrics.metric == "unpaired_rows"].dropna(subset="samples")
+        shares = rows.value / (rows.value + rows.samples.astype(float))
+        return dict(zip(rows.method, shares, strict=True))
+
+    @cached_property
     def measured(self) -> pd.DataFrame:
-        """Rows of the evaluations' samples with a finite value; a null trial is -1, a null text is empty."""
+        """Rows of the evaluations' samples with a finite value; a null text is empty."""
         rows = self.metrics[self.metrics.evaluation.isin(list(self.experiment.evaluations))]
         rows = rows[(rows.method != REAL) & np.isfinite(rows.value)].dropna(subset="nfe")
-        texts = ["reference", "extractor"]
-        rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**dict.fromkeys(texts, ""), "trial": -1})
-        return rows.astype({"nfe": int, "trial": int})
+        texts = dict.fromkeys(["reference", "extractor"], "")
+        return rows.astype(dict.fromkeys(texts, "object")).fillna(texts).astype({"nfe": int})
 
     def table(
         self,
@@ -102,26 +115,9 @@ class FinishedExperiment:
     @property
     def repeated(self) -> str:
         """The first value that is there twice, in words; empty where there is none."""
-        repeats = self.measured[self.measured.duplicated(_VALUE)]
-        for first in repeats[_VALUE].to_dict("records"):
-            return ", ".join(f"{name} {value}" for name, value in first.items() if value not in ("", -1))
-        return ""
-
-
-def mean_bounds(metrics: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Name of a bound -> method -> its mean over seeds."""
-    rows = metrics[metrics["evaluation"] == LIKELIHOOD]
-    return {
-        str(name): {
-            str(method): float(group["value"].mean()) for method, group in part.groupby("method", sort=False)
-        }
-        for name, part in rows.groupby("metric")
-    }
-
-
-def is_reduced(experiment: Experiment) -> bool:
-    """Whether its numbers are not the paper's, by their scale or because a part of the data is left out."""
-    return experiment.scale != "paper" or kind_of(experiment.data).is_partial(experiment.data)
+        twice = self.measured[_VALUE][self.measured.duplicated(_VALUE)]
+        known = twice.iloc[:1].replace("", None).dropna(axis="columns").to_dict("records")
+        return ", ".join(f"{name} {value}" for first in known for name, value in first.items())
 
 
 def results(experiment: str | Path) -> FinishedExperiment:

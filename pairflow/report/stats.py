@@ -58,6 +58,13 @@ class Estimate:
         return self.std if self.over == Over.SEEDS else np.nan
 
     @property
+    def note(self) -> str:
+        """What the mean is over, in words."""
+        if self.over == Over.SEEDS:
+            return f"over {self.seeds} seeds"
+        return f"over {self.trials} trials of one seed" if self.trials > 1 else "a single value"
+
+    @property
     def error(self) -> float:
         """Squared standard error of the mean."""
         return self.variance / self.count
@@ -75,16 +82,20 @@ def estimate(values: Values) -> Estimate:
     """The mean over the seeds' means, or over the trials of a single seed. There must be a value."""
     observations, over = observe(values)
     seeds = [[*trials.values()] for trials in values.values()]
-    own, trials = _summarise(observations), sum(map(len, seeds))
-    return replace(own, over=over, within=_pooled(seeds), seeds=len(seeds), trials=trials)
+    return Estimate(
+        mean=float(np.mean(observations)),
+        variance=_variance(observations),
+        count=len(observations),
+        over=over,
+        within=_pooled(seeds),
+        seeds=len(seeds),
+        trials=sum(map(len, seeds)),
+    )
 
 
-def observe(values: Values, over_seeds: bool = False) -> tuple[list[float], Over]:
-    """The independent observations among some values: the seeds' means, or the trials of a single seed.
-
-    `over_seeds`: a single seed, too, counts as one observation, because it is compared with several.
-    """
-    if len(values) > 1 or over_seeds:
+def observe(values: Values) -> tuple[list[float], Over]:
+    """The independent observations among some values: the seeds' means, or the trials of a single seed."""
+    if len(values) > 1:
         return [float(np.mean([*trials.values()])) for trials in values.values()], Over.SEEDS
     return [value for trials in values.values() for value in trials.values()], Over.TRIALS
 
@@ -143,6 +154,16 @@ class Difference:
         return bool(self.test) and not self.decided
 
     @property
+    def note(self) -> str:
+        """How it was tested, in words; empty where it was not."""
+        if not self.test:
+            return ""
+        paired = self.test == "paired t"
+        counts = f"{self.n}" if paired else f"{self.n} against {self.n_baseline}"
+        one_seed = " of one seed" if paired and self.over == Over.TRIALS else ""
+        return f"{self.test}, {counts} {self.over}{one_seed}"
+
+    @property
     def half(self) -> float:
         """Half the width of the interval."""
         return (self.high - self.low) / 2
@@ -161,7 +182,7 @@ def difference(ours: Values, baseline: Values) -> Difference:
     if len(ours) > 1 and len(baseline) > 1:
         return _test(observe(ours)[0], observe(baseline)[0], Over.SEEDS)
     if not shared and len(ours) + len(baseline) > 2:
-        value = float(np.mean(observe(ours, True)[0]) - np.mean(observe(baseline, True)[0]))
+        value = estimate(ours).mean - estimate(baseline).mean
         return Difference(value, reason="the single seed is not among the several")
     single, against = (side[shared[0]] if shared else next(iter(side.values())) for side in (ours, baseline))
     trials = sorted(single.keys() & against.keys()) if shared else []
@@ -230,10 +251,6 @@ def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: 
         p=float(found.pvalue),
         base=float(np.mean(baseline)),
     )
-
-
-def _summarise(observations: Sequence[float]) -> Estimate:
-    return Estimate(float(np.mean(observations)), _variance(observations), len(observations))
 
 
 def _variance(observations: Sequence[float]) -> float:

@@ -3,9 +3,7 @@
 import base64
 import hashlib
 import re
-import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +11,7 @@ from typing import NamedTuple
 import jinja2
 from markupsafe import Markup, escape
 
-from pairflow.report import charts, downloads, words
+from pairflow.report import downloads, words
 
 _FOLDER = Path(__file__).parent
 _HEADING = re.compile(r"^### (`\w+`(?:, `\w+`)*)$", re.MULTILINE)
@@ -37,39 +35,21 @@ def make_environment(*folders: Path) -> jinja2.Environment:
         "count": words.format_count,
         "data_uri": downloads.data_uri,
         "duration": words.format_duration,
-        "embedded": charts.embed,
         "entry": name_entry,
         "moment": words.format_moment,
         "p_value": words.format_p_value,
         "percent": words.format_percent,
         "ratio": words.format_ratio,
+        "sha256": sha256,
         "sort_keys": downloads.sort_keys,
     }
     return environment
 
 
-@dataclass(frozen=True)
-class Scripts:
-    """`own` scripts are text, `plotly` is base64 of zlib or empty; `allowed` is the policy for them."""
-
-    own: tuple[Markup, ...]
-    plotly: str
-    allowed: str
-
-
 @cache
-def scripts(plots: bool) -> Scripts:
-    """The script that sorts and copies, and those that draw `plots`, if there are any."""
-    names = ("tables.js", "plots.js") if plots else ("tables.js",)
-    own = [(_FOLDER / name).read_text(encoding="utf-8") for name in names]
-    library = []
-    if plots:
-        from plotly.offline import get_plotlyjs
-
-        library = [get_plotlyjs()]
-    packed = "".join(base64.b64encode(zlib.compress(code.encode(), 9)).decode() for code in library)
-    allowed = " ".join(f"'{sha256(code)}'" for code in (*own, *library))
-    return Scripts(tuple(map(Markup, own)), packed, allowed)
+def scripts() -> tuple[Markup, ...]:
+    """The scripts of a page: that of its tables, and that of its charts."""
+    return tuple(Markup((_FOLDER / name).read_text(encoding="utf-8")) for name in ("tables.js", "plots.js"))
 
 
 def sha256(script: str) -> str:

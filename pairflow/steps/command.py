@@ -38,16 +38,15 @@ class Command(click.Command):
             _require_free_outputs(ctx)
             with signals.for_a_command():
                 return super().invoke(ctx)
-        except InputError as error:
-            if distributed.rank():
+        except (InputError, OSError) as error:
+            text = str(error)
+            if isinstance(error, OSError):
+                if error.errno not in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
+                    raise
+                text = f"{error.filename}: {error.strerror}"
+            elif distributed.rank():
                 time.sleep(SAME_MISTAKE)  # most are made by all processes, and only the first reports them
-            click.echo(f"pairflow {ctx.command.name}: error: {_one_line(str(error))}", err=True)
-            sys.exit(2)
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
-                raise
-            text = _one_line(f"{error.filename}: {error.strerror}")
-            click.echo(f"pairflow {ctx.command.name}: error: {text}", err=True)
+            click.echo(f"pairflow {ctx.command.name}: error: {_one_line(text)}", err=True)
             sys.exit(2)
         except Interrupted as stop:
             if distributed.rank() == 0:

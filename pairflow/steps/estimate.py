@@ -1,6 +1,5 @@
 """What an experiment will take, before it is run."""
 
-import shutil
 from pathlib import Path
 
 import click
@@ -8,10 +7,9 @@ import click
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
 from pairflow.estimate import outlook as text
-from pairflow.estimate.forecast import forecast
-from pairflow.estimate.sizes import sizes
+from pairflow.estimate.forecast import forecast, sizes
 from pairflow.steps.command import step
-from pairflow.steps.options import configuration, device, quiet
+from pairflow.steps.options import configuration, device, device_type, quiet
 
 
 @step()
@@ -31,32 +29,20 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     work in results/, it uses these times instead. Finished jobs are left out. With --device cuda the jobs
     take turns on one GPU, as under `snakemake --resources gpu=1`.
     """
-    from pairflow.estimate.printed import describe_cost
     from pairflow.runtime.threads import available_cpus
 
     workflow = read(configuration)
     plan = named(workflow, experiment, configuration)
     root = configuration.parent / "results" / experiment
     size = sizes(root, plan, configuration.parent, not quiet)
-    cores, where = cores or available_cpus(), _device(device)
+    cores, where = cores or available_cpus(), device if device == "cuda" else device_type(device)
     shards, progress = workflow.pair_shards, not quiet
     expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
     click.echo(text.head(experiment, plan, size))
-    click.echo(text.sums(expected, describe_cost(plan) if plan.scale == "paper" else ""))
+    click.echo(text.sums(expected))
     click.echo(text.step_lines(expected))
     if expected.todo:
         click.echo(text.basis(expected))
-
-
-def _device(name: str) -> str:
-    """`cpu` or `cuda`; torch is imported only if a driver says that there may be a GPU."""
-    if name != "auto":
-        return name
-    if shutil.which("nvidia-smi") is None:
-        return "cpu"
-    from pairflow.runtime.device import choose
-
-    return choose(name, None).type
 
 
 if __name__ == "__main__":

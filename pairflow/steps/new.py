@@ -18,7 +18,7 @@ from pairflow.data.draft import Draft, DraftRequest, Entry
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
-from pairflow.steps.options import configuration, device, model_folder, quiet
+from pairflow.steps.options import configuration, device, device_type, model_folder, quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def main(
     require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
-    source, device = _relative(file, configuration), _device(device)
+    source, device = _relative(file, configuration), device_type(device)
     start = (published.name_of(parent) or _relative(parent, configuration)) if parent else ""
     request = DraftRequest(file, source, settings, parent, start, rejects, device, quiet)
     draft = draft_experiment(request)
@@ -75,7 +75,7 @@ def main(
     experiment, expected = forecast_draft(draft, root, device, recorded=not estimate, progress=not quiet)
     _write(configuration, target, experiment, draft, force)
     _write_rejected(rejects, draft.rejected)
-    outlook = _outlook(draft, root, experiment, expected, device, estimate, quiet)
+    outlook = _outlook(draft, name, experiment, expected if estimate else None)
     _print(draft, outlook, configuration, target)
 
 
@@ -119,41 +119,16 @@ def _relative(file: Path, configuration: Path) -> str:
     return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 
-def _device(name: str) -> str:
-    """`cpu` or `cuda`; torch, which takes seconds to import, is imported only if necessary."""
-    if name == "cpu":
-        return name
-    from pairflow.runtime.device import choose
-
-    return choose(name, None).type
-
-
-def _outlook(
-    draft: Draft,
-    root: Path,
-    entry: Entry,
-    expected: "Forecast | None",
-    device: str,
-    estimate: bool,
-    quiet: bool,
-) -> Iterator[str]:
-    """The quality to expect, and the time on this machine unless that is not wanted."""
+def _outlook(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
+    """The quality to expect, and the time on this machine where that is wanted."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import outlook
-    from pairflow.estimate.forecast import forecast
-    from pairflow.runtime.threads import available_cpus
 
-    experiment = check(Experiment, entry, root.name)
+    experiment = check(Experiment, entry, name)
     if draft.quality:
         yield draft.quality(experiment)
-    if estimate and expected and draft.hours:
-        fit = outlook.describe_fit(expected, experiment.training.iterations, draft.hours)
-        yield f"{outlook.expect(root.name, expected)} {fit}"
-    elif estimate:
-        cores = available_cpus()
-        yield outlook.expect(
-            root.name, forecast(root, experiment, draft.size, cores, device, progress=not quiet)
-        )
+    if expected:
+        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Options that several steps have: files and folders, devices and threads, saved states."""
 
 import functools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -72,6 +73,15 @@ threads = click.option(
 )
 
 WORKFLOW = Path("workflow_config.yaml")
+
+
+def device_type(name: str) -> str:
+    """`cpu` or `cuda`; torch is imported only if it must be asked."""
+    if name == "cpu" or (name == "auto" and shutil.which("nvidia-smi") is None):
+        return "cpu"
+    from pairflow.runtime.device import choose
+
+    return choose(name, None).type
 
 
 def configuration(text: str) -> Callable:

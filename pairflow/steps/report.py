@@ -16,7 +16,7 @@ from pairflow.steps.options import existing, out, out_folder
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
 @out_folder(
     "--figures",
-    "Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG.",
+    "Folder for the page's figures: charts as SVG and PDF, images as PNG.",
 )
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures: Path, out: Path):

@@ -169,6 +169,7 @@ FINGERPRINTS = {"smiles": pa.array(["C"]), "scaffold": pa.array([""]), "fingerpr
         ("smiles", {"smiles": pa.array([1]), "split": pa.array(["train"])}, "cannot be of type int64"),
         ("training molecules", FINGERPRINTS, "'fingerprint' cannot be of type fixed_size_binary"),
         ("transformation", {"gamma": pa.array([0.5])}, "no column 'alpha', which a table of tr"),
+        ("transformation", {"gamma": pa.array([0.5], pa.float16())}, "cannot be of type halffloat"),
     ],
 )
 def test_columns_are_those_of_the_kind(read, kind, columns, text):

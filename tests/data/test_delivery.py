@@ -34,9 +34,7 @@ def test_lines_leave_as_text_or_a_table(tmp_path):
         rows = [{"name": key, **describe(text)} for key, text in (("x", "2"), ("y", "4"))]
         lines.writer(tmp_path / name)(tmp_path / name, rows)
         assert (tmp_path / name).read_text() == content
-    with pytest.raises(
-        InputError, match=r"a\.sdf: unknown suffix '\.sdf'; expected \.txt or \.csv for numbers"
-    ):
+    with pytest.raises(InputError, match=r"a\.sdf: unknown suffix '\.sdf'; expected \.txt or \.csv for num"):
         lines.writer(tmp_path / "a.sdf")
 
 

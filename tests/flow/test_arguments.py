@@ -52,39 +52,35 @@ def decay(x, t):
     return -x
 
 
-MISTAKES = {
-    "sampler: expected one of ancestral, euler, found 'eular' (did you mean 'euler'?)": lambda: sample(
-        sampler="eular"
-    ),
-    "prediction: expected one of leave_one_out, posterior, found 'nelbo'": lambda: sample(prediction="nelbo"),
+MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
+    "sampler: expected one of ancestral, euler, found 'eular' (did you mean 'euler'?)": {"sampler": "eular"},
+    "prediction: expected one of leave_one_out, posterior, found 'nelbo'": {"prediction": "nelbo"},
     "prediction: expected one of leave_one_out, posterior, found 'posteror' (did you mean 'posterior'?)": (
         lambda: draw(prediction="posteror")
     ),
-    "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": lambda: sample(
-        conversion="exakt"
-    ),
-    "sharpness: no sampler has such a setting": lambda: sample(sharpness=2.0),
-    "steps: expected an integer in 1..1000000, found 0": lambda: sample(steps=0),
+    "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": {"conversion": "exakt"},
+    "sharpness: no sampler has such a setting": {"sharpness": 2.0},
+    "steps: expected an integer in 1..1000000, found 0": {"steps": 0},
     "steps: expected an integer in 1..1000000, found -3": lambda: draw(steps=-3),
-    "steps: expected an integer in 1..1000000, found 2.5": lambda: sample(steps=2.5),
-    "steps: expected an integer in 1..1000000, found True": lambda: sample(steps=True),
-    "temperature: expected a number from 0.01 to 100, found 0": lambda: sample(temperature=0),
-    "temperature: expected a number from 0.01 to 100, found nan": lambda: sample(temperature=float("nan")),
+    "steps: expected an integer in 1..1000000, found 2.5": {"steps": 2.5},
+    "steps: expected an integer in 1..1000000, found True": {"steps": True},
+    "temperature: expected a number from 0.01 to 100, found 0": {"temperature": 0},
+    "temperature: expected a number from 0.01 to 100, found nan": {"temperature": float("nan")},
     "temperature: expected a number from 0.01 to 100, found '1'": lambda: draw(temperature="1"),
-    "guidance: expected a number from 0 to 100, found -1": lambda: sample(label=1, guidance=-1),
-    "guidance: expected 1 where there is no label, found 2.0": lambda: sample(guidance=2.0),
-    "label: expected a number or shape (2,), found shape (3,)": lambda: sample(label=torch.zeros(3).long()),
-    "label: expected an integer dtype, found torch.float32": lambda: sample(label=0.5),
-    "network: expected shape (2, 3, 5), found (2, 3, 7)": lambda: sample(model=wide),
+    "guidance: expected a number from 0 to 100, found -1": {"label": 1, "guidance": -1},
+    "guidance: expected 1 where there is no label, found 2.0": {"guidance": 2.0},
+    "label: expected a number or shape (2,), found shape (3,)": {"label": torch.zeros(3).long()},
+    "label: expected an integer dtype, found torch.float32": {"label": 0.5},
+    "network: expected shape (2, 3, 5), found (2, 3, 7)": {"model": wide},
     "network: expected shape (2, 3, 6), found (2, 3, 7)": lambda: sample(
         Absorbing(K), wide, torch.full((2, 3), K)
     ),
-    "x0: expected tokens in 0..4, found 7": lambda: sample(x0=torch.tensor([[0, 7, 1]])),
-    "x0: expected tokens (B, N), found shape (3,)": lambda: sample(x0=ROWS[0]),
-    "x0: expected an integer dtype, found torch.float32": lambda: sample(x0=ROWS.float()),
-    "x0: expected a torch tensor of integers, found ndarray": lambda: sample(x0=ROWS.numpy()),
-    "given: expected shape (3,), found (2,)": lambda: sample(given=torch.tensor([-1, 0])),
-    "given: expected tokens in -1..4, found 5": lambda: sample(given=torch.tensor([-1, 0, 5])),
+    "x0: expected tokens in 0..4, found 7": {"x0": torch.tensor([[0, 7, 1]])},
+    "x0: expected tokens (B, N), found shape (3,)": {"x0": ROWS[0]},
+    "x0: expected an integer dtype, found torch.float32": {"x0": ROWS.float()},
+    "x0: expected a torch tensor of integers, found ndarray": {"x0": ROWS.numpy()},
+    "given: expected shape (3,), found (2,)": {"given": torch.tensor([-1, 0])},
+    "given: expected tokens in -1..4, found 5": {"given": torch.tensor([-1, 0, 5])},
     "denoiser: expected shape (1, 3, 5), found (2, 3, 5)": lambda: ancestral(
         lambda x_t, kappa: LOG_P, ROWS[:1], steps=1, prediction="posterior"
     ),
@@ -135,8 +131,9 @@ MISTAKES = {
 
 @pytest.mark.parametrize("message", MISTAKES)
 def test_a_mistake_is_one_line(message):
+    call = MISTAKES[message]
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        MISTAKES[message]()
+        sample(**call) if isinstance(call, dict) else call()
 
 
 @pytest.mark.parametrize("dtype", SMALL, ids=str)

@@ -208,7 +208,7 @@ def test_the_greedy_tail_takes_the_mode_of_the_guided_prediction():
     assert torch.equal(greedy, power_law(*parts, 2.0).argmax(-1))
 
 
-def test_a_symbol_that_only_the_conditional_denoiser_allows_is_taken_and_one_that_it_forbids_never_is():
+def test_guidance_respects_what_the_conditional_denoiser_allows():
     """A trained network may contradict itself; exact denoisers do not."""
     allow = {"c": torch.tensor([0.5, 0.5, 0.0, 0.0]), "u": torch.tensor([0.0, 0.5, 0.5, 0.0])}
     denoisers = {

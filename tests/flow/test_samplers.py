@@ -322,7 +322,7 @@ def test_a_corruption_samples_by_the_names_of_its_settings():
         assert torch.equal(actual, euler(denoise, x0, convert=convert, **settings))
 
 
-def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
+def test_a_network_on_a_cpu_sees_few_rows_at_a_time():
     seen = []
 
     def network(x_t, sigma):
@@ -369,7 +369,7 @@ def kept_law(name, data, given, steps):
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_given_symbols_are_kept_by_every_update_and_the_others_follow_the_exact_law(name):
+def test_given_symbols_are_kept_and_others_follow_the_exact_law(name):
     sampler, denoiser_of = UPDATES[name]
     seen = []
 

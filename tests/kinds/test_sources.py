@@ -67,6 +67,8 @@ def remote(server):
 @pytest.fixture
 def checked(remote, tmp_path):
     """The table of `CONTENT` with its checksum."""
+    (tmp_path / "file").write_bytes(b"hello\n")
+    assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"  # by git
     (tmp_path / "file").write_bytes(CONTENT)
     return remote(git_blob=git_blob_id(tmp_path / "file"))
 
@@ -88,31 +90,20 @@ def test_known_sizes_follow_the_settings():
 
 def test_own_files_are_measured(tmp_path):
     (tmp_path / "a.smi").write_text("C\nCC\nC\nCCC\nCCCCCCCCC\n")
-    own = Molecules(source="a.smi", length=8, validation_fraction=0.25)
+    own = Molecules(source="a.smi", length=8, validation_fraction=0.25, max_too_long_share=0.5)
     assert source_of(own, tmp_path).measure(own, progress=False) == DatasetSize(3, 1, 11, 8)
     (tmp_path / "a.smi").write_text("CCCCCCC\n")
-    with pytest.raises(InputError, match=r"^a\.smi: no molecule fits 8 tokens$"):
+    with pytest.raises(InputError, match=r"^length: 1 of 1 molecules \(100.00%\) do not fit N = 8"):
         source_of(own, tmp_path).measure(own, progress=False)
 
 
-def test_git_blob_id_is_gits(tmp_path):
-    (tmp_path / "file").write_bytes(b"hello\n")
-    assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"
-
-
-def test_an_own_file_is_fetched_from_itself(tmp_path):
-    own = MoleculeFile(tmp_path / "mine.csv")
-    with pytest.raises(InputError, match=r"mine\.csv: no such file$"):
-        own.fetch()
-    (tmp_path / "mine.csv").write_bytes(CONTENT)
-    assert own.fetch() == tmp_path / "mine.csv"
-    assert own.validation_rows() is None
-
-
-def test_data_dir_comes_before_the_publisher(remote, server, copies):
+def test_data_dir_comes_before_the_publisher(remote, server, copies, monkeypatch):
     (copies / "remote.csv").write_bytes(b"smiles\nC\n")
     assert remote().fetch() == copies / "remote.csv"
     assert not server.asked
+    monkeypatch.setenv(download.DATA_DIR, str(copies / "nowhere"))
+    with pytest.raises(InputError, match=r"PAIRFLOW_DATA_DIR: expected a folder, found none at .*nowhere"):
+        remote().fetch()
 
 
 def test_download_once_into_the_cache(checked, server, cache, copies):
@@ -197,28 +188,20 @@ def test_a_failed_download_says_how_to_go_on(remote, cache):
         source.fetch()
 
 
-def test_data_dir_that_is_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv(download.DATA_DIR, str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"PAIRFLOW_DATA_DIR: expected a folder, found none at .*nowhere"):
-        MOLECULES["qm9"].fetch()
-
-
-def test_check_rows(remote):
-    source = remote(size=DatasetSize(1, 1, 11))
-    source.check_rows(2)
-    remote().check_rows(7)
-    with pytest.raises(InputError, match="data source 'remote': expected 2 rows, found 1"):
-        source.check_rows(1)
+def test_a_published_table_has_the_published_rows(remote, copies):
+    (copies / "remote.csv").write_text("smiles\nC\nCC\nCCC\n")
+    settings = Molecules(source="qm9", length=8)
+    assert len(remote(size=DatasetSize(2, 1, 11)).read(settings).smiles) == 3
+    with pytest.raises(InputError, match="data source 'remote': expected 2 rows, found 3"):
+        remote(size=DatasetSize(1, 1, 11)).read(settings)
 
 
 def test_validation_rows(copies):
-    (copies / "valid_idx_zinc250k.json").write_text("[2, 10]")
+    published = copies / "valid_idx_zinc250k.json"
+    published.write_text("[2, 10]")
     assert MOLECULES["zinc250k"].validation_rows() == [2, 10]
     assert MOLECULES["qm9"].validation_rows() is None
-
-
-@pytest.mark.parametrize("content", ["[2, ", '{"rows": [2]}', '["a"]'])
-def test_broken_validation_rows(copies, content):
-    (copies / "valid_idx_zinc250k.json").write_text(content)
-    with pytest.raises(InputError, match=r"valid_idx_zinc250k\.json: expected a JSON list of row numbers"):
-        MOLECULES["zinc250k"].validation_rows()
+    for content in ("[2, ", '{"rows": [2]}', '["a"]'):
+        published.write_text(content)
+        with pytest.raises(InputError, match=rf"{published.name}: expected a JSON list of row numbers"):
+            MOLECULES["zinc250k"].validation_rows()

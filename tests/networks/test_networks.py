@@ -123,9 +123,7 @@ def test_an_unknown_network_is_refused_by_name():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_knows_no_time(
-    name, float32_error
-):
+def test_subs_keeps_tokens_and_never_predicts_the_mask(name, float32_error):
     network, mask = build(SMALL[name], length=N, vocabulary_size=K).eval(), 2
     torch.nn.init.normal_(network.head.weight)
     x_t = inputs()[0].clone()
@@ -159,7 +157,7 @@ def test_labels_add_an_embedding_and_nothing_else(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_label_is_that_of_each_row_or_of_all_and_none_is_the_last_one(name):
+def test_a_label_is_one_per_row_or_one_for_all(name):
     torch.manual_seed(0)
     network = build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=3)
     with torch.no_grad():

@@ -24,7 +24,7 @@ def test_the_bound_of_the_papers_data(rows, length, size, share):
 
 
 @pytest.mark.parametrize(("length", "size"), [(4, 2), (3, 4), (784, 2)])
-def test_one_row_leaves_a_source_where_it_is_and_all_rows_bring_it_home(length, size):
+def test_the_bound_of_one_row_and_of_all_rows(length, size):
     assert least_distance(1, length, size) == independent_distance(length, size)
     if size**length < 1e6:
         assert least_distance(size**length, length, size) == pytest.approx(0, abs=1e-9)

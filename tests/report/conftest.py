@@ -14,8 +14,6 @@ from playwright.sync_api import Page as PlaywrightPage
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
-from pairflow.kinds.images.page.pictures import ImagePart
-from pairflow.kinds.molecules.page.page import MoleculePart
 from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
 from pairflow.report.trajectory import follow
@@ -127,17 +125,32 @@ def many(make) -> Contents:
         settings={"methods": list(METHODS), "distillation": distillation},
         metrics=metric_rows(counts),
         timings=timings.assign(seconds=60.0, peak_memory_mb=512.0, device="cpu", seed=0),
-        training_logs={method: _log(0.1 * n) for n, method in enumerate(METHODS, 1)},
+        logs={method: _log(0.1 * n) for n, method in enumerate(METHODS, 1)},
         samples={method: {1: ["CCO", "CC("], 32: ["C1CC1"]} for method in METHODS},
     )
 
 
+def rows_of_couplings(values: dict[str, dict[str, float]], evaluation: str) -> pd.DataFrame:
+    """The metric rows that `values` of couplings or correlations come from."""
+    rows = [(name, metric, value) for name, own in values.items() for metric, value in own.items()]
+    frame = pd.DataFrame(rows, columns=["method", "metric", "value"])
+    return as_metrics(frame, seed=0, samples=1000, evaluation=evaluation)
+
+
 def replace_parts(contents: Contents, **changes: Any) -> Contents:
-    """Contents with some fields replaced, be they their own or those of what only one kind of data shows."""
+    """Contents with some fields replaced, be they their own or those of what only one kind of data shows.
+
+    `couplings` and `correlations` become metric rows beside `metrics`, which replaces those of samples.
+    """
     part = changes.pop("part", contents.part)
-    names = {field.name for field in dataclasses.fields(part)}
-    own = {name: changes.pop(name) for name in names & {*changes}}
-    return dataclasses.replace(contents, part=dataclasses.replace(part, **own), **changes)
+    evaluations = {"couplings": "coupling", "correlations": "correlation"}
+    described = {own: changes.pop(name, getattr(contents, name)) for name, own in evaluations.items()}
+    samples = changes.get("metrics", contents.metrics)
+    samples = samples[~samples.evaluation.isin(evaluations.values())]
+    rows = [rows_of_couplings(values, evaluation) for evaluation, values in described.items()]
+    changes["metrics"] = pd.concat([samples, *rows], ignore_index=True)
+    own = {name: changes.pop(name) for name in {*part} & {*changes}}
+    return dataclasses.replace(contents, part={**part, **own}, **changes)
 
 
 @pytest.fixture(scope="session")
@@ -162,25 +175,28 @@ def make() -> Callable[..., Contents]:
             },
             data={
                 **{"training_rows": 5123, "validation_rows": 270, "rejected_rows": 2},
-                **{"reference_rows": 5393, "length": 16, "vocabulary_size": 30},
+                **{"smiles_rows": 5393, "length": 16, "vocabulary_size": 30},
             },
-            couplings={
+            logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
+            trajectory=follow(np.eye(16, dtype=int), 3, vocabulary_size=2, steps=20, seed=0),
+            part={
+                "symbols": {0: "·", 1: "<bos>"},
+                "samples": {method: {1: samples, 32: samples} for method in COUNTS},
+                **{"examples": [], "properties": {}},
+            },
+        )
+        measured = {
+            "couplings": {
                 "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)) | jumping(),
                 "random": described(np.eye(17)[15]),
                 "forward": {"unique_reached": 3200.0, "coverage": 0.6246, "coverage_predicted": 0.6321},
             },
-            correlations={
+            "correlations": {
                 method: {"total_correlation": value, **shared}
                 for method, value in zip(COUNTS, (31.869, 31.2, 30.721), strict=True)
             },
-            training_logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
-            trajectory=follow(np.eye(16, dtype=int), 3, vocabulary_size=2, steps=20, seed=0),
-            part=MoleculePart(
-                symbols={0: "·", 1: "<bos>"},
-                samples={method: {1: samples, 32: samples} for method in COUNTS},
-            ),
-        )
-        return replace_parts(contents, **changes)
+        }
+        return replace_parts(contents, **measured | changes)
 
     return build
 
@@ -231,9 +247,9 @@ def make_images(make) -> Callable[..., Contents]:
                 "pairflow": described(np.eye(65)[20]) | jumping(),
                 "random": described(np.eye(65)[32]),
             },
-            "part": ImagePart(),
+            "part": {"examples": None, "images": {}, "ends": {}, "neighbours": {}, "accuracies": {}},
             "images": {method: {1: pictures(70), 32: pictures(70)} for method in FD},
-            "pairs": {name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
+            "ends": {name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
             "neighbours": {
                 method: (pictures(12), pictures(12), np.linspace(1, 3.2, 12))
                 for method in ("udlm", "pairflow")

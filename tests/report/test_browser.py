@@ -68,7 +68,7 @@ def test_images_fit_and_are_whole(make_images, open_page, width, side):
     between = pixels[:18].reshape(6, 3, side, side, 3)
     contents = make_images(
         images={"udlm": {1: pixels, 1024: pixels}, "pairflow": {1: pixels[:3]}},
-        pairs={"pairflow": (pixels[:6], between, pixels[6:12])},
+        ends={"pairflow": (pixels[:6], between, pixels[6:12])},
         neighbours={"pairflow": (pixels[:12], pixels[12:24], np.full(12, 12345.0))},
     )
     fits(open_page(render(contents), width))

@@ -1,10 +1,10 @@
 import base64
 import csv
-import html
 import io
 import json
 import re
 import statistics
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pytest
 
 from pairflow.artifacts import from_cell
 from pairflow.kinds.molecules.kind import METRICS
-from pairflow.report.downloads import Sheet, as_csv, latex_escape, latex_table, latex_value, sort_keys
+from pairflow.report.downloads import Sheet, latex_escape, latex_table, latex_value, sort_keys
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 from pairflow.report.grid import Grid
 
@@ -48,8 +48,8 @@ def sheet(make):
     return build
 
 
-def texts(sheet: Sheet) -> tuple[str, str, str]:
-    """CSV, LaTeX, Markdown."""
+def texts(sheet: Sheet) -> tuple[str, ...]:
+    """CSV, LaTeX."""
     return tuple(file.text for file in sheet.files)
 
 
@@ -84,7 +84,7 @@ def test_csv_has_every_digit_of_the_metrics(sheet, tmp_path):
 def test_several_seeds_keep_their_deviations_apart(sheet):
     rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
     rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
-    text, tex, markdown = texts(sheet(rows))
+    text, tex = texts(sheet(rows))
     row = rows_of(text)[0]
     assert [row[name] for name in ("mean", "count", "seeds")] == ["7.0", "4", "2"]
     assert float(row["std"]) == pytest.approx(50**0.5)
@@ -95,11 +95,10 @@ def test_several_seeds_keep_their_deviations_apart(sheet):
     )
     assert lines_of(tex, "a &") == [r"a & $\mathbf{7.0} \pm 7.1$ \\"]
     assert lines_of(tex, "b &") == [r"b & $5.0$ (1 of 2 seeds) \\"]
-    assert lines_of(markdown, "| b") == ["| b | 5.0 (1 of 2 seeds) |"]
 
 
 def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
-    text, tex, markdown = texts(
+    text, tex = texts(
         sheet({("a", 1): [1.0, np.nan, 4.0], ("a", 2): [np.nan] * 3, ("b", 1): [5.0] * 3, ("b", 2): [0.5]})
     )
     rows = {(row["method"], row["nfe"]): row for row in rows_of(text)}
@@ -108,61 +107,40 @@ def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     assert [rows["b", "2"][name] for name in ("mean", "std", "count")] == ["0.5", "", "1"]
     assert lines_of(tex, "a &") == [r"a & $2.5 \pm 2.1$ (n = 2) & -- \\"]  # too few for a test
     assert lines_of(tex, "b &") == [r"b & $\mathbf{5.0} \pm 0.0$ & $0.5$ (n = 1) \\"]
-    assert lines_of(markdown, "| a") == ["| a | 2.5 ± 2.1 (n = 2) | – |"]
-    assert lines_of(markdown, "| b") == ["| b | **5.0** ± 0.0 | 0.5 (n = 1) |"]
     caption = "in bold the highest mean and what follows it, down to the first that is worse by test."
     assert caption in tex.replace("\n", " ")
 
 
 def test_ties_are_bold_together_and_one_method_alone_is_not(sheet):
-    _, tex, markdown = texts(sheet({("a", 1): [1203.01], ("b", 1): [1203.04], ("c", 1): [2.9]}))
+    _, tex = texts(sheet({("a", 1): [1203.01], ("b", 1): [1203.04], ("c", 1): [2.9]}))
     assert tex.count(r"$\mathbf{1{,}203.0}$") == 2
-    assert markdown.count("**1,203.0**") == 2
     assert "c & $2.9$" in tex
     assert "highest mean in bold." in tex
-    assert "highest mean in bold." in markdown
-    _, tex, markdown = texts(sheet({("a", 1): [3.0]}))
+    _, tex = texts(sheet({("a", 1): [3.0]}))
     assert "bold" not in tex.replace("booktabs", "")
-    assert "**" not in markdown
     assert r"a & $3.0$ \\" in tex
-
-
-def test_eleven_numbers_of_steps(sheet):
-    text, tex, markdown = texts(sheet({("a", nfe): [1.0, 2.0] for nfe in STEPS}))
-    assert r"\begin{tabular}{lrrrrrrrrrrr}" in tex
-    assert r"NFE & 1 & 2 & 4 & 8 & 16 & 32 & 64 & 128 & 256 & 512 & 1024 \\" in tex
-    assert "| NFE | 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256 | 512 | 1024 |" in markdown
-    assert [int(row["nfe"]) for row in rows_of(text)] == STEPS
 
 
 @pytest.mark.parametrize(("scale", "said"), [("reduced", "reduced scale"), ("paper", "paper's scale")])
 def test_a_file_says_where_its_numbers_are_from(sheet, scale, said):
-    _, tex, markdown = texts(sheet({("a", 1): [3.0]}, scale=scale))
+    _, tex = texts(sheet({("a", 1): [3.0]}, scale=scale))
     caption = f"valid; measured: demo, evaluation main, {said}; 1,024 samples"
     assert f"{caption} $\\times$ 3 trials $\\times$ 1 seed." in tex
-    assert markdown.startswith(f"{caption} × 3 trials × 1 seed.".replace("'", "’"))
 
 
-def test_names_come_back_from_csv_and_are_one_cell_of_latex_and_of_markdown(sheet):
-    text, tex, markdown = texts(sheet({(name, 1): [float(i)] for i, name in enumerate(NAMES)}))
+def test_names_come_back_from_csv_and_are_one_cell_of_latex(sheet):
+    text, tex = texts(sheet({(name, 1): [float(i)] for i, name in enumerate(NAMES)}))
     assert [from_cell(row["method"]) for row in rows_of(text)] == NAMES
     assert [float(row["mean"]) for row in rows_of(text)] == [*range(len(NAMES))]
     rows = [line for line in tex.splitlines() if line.endswith(r"\\")]
     assert len(rows) == len(NAMES) + 1
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {1}
     assert not any(row.startswith(("[", "*")) for row in rows)
-    lines = markdown.splitlines()
-    assert lines[3] == "| :-- | --: |"
-    cells = [re.split(r"(?<!\\)\|", line) for line in lines[4:]]
-    assert {len(row) for row in cells} == {4}
-    shown = [html.unescape(re.sub(r"\\(.)", r"\1", row[1].strip())) for row in cells]
-    assert shown == [name.replace("\n", " ") for name in NAMES]
-    assert not any(re.search(r"(?<!\\)[*_`~<]", row[1]) for row in cells)
 
 
 def test_files_are_named_by_experiment_evaluation_and_group(sheet, make):
     names = [file.name for file in sheet({("a", 1): [1.0]}).files]
-    assert names == ["demo-main-quality.csv", "demo-main-quality.tex", "demo-main-quality.md"]
+    assert names == ["demo-main-quality.csv", "demo-main-quality.tex"]
     assert Sheet('<a "b"/c>', "", [], [{"x": 1}]).files[0].name == "a-b-c.csv"
 
 
@@ -183,7 +161,7 @@ def test_image_tables_name_reference_extractor_and_real_images(image_page):
 def test_total_correlation_and_its_ceiling(make):
     contents = make()
     found = {"rows": {"udlm": contents.correlations["udlm"]}, "ceiling": 32.472, "sources": 20_000}
-    text, tex, _ = texts(correlation_sheet(contents, found))
+    text, tex = texts(correlation_sheet(contents, found))
     assert text == "method,total_correlation,total_correlation_se\nudlm,31.869,0.0173\ndata,32.472,\n"
     assert r"udlm & $31.87 \pm 0.02$ \\" in tex
     assert r"ceiling: draws from the data & $32.47$ \\" in tex
@@ -196,27 +174,20 @@ def test_costs_have_the_words_of_the_page_and_exact_seconds(molecule_page):
     assert (rows[0]["seconds"], rows[0]["samples_generated"], rows[0]["share"]) == ("48.0", "", "1.0")
     assert r"udlm & base training & 48 s & 100.0 \% & 1 min 12 s &" in found["demo-training-cost.tex"]
     assert r"\begin{tabular}{llrrrrrrl}" in found["demo-training-cost.tex"]
-    assert "| sample | udlm | 1 min 14 s | 512 | 3 | cpu |" in found["demo-cost.md"]
     steps = {row["step"] for row in rows_of(found["demo-cost.csv"])}
     assert steps == {"preprocess", "pair", "train", "sample"}
 
 
-def test_each_table_of_the_page_has_its_three_files(molecule_page, parse):
+def test_each_table_of_the_page_has_its_two_files(molecule_page, parse):
     tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
     tables -= 2  # the states of one row on its ways to noise
-    assert len(downloads(molecule_page)) == 3 * tables == 18
+    assert len(downloads(molecule_page)) == 2 * tables == 12
     assert molecule_page.count(">CSV</a> · <a ") == tables
 
 
 def test_keys_to_sort_by():
     assert json.loads(sort_keys(["a<b", 1, np.float64(0.1), np.nan, np.inf, None])) == (
         ["a<b", 1, 0.1, None, None, None]
-    )
-
-
-def test_as_csv_quotes_what_needs_it():
-    assert as_csv(["a", "b"], [{"a": 'x,"y"\nz', "b": np.float64(0.1) + 0.2}]) == (
-        'a,b\n"x,""y""\nz",0.30000000000000004\n'
     )
 
 
@@ -230,7 +201,7 @@ def test_latex_compiles(sheet, molecule_page, image_page, compile_latex):
 def downloads(page: str) -> dict[str, str]:
     """Name -> text of the files that a page's links hold."""
     links = re.findall(r'<a download="([^"]*)" href="data:[^,"]*;charset=utf-8;base64,([^"]*)"', page)
-    found = {name: base64.b64decode(html.unescape(data)).decode() for name, data in links}
+    found = {name: base64.b64decode(unescape(data)).decode() for name, data in links}
     assert len(found) == len(links)
     return found
 

@@ -1,3 +1,4 @@
+import json
 import re
 from xml.etree import ElementTree
 
@@ -9,14 +10,12 @@ from pages import given_table
 
 from pairflow.kinds.molecules.page import charts
 from pairflow.report import drawing, figures
-from pairflow.report.colours import HEX, contrast, style, themed
+from pairflow.report.colours import HEX, contrast, style
 from pairflow.report.grid import Cell
 
-TABLE = given_table(
-    "valid",
-    [1, 2, 4],
-    {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], "odd $x$ <b>": [Cell(9, 1, 2)] * 3},
-)
+EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
+CELLS = {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], EVIL: [Cell(9, 1, 2)] * 3}
+TABLE = given_table("valid", [1, 2, 4], CELLS)
 LOG = pd.DataFrame({"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, 3.5, 2.5]})
 
 
@@ -26,16 +25,50 @@ def texts(svg: str) -> list[str]:
 
 def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
     picture = figures.quality(TABLE, [1000], "q")
-    assert {"1", "2", "4", "valid (% of samples)"} <= set(texts(picture.svg))
-    assert "udlm: 84.0 at 1, 100.0 at 2, – at 4" in picture.alt
-    assert {"udlm", "odd $x$ <b>"} <= set(texts(picture.svg))  # names stand at the ends of the lines
-    assert "odd $x$ <b>" in picture.alt
-    svg = picture.svg
-    root = ElementTree.fromstring(svg)
+    assert {"1", "2", "4", "valid (% of samples)", "udlm", EVIL[:23] + "…"} <= set(texts(picture.svg))
+    assert "udlm: 8.4 at 1, 10 at 2; " in picture.alt
+    assert EVIL in picture.alt
+    root = ElementTree.fromstring(picture.svg)
     assert root.get("viewBox")
     assert root.get("width") is root.get("height") is None
-    assert f"var(--grey, {HEX['grey']})" in svg
-    assert "<metadata" not in svg
+    assert f"var(--grey, {HEX['grey']})" in picture.svg
+    assert "<metadata" not in picture.svg
+
+
+def test_points_are_where_they_are_drawn_and_say_what_the_table_says():
+    picture = figures.quality(TABLE, [1000, 2000], "q")
+    assert not set(picture.points) & set("<>&'")
+    udlm, evil = json.loads(picture.points)
+    assert (udlm["name"], udlm["colour"], evil["name"]) == ("udlm", "grey", EVIL)
+    assert len(udlm["points"]) == 2  # the third value is missing
+    said = ["NFE 1, 1 call", "valid 4.20 %", "84.0 ± 3.0 of 1,000 or 2,000 samples", "5 trials"]
+    assert udlm["points"][0][2] == said
+    drawn = re.findall(r'<use xlink:href="#\S+" x="([\d.]+)" y="([\d.]+)"', picture.svg)
+    places = {(round(float(x), 1), round(float(y), 1)) for x, y in drawn}
+    assert {(x, y) for x, y, _ in udlm["points"]} <= places
+    several = given_table("valid", [1], {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, all_seeds=2)
+    assert "2 seeds, 6 trials in all" in figures.quality(several, [1024], "q").points
+
+
+def test_all_parts_of_a_line_have_its_number():
+    svg = figures.quality(TABLE, [1000], "q").svg
+    assert svg.count('data-line="0"') == svg.count('data-line="1"') == 6  # line, bar, its ends, name, pointer
+
+
+def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
+    cells, real = {"udlm": [Cell(84.25, 2, 9)]}, Cell(4.8, count=1)
+    picture = figures.quality(given_table("fd", [1], cells, reference="test", floor=real), [1024], "q")
+    udlm, floor = json.loads(picture.points)
+    assert (floor["name"], floor["points"][0][2]) == ("real images", ["FD 4.8"])
+    assert floor["points"][0][0] < udlm["points"][0][0] < floor["points"][1][0]
+    assert "real images: 4.8 at " in picture.alt
+
+
+@pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])
+@pytest.mark.parametrize("metric", ["valid", "kd"])
+def test_a_single_point_of_one_method_is_drawn(metric, cells):
+    [axes] = figures.quality(given_table(metric, [1], {"a": cells}), [1024], "q").figure.axes
+    assert (axes.get_yscale() == "log") == (metric == "kd" and cells[0].mean > 0)
 
 
 def test_values_that_are_all_alike_have_room_above_them():
@@ -54,10 +87,7 @@ def test_ids_of_two_drawings_differ_and_references_follow():
 def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
     picture = figures.quality(given_table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q")
-    assert [value for value, _ in picture.chart.x.ticks] == steps
-    labels = ["1", "4", "16", "64", "256", "1024"]
-    assert [text for _, text in picture.chart.x.ticks if text] == labels
-    assert set(labels) <= set(texts(picture.svg))
+    assert {"1", "4", "16", "64", "256", "1024"} <= set(texts(picture.svg))
     assert "2" not in texts(picture.svg)
 
 
@@ -74,35 +104,28 @@ def test_distances_and_jumps_tell_their_means_and_sums():
 def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
     logs = {"udlm": LOG, "random": LOG.iloc[:1]}
     picture = figures.curves(logs, "validation_nll", "NLL", "c")
-    assert picture.alt == "NLL by iteration. At the end udlm: 2.500."
-    [line] = picture.chart.lines
-    assert (line.x, line.y, line.texts[0]) == ([10, 20], [3.5, 2.5], ["iteration 10", "3.5"])
-    assert picture.chart.y.limits == pytest.approx((2.42, 3.58))
-    assert figures.curves({"udlm": LOG}, "loss", "loss", "c").chart.y.limits == pytest.approx((0.92, 2.08))
+    assert picture.alt == "NLL by iteration. udlm: 3.5 at 10, 2.5 at 20."
+    [line] = json.loads(picture.points)
+    assert [point[2] for point in line["points"]] == [["iteration 10", "3.5"], ["iteration 20", "2.5"]]
+    assert picture.figure.axes[0].get_ylim() == pytest.approx((2.42, 3.58))
+    [axes] = figures.curves({"udlm": LOG}, "loss", "loss", "c").figure.axes
+    assert axes.get_ylim() == pytest.approx((0.92, 2.08))
     assert [figures.has_values(log, "validation_nll") for log in logs.values()] == [True, False]
     diverged = LOG.assign(loss=[1.0, np.inf, 2.0])
     long = pd.DataFrame({"iteration": range(10_000), "loss": np.tile([0.0, 2.0], 5000)})
     picture = figures.curves({"udlm": diverged, "random": long}, "loss", "loss", "c")
-    assert picture.alt.endswith("udlm: 2.000; random: 1.000.")
+    assert picture.alt.endswith("udlm: 1 at 0, 2 at 20; random: 1 at 9,900.")
 
 
-def test_twelve_methods_look_different(many):
+def test_methods_look_different_and_distillations_like_their_base(many):
     looks = [style(method) for method in many.methods]
-    assert len(set(looks)) == len({(look.colour, look.marker) for look in looks}) == 12
+    assert len({(look.colour, look.marker) for look in looks}) == 12
     assert len({(look.colour, look.line) for look in looks}) == 12
-
-
-def test_bases_differ_in_colour_and_numbers_of_subsets_in_marker():
     bases = [style(name) for name in ("pairflow", "udlm", "random", "mdlm", "pairflow-sub4")]
     assert len({look.colour for look in bases}) == len({look.marker for look in bases}) == 5
     assert {(look.line, look.hollow) for look in bases} == {("-", False)}
-    looks = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
-    assert len({look.marker for look in looks}) == 5
-    assert {look.colour for look in looks} == {"orange"}
-    assert style("pairflow-sub4+redi").marker == style("pairflow-sub4").marker
-
-
-def test_a_distillation_keeps_the_colour_of_its_base_and_has_one_line():
+    subsets = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
+    assert len({look.marker for look in subsets}) == 5
     for rounds in ("+dcd", "+redi", "+redi+redi", "+redi+redi+redi", "+redi+dcd"):
         ours, theirs = style(f"pairflow{rounds}"), style(f"udlm{rounds}")
         assert (ours.colour, theirs.colour) == (style("pairflow").colour, style("udlm").colour)
@@ -116,60 +139,32 @@ def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
     assert style(name).colour not in {style(base).colour for base in ("pairflow", "udlm", "random", "mdlm")}
 
 
-def test_keys_show_the_whole_marker_in_the_colours_of_the_page():
-    page = f"var(--page, {HEX['page']})"
-    assert page in drawing.key(style("udlm+dcd"), "k")
-    assert page not in drawing.key(style("udlm"), "k")
-    assert "clip-path" not in drawing.key(style("mdlm"), "k")
-    assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"
-
-
-def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
-    """Of a method's ten molecules two are below the training molecules' range and five above it."""
-    counts = pd.DataFrame(
-        {
-            "low": [-np.inf, 0.0, 1.0, 2.0],
-            "high": [0.0, 1.0, 2.0, np.inf],
-            "samples": [2, 1, 2, 5],
-            "training": [0, 3, 1, 0],
-        }
-    )
-    one = {"udlm": counts}
-    picture = charts.histograms(one, "QED", "h")
-    [axes] = picture.figure.axes
-    _, curve = (patch for patch in axes.patches if isinstance(patch, StepPatch))
-    assert curve.get_data().values.tolist() == [0.1, 0.2]
-    below, above = axes.get_lines()
-    assert below.get_xdata()[0] < 0.0
-    assert above.get_xdata()[0] > 2.0
-    assert [*below.get_ydata(), *above.get_ydata()] == [0.2, 0.5]
-    assert {"udlm", "less", "more"} <= set(texts(picture.svg))
-    assert picture.alt.endswith("training molecules: 0.75; udlm: 1.17, 70.0 % beyond.")
-    inside = counts.assign(samples=[0, 1, 2, 0])
-    assert not {"less", "more"} & set(texts(charts.histograms({"udlm": inside}, "QED", "h").svg))
-
-
-def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
+def test_each_method_has_a_small_histogram_and_arrows_for_what_is_beyond_its_bins():
+    """Of udlm's ten molecules two are below the training molecules' range and five above it."""
     bins = pd.DataFrame(
         {"low": [-np.inf, 0.0, 1.0, 2.0], "high": [0.0, 1.0, 2.0, np.inf], "training": [0, 3, 1, 0]}
     )
-    counts = {"udlm": [0, 1, 3, 0], "pairflow": [0, 3, 1, 0], "mdlm": [0, 0, 0, 0], "random": [0, 2, 2, 0]}
+    counts = {"udlm": [2, 1, 2, 5], "pairflow": [0, 3, 1, 0], "mdlm": [0, 0, 0, 0], "random": [0, 2, 2, 0]}
     picture = charts.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
     panels = picture.figure.axes
     assert [axes.get_title() for axes in panels] == [*counts]
     drawn = [[patch for patch in axes.patches if isinstance(patch, StepPatch)] for axes in panels]
     assert [patches[0].get_fill() for patches in drawn] == [True] * 4  # the training molecules
     assert [len(patches) for patches in drawn] == [2, 2, 1, 2]  # mdlm has no valid molecule
+    assert drawn[0][1].get_data().values.tolist() == [0.1, 0.2]
+    arrows = [[(line.get_marker(), *line.get_ydata()) for line in axes.get_lines()] for axes in panels]
+    assert arrows == [[("<", 0.2), (">", 0.5)], [], [], []]
+    assert "training molecules: 0.75; udlm: 1.17, 70.0 % beyond; pairflow: 0.75; " in picture.alt
     assert len({axes.get_ylim() for axes in panels}) == len({axes.get_xlim() for axes in panels}) == 1
     low, high = panels[0].get_ylim()
     assert (low, high > 0.75) == (0, True)
 
 
 def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
-    assert drawing.spread([], 1) == []
-    assert drawing.spread([0, 5, 9], 1) == [0, 5, 9]
-    assert drawing.spread([4, 4, 4], 1) == pytest.approx([3, 4, 5])
-    assert drawing.spread([0, 4, 4.5, 9], 1) == pytest.approx([0, 3.75, 4.75, 9])
+    assert drawing.spread([], 0.1) == []
+    assert drawing.spread([0, 0.5, 0.9], 0.1) == pytest.approx([0, 0.5, 0.9])
+    assert drawing.spread([0.4, 0.4, 0.4], 0.1) == pytest.approx([0.3, 0.4, 0.5])
+    assert drawing.spread([0.2, 1, 1], 0.1) == pytest.approx([0.2, 0.9, 1])  # none above the frame
     rows = {f"a{i}": [Cell(100, 0, 2)] for i in range(4)} | {"a" * 60: [Cell(100, 0, 2)], "b": [Cell()]}
     picture = figures.quality(given_table("valid", [1], rows), [1000], "q")
     names = [text for text in texts(picture.svg) if text[0] in "ab"]
@@ -182,15 +177,13 @@ def test_baselines_are_grey_where_there_is_something_to_set_off():
     assert look("udlm+dcd").marker == style("udlm+dcd").marker
     assert look("pairflow+redi") == style("pairflow+redi")
     assert contrast(["udlm", "mdlm"])("udlm") == style("udlm")
-    lines = figures.quality(TABLE, [1000], "q").chart.lines
-    assert [line.look.colour for line in lines] == ["grey", style("odd $x$ <b>").colour]
 
 
 def test_logarithmic_times_have_few_round_ticks():
-    times = pd.DataFrame(
-        {"nfe": [1, 2, 4], "calls": [2, 3, 5], "seconds": [0.16, 0.3, 4.4], "valid": [10.0, 20.0, 30.0]}
-    )
-    picture = charts.trade({"udlm": times}, 1024, "main", "t")
-    [axes] = picture.figure.axes
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.2", "0.5", "1", "2", "5"]
-    assert axes.get_xticks(minor=True).size == 0
+    points = [(1, 2, 0.16, 10.0), (2, 3, 0.3, 20.0), (1024, 1025, 4.4, 352.25)]
+    times = pd.DataFrame(points, columns=["nfe", "calls", "seconds", "valid"]).assign(method="udlm")
+    picture = charts.trade(times, 1024, "main", "t")
+    assert {"0.2", "0.5", "1", "2"} <= set(texts(picture.svg))
+    assert picture.figure.axes[0].get_xticks(minor=True).size == 0
+    [line] = json.loads(picture.points)
+    assert line["points"][2][2] == ["NFE 1,024, 1,025 calls", "valid 352.2", "4.4 s"]

@@ -106,19 +106,6 @@ def test_deviations_between_seeds_and_between_trials_are_told_apart():
     assert describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
 
 
-@pytest.mark.parametrize(
-    ("seeds_of_a", "mean", "spread", "trial_spread"),
-    [
-        ([[1, 2, 3]], "2.0", "± 1.0", ""),  # the only seed: between its trials
-        ([[1, 1, 1, 1], [3]], "2.0", "± 1.4", "± 0.0"),  # a seed counts once, however many trials it has
-        ([[1], [3]], "2.0", "± 1.4", ""),
-    ],
-)
-def test_what_a_deviation_is_between(seeds_of_a, mean, spread, trial_spread):
-    [cell] = cells(seeds(*({("a", 1): trials} for trials in seeds_of_a)))["a"]
-    assert (cell.text, cell.spread, cell.trial_spread) == (mean, spread, trial_spread)
-
-
 def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_seeds():
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
     found = table_of(frame, ["a"])

@@ -87,15 +87,6 @@ def test_what_is_paired(ours, baseline, test, over, n, value):
     assert (found.test, found.over, found.n, found.value) == (test, over, n, pytest.approx(value))
 
 
-def test_the_statistic_of_one_seed_by_hand():
-    """Differences 1, 2, 3: t = 2 sqrt(3). A constant less 1, 2, 3: t = 2 / sqrt(1 / 3)."""
-    paired = difference({0: {2: 13, 0: 11, 1: 12}}, {0: {0: 10, 1: 10, 2: 10}})
-    assert paired.statistic == pytest.approx(2 * np.sqrt(3))
-    found = difference({0: {0: 4, 1: 4, 2: 4}}, {1: {0: 1, 1: 2, 2: 3}})
-    assert (found.test, found.freedom) == ("Welch", 2)
-    assert found.statistic == pytest.approx(2 * np.sqrt(3))
-
-
 @pytest.mark.parametrize(
     ("ours", "baseline", "value", "reason"),
     [

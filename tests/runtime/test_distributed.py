@@ -41,13 +41,8 @@ def trained(case: str, micro_batch: int | None = None):
     corruption = {"uniform": Uniform, "mask": Absorbing, "dcd": Uniform}[corruption](K)
     settings = {"mlp": MLP, "transformer": TRANSFORMER, "unet": {**UNET, "head": "logistic"}}[name]
     torch.manual_seed(0)
-    network = build(
-        settings,
-        length=N,
-        vocabulary_size=corruption.symbols,
-        shape=(1, 4, 4) if name == "unet" else None,
-        mask=corruption.mask,
-    )
+    shape, sizes = (1, 4, 4) if name == "unet" else None, {"length": N, "vocabulary_size": corruption.symbols}
+    network = build(settings, shape=shape, mask=corruption.mask, **sizes)
     how = {"batch_size": BATCH, "iterations": ITERATIONS, "learning_rate": 3e-3, "ema_decay": 0.9}
     if case.endswith("dcd"):
         how = Dcd(**how, teacher_every=10)
@@ -57,9 +52,8 @@ def trained(case: str, micro_batch: int | None = None):
         x0 = None if corruption.mask else X1[::-1].copy()
         objective = FlowObjective(X1, x0, corruption, BATCH, "nelbo", 3, CPU)
     validate = Validator(X1[:20], corruption, "leave_one_out", None, 3, CPU)
-    run = optimise(
-        network, objective, how, seed=3, validate=validate, micro_batch=micro_batch, progress=False
-    )
+    options = {"seed": 3, "validate": validate, "micro_batch": micro_batch, "progress": False}
+    run = optimise(network, objective, how, **options)
     log = torch.tensor(run.log.drop(columns="seconds").fillna(-1).to_numpy())
     return {"network": run.network.state_dict(), "ema": run.ema.state_dict(), "log": log}
 

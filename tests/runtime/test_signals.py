@@ -24,11 +24,9 @@ print("in the buffer")
 
 
 def test_what_was_half_made_at_a_signal_is_not_deleted():
-    ends = ("sys.exit(130)", "signals.leave(2)")
-    plain, quiet = (
-        subprocess.run([sys.executable, "-c", HALF_MADE.format(end=end)], capture_output=True, text=True)
-        for end in ends
-    )
+    scripts = [HALF_MADE.format(end=end) for end in ("sys.exit(130)", "signals.leave(2)")]
+    commands = [[sys.executable, "-c", script] for script in scripts]
+    plain, quiet = (subprocess.run(command, capture_output=True, text=True) for command in commands)
     assert (plain.returncode, quiet.returncode) == (130, 130)
     assert (plain.stdout, quiet.stdout) == ("in the buffer\n", "in the buffer\n")
     assert "AttributeError" in plain.stderr

@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,70 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deadline import within
+from miniatures import EXPERIMENTS, SHARED, Call, calls_of, root_of
 
-import pairflow
 from pairflow.artifacts import Metadata, read_table, row_column, write_table
 from pairflow.artifacts.contents import COLUMNS
-from pairflow.config import Experiment, check
-from pairflow.plan.job import Job
-from pairflow.plan.jobs import jobs
 
 CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "150"))
-SECONDS = 60  # that a step may take, of which none needs five
-ROOT = Path("results/crafted")
-RUN = {"batch_size": 8, "iterations": 2, "learning_rate": 1e-2}
-DISCRETE = {**RUN, "validate_every": 1}
-SHARED = {
-    "description": "crafted tables",
-    "scale": "reduced",
-    "network": {"name": "mlp", "width": 8, "blocks": 1, "time_width": 8},
-    "pairing": {"steps": 2, "coverage": True},
-    "training": DISCRETE,
-    "methods": ["udlm", "pairflow"],
-    "evaluations": {"main": {"nfe": [1], "samples": 6, "trials": 2}},
-}
-MOLECULES = [a * "C" + x + b * "C" for a in range(1, 6) for b in range(1, 6) for x in "ON"]
-EXPERIMENTS: dict[str, dict[str, Any]] = {
-    "tokens": {
-        "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": 5, "validation_fraction": 0.2},
-        "distillation": {
-            "redi": {**RUN, "pairs": {"count": 8, "steps": 1}},
-            "dcd": DISCRETE | {"teacher_every": 1},
-        },
-        "pairs": {"mine": "mine.parquet"},
-        "methods": ["udlm", "pairflow", "pairflow+redi", "pairflow+dcd", "pairs-mine"],
-        "correlation": {"sources": 6, "samples": 2, "steps": 1},
-    },
-    "vectors": {
-        "flow": "continuous",
-        "data": {"source": "two_moons", "dims": 4, "training_rows": 40, "validation_rows": 12},
-        "pairing": {"steps": 2},
-        "training": {**RUN, "loss": "velocity"},
-        "distillation": {"rf": {**RUN, "pairs": {"count": 8, "steps": 1}}},
-        "methods": ["condot", "pairflow", "pairflow+rf"],
-    },
-    "text": {
-        "data": {
-            **{"source": "lines.txt", "tokeniser": "characters", "rows": "lines", "length": 12},
-            **{"validation_fraction": 0.2, "judge_fraction": 0.1},
-        },
-        "pairing": {"steps": 2},
-        "judge": {"order": 2},
-        "methods": ["pairflow"],
-    },
-    "images": {
-        "flow": "continuous",
-        "data": {"source": "digits"},
-        "pairing": {"steps": 1},
-        "training": {**RUN, "loss": "velocity"},
-        "features": {"extractor": "classifier", "weights": "digits"},
-        "methods": ["pairflow"],
-    },
-    "molecules": {
-        "data": {"source": "library.smi", "length": 16, "validation_fraction": 0.2},
-        "methods": ["pairflow"],
-    },
-}
+SECONDS = 300  # that a step may take, of which none needs ten where the machine has nothing else to do
 
 
 @dataclass(frozen=True)
@@ -118,16 +61,16 @@ def craft_column(table: pa.Table, kind: str, draw: np.random.Generator) -> tuple
         harms += 2 * ["token of K or more", "as int64", "zero width"]
     harm = str(draw.choice(harms))
     row = int(draw.integers(max(1, rows)))
-    if harm == "no rows":
-        return table.slice(0, 0), f"{name}: {harm}", False
-    if harm == "every row twice":
-        return pa.concat_tables([table, table]), f"{name}: {harm}", False
-    if harm == "rows in another order":
-        return table.take(draw.permutation(rows)), f"{name}: {harm}", False
-    if harm == "missing":
-        return table.drop_columns([name]), f"{name}: {harm}", True
-    if harm == "twice":
-        return table.append_column(name, column), f"{name}: {harm}", True
+    whole = {
+        "no rows": lambda: (table.slice(0, 0), False),
+        "every row twice": lambda: (pa.concat_tables([table, table]), False),
+        "rows in another order": lambda: (table.take(draw.permutation(rows)), False),
+        "missing": lambda: (table.drop_columns([name]), True),
+        "twice": lambda: (table.append_column(name, column), True),
+    }
+    if harm in whole:
+        crafted, wrong = whole[harm]()
+        return crafted, f"{name}: {harm}", wrong
     if not rows:
         return table, "as it was", False
     changed, wrong = craft_values(column, harm, row, draw)
@@ -198,16 +141,7 @@ def craft_facts(facts: dict[str, Any], rows: bool, draw: np.random.Generator) ->
                 value, wrong = facts[name] + 1, name == "length" and rows
         case "shape":
             n = facts["length"] or 4
-            shapes: list[Any] = [
-                [1, 1, n + 1],
-                [-1, -1, n],
-                [n],
-                "abc",
-                [1, "1", n],
-                [0, 0, 0],
-                [[1], 1, n],
-                5,
-            ]
+            shapes = [[1, 1, n + 1], [-1, -1, n], [n], "abc", [1, "1", n], [0, 0, 0], [[1], 1, n], 5]
             value = shapes[draw.integers(len(shapes))]
         case "padding" | "mask":
             k = facts["vocabulary_size"] or 0
@@ -254,73 +188,37 @@ def in_place_of(path: Path) -> Iterator[None]:
         path.write_bytes(content)
 
 
-def _make_sources() -> None:
-    """The files that the experiments start from, in the working directory."""
-    draw = np.random.default_rng(0)
-    rows = np.cumsum(draw.integers(0, 2, (60, 6)), axis=1) % 5
-    np.save("rows.npy", rows)
-    pairflow.write_pairs(draw.integers(0, 5, rows.shape), rows, "mine.parquet", vocabulary_size=5)
-    words = np.array(["sun", "moon", "star"])[draw.integers(3, size=(120, 2))]
-    Path("lines.txt").write_text("\n".join(map(" ".join, words)))
-    Path("library.smi").write_text("\n".join(MOLECULES))
-
-
 @pytest.fixture(params=EXPERIMENTS)
-def experiment(request, tmp_path, monkeypatch, step, run_job):
-    """A finished experiment in the working directory: what it is made of, and its jobs."""
-    monkeypatch.chdir(tmp_path)
-    _make_sources()
-    planned = jobs(ROOT, check(Experiment, SHARED | EXPERIMENTS[request.param], "test"))
-    for job in planned:
-        run_job(ROOT, job, request.param)
-    pairing = next(job for job in planned if job.rule == "pair")
-    shards = [Path(f"{number}.parquet") for number in (1, 2)]
-    for number, shard in enumerate(shards, start=1):
-        options = {"settings": pairing.settings.model_dump(mode="json"), **pairing.inputs}
-        assert step("pair", out=shard, shard=f"{number}/2", quiet=True, **options).exit_code == 0
-    return request.param, [*planned, Job("gather", {"shards": shards}, pairing.outputs)]
+def kind(request, tmp_path, monkeypatch, finish):
+    """A kind of data, whose finished experiment is in the working directory."""
+    shutil.copytree(finish(request.param), tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    return request.param
 
 
-Call = tuple[str, list[Path], dict[str, Any]]  # a step, its files and its options
-
-
-def commands(modality: str) -> list[tuple[Call, list[Path]]]:
-    """What users run besides the jobs of an experiment, and the tables that it reads."""
-    model, tables = ROOT / "seed0/models/pairflow", [ROOT / "metrics.parquet", ROOT / "timings.parquet"]
-    page, folder = {"out": "elsewhere/page.html"}, {"results": "results", "tables": "elsewhere/tables"}
-    values = {"experiments": {ROOT.name: SHARED | EXPERIMENTS[modality]}, "values": "elsewhere/v.parquet"}
-    calls: list[tuple[Call, list[Path]]] = [
-        (("compare", [ROOT], page), tables),
-        (("paper", [], folder | values | page), tables),
-    ]
-    if modality == "molecules":
-        ask = {"model": model, "count": 3, "nfe": 1, "novel": True, "out": "elsewhere/molecules.smi"}
-        score = {"model": ROOT, "draws": 2, "out": "elsewhere/scores.csv"}
-        calls += [(("sample", [], ask), [model / "known.parquet"])]
-        calls += [(("score", [Path("library.smi")], score), tables)]
-    return calls
-
-
-def readers_of(modality: str, planned: list[Job], call_of) -> list[tuple[Call, Path]]:
-    """Each step with each table that it reads; of the report's, one in four."""
-    readers = [(call, path) for call, tables in commands(modality) for path in tables]
-    for job in planned:
-        call = call_of(ROOT, replace(job, outputs=elsewhere(job)), modality)
-        tables = [path for path in job.needed if path.suffix == ".parquet"]
-        readers += [(call, path) for path in (tables[::4] if job.rule == "report" else tables)]
+def readers_of(kind: str) -> list[tuple[Call, Path]]:
+    """Each command with each table that it reads; of the report's, one in four."""
+    root = root_of(kind)
+    values = {"experiments": {kind: SHARED | EXPERIMENTS[kind]}, "values": "elsewhere/values.parquet"}
+    values |= {"results": "results", "tables": "elsewhere/tables", "out": "elsewhere/page.html"}
+    paper = Call("paper", [], values, [], [root / "metrics.parquet", root / "timings.parquet"])
+    readers = []
+    for call in [*calls_of(kind), paper]:
+        tables = [path for path in call.inputs if path.suffix == ".parquet"]
+        moved = call.moved("elsewhere")
+        readers += [(moved, path) for path in (tables[::4] if call.name == "report" else tables)]
     return readers
 
 
 @pytest.mark.promise("contents", times=150 // len(EXPERIMENTS))
-def test_a_crafted_table_ends_well_or_in_one_line(experiment, call_of, step):
-    modality, planned = experiment
-    draw = np.random.default_rng(list(modality.encode()))
-    readers = readers_of(modality, planned, call_of)
+def test_a_crafted_table_ends_well_or_in_one_line(kind, step):
+    draw = np.random.default_rng(list(kind.encode()))
+    readers = readers_of(kind)
     read_whole: dict[int, bool] = {}
 
-    def run(name: str, files: list[Path], options: dict[str, Any]):
+    def run(call: Call):
         with within(SECONDS):
-            done = step(name, *files, **options)
+            done = step(call.name, *call.files, **call.options)
         shutil.rmtree("elsewhere", ignore_errors=True)
         return done
 
@@ -331,9 +229,9 @@ def test_a_crafted_table_ends_well_or_in_one_line(experiment, call_of, step):
         with in_place_of(path):
             if number not in read_whole:
                 break_a_page(path)
-                read_whole[number] = run(*call).exit_code == 2
+                read_whole[number] = run(call).exit_code == 2
             write_table(path, crafted.table, Metadata(**crafted.facts))
-            done = run(*call)
+            done = run(call)
         refusals += done.exit_code == 2
         lines = [line for line in done.stderr.splitlines() if line and "%|" not in line]
         sound = done.exit_code == 0 or (
@@ -341,13 +239,11 @@ def test_a_crafted_table_ends_well_or_in_one_line(experiment, call_of, step):
         )
         silent = crafted.wrong and done.exit_code == 0 and read_whole[number]
         if not sound or silent:
-            mistakes.append(f"{call[0]} {path}: {crafted.harm}: {done.exit_code} {done.exception!r} {lines}")
-    print(f"{modality}: {CASES // len(EXPERIMENTS)} tables of {len(readers)} readers, {refusals} refused")
+            mistakes.append(
+                f"{call.name} {path}: {crafted.harm}: {done.exit_code} {done.exception!r} {lines}"
+            )
+    print(f"{kind}: {CASES // len(EXPERIMENTS)} tables of {len(readers)} readers, {refusals} refused")
     assert not mistakes, "\n".join(mistakes)
-
-
-def elsewhere(job: Job) -> dict[str, Path]:
-    return {name: Path("elsewhere") / path for name, path in job.outputs.items()}
 
 
 def break_a_page(path: Path) -> None:

@@ -99,14 +99,8 @@ def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, d
 @pytest.mark.parametrize(
     ("method", "how", "data", "parent", "text"),
     [
-        (
-            "udlm",
-            DCD,
-            "train",
-            "udlm",
-            "method 'udlm': expected a name that ends in +dcd",
-        ),
-        ("udlm+redi", DCD, "train", "udlm", "distillation is redi, but the settings are for dcd"),
+        ("udlm", DCD, "train", "udlm", "method 'udlm': expected a name that ends in +dcd"),
+        ("udlm+redi", DCD, "train", "udlm", "method 'udlm+redi': expected a name that ends in +dcd"),
         ("random+dcd", DCD, "train", "udlm", "a model of udlm, but random+dcd needs random"),
         ("mdlm+dcd", DCD, "train", "udlm", "mdlm starts from masks, and no distillation supports that"),
         ("udlm+redi", REDI, "train", "udlm", "train.parquet: holds tokens, expected pairs"),
@@ -129,5 +123,5 @@ def test_pairs_of_another_model_are_refused(pairs, teach, distill, refused):
 def test_help_lists_the_keys_of_every_distillation(step):
     text = step("distill", help=True).output
     assert """--distillation '{"name": "dcd", ...}'""" in text
-    assert "teacher_every: Iterations after which the teacher is replaced by the student." in text
-    assert "start_from: Weights of the parent to start from: the moving average or the raw weights." in text
+    assert "teacher_every: Iterations between renewals of the teacher." in text
+    assert "start_from: The parent's averaged or raw weights, to start from." in text

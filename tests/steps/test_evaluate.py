@@ -1,6 +1,7 @@
 """The evaluate step on samples made by hand: real files, all metrics, and every mistake in one line."""
 
 import sys
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,9 @@ from rdkit.Chem import QED, Crippen
 
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
-from pairflow.kinds.molecules.counts import reason
-from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
+from pairflow.kinds.molecules.descriptors import PROPERTIES, tabulate
+from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.prepare import Vocabulary, prepare
 from pairflow.kinds.molecules.settings import Molecules
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
@@ -28,8 +30,8 @@ LENGTH = 16
 def folder(tmp_path_factory, describe):
     """A data set, its training molecules described, and three trials of samples."""
     root = tmp_path_factory.mktemp("evaluate")
-    words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
-    rows = [*TRAINED, TRAINED[0]]  # the last one is held out
+    words = Vocabulary().extended("CNOc123()=#.n")
+    rows = map(Row, count(1), [*TRAINED, TRAINED[0]])  # the last one is held out
     made = prepare(rows, Molecules(source="x.smi", length=LENGTH), validation_rows=[len(TRAINED)])
     words.save(root / "vocabulary.json")
     write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
@@ -183,14 +185,13 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     known = training_molecules.DatasetMolecules.read(folder / "smiles.parquet")
     rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
-    fingerprints, properties = np.zeros((8, 32), np.uint64), np.arange(12.0).reshape(3, 4)
     path = folder / "some.parquet"
-    training_molecules.write_training(path, known, fingerprints, [""] * 8, properties)
+    training_molecules.write_training(path, known, training_molecules.describe_training(known, 1, False))
     table, metadata = read_table(path)
     assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()
-    described = training_molecules.read_training(path, known)
-    assert described.properties.tolist() == properties.tolist()
+    properties = training_molecules.read_training(path, known).properties
+    assert properties.tolist() == tabulate(PROPERTIES, [known.trained[row] for row in rows]).values.tolist()
 
 
 def test_no_samples_at_all_are_no_rows(folder, evaluate):
@@ -214,17 +215,9 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder, evaluate, refused, fil
     words = Vocabulary.load(folder / "vocabulary.json")
     frame = read_table(folder / "smiles.parquet")[0].to_pandas()
     write_table(folder / "other.parquet", frame[:5], Metadata(kind="smiles", vocabulary=words.hash))
-    samples(folder / "foreign.parquet", TRIALS, Vocabulary.from_tokens("CNOc123()=#.F"))
+    samples(folder / "foreign.parquet", TRIALS, Vocabulary().extended("CNOc123()=#.F"))
     refused(evaluate(**files, out="x", properties="y"), "evaluate", text)
     assert not list(folder.glob("[xy].parquet"))
-
-
-def test_masks_that_were_left_over_are_a_syntax_error(folder):
-    words = Vocabulary.load(folder / "vocabulary.json")
-    row = words.encode("CCO", LENGTH)
-    row[2] = MASK
-    assert words.decode(row) == "C<mask>O"
-    assert reason(words.decode(row)) == "syntax"
 
 
 def test_fcd_needs_its_package_and_its_statistics(folder, evaluate, describe, refused, monkeypatch):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from miniatures import call_of
 from PIL import Image
 
 from benchmarks.paper.inputs import read_experiments
@@ -14,7 +15,6 @@ from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
 from pairflow.kinds.images import extractors
 from pairflow.plan import lineage
-from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.report.experiment import gather, page
 
@@ -47,19 +47,6 @@ def stand_ins(monkeypatch):
     monkeypatch.setattr(extractors, "load", lambda settings, *_: made[settings.extractor])
 
 
-def options(job: Job) -> dict:
-    """The options that a job's rule gives to its command."""
-    inputs, outputs = dict(job.inputs), dict(job.outputs)
-    settings = {"settings": job.settings.model_dump(mode="json")} if job.settings else {}
-    if job.rule == "diagnose":
-        return {**inputs, "method": job.method, "out": job.record}
-    if job.rule == "sample":
-        inputs = {"model": inputs["model"].parent}
-    if job.rule not in ("preprocess", "train"):
-        outputs = {"out": job.record}
-    return {**settings, **outputs, **inputs, "quiet": True}
-
-
 def write_page(experiment: Experiment) -> tuple[pd.DataFrame, str]:
     """The metric rows and the page that the step `report` writes, without the figures and their files."""
     lineage.require(ROOT, experiment)
@@ -70,7 +57,7 @@ def write_page(experiment: Experiment) -> tuple[pd.DataFrame, str]:
     return rows, page.render(contents, page.draw(contents))
 
 
-def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, step, stand_ins):
+def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, run_call, stand_ins):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
     (tmp_path / "thumbnails128x128/00000").mkdir(parents=True)
@@ -79,9 +66,7 @@ def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, step, stand_ins):
         face.save(tmp_path / f"thumbnails128x128/00000/{number:05}.png")
     experiment = check(Experiment, FFHQ | TOY, "ffhq64")
     for job in jobs(ROOT, experiment)[:-1]:
-        kind = ["images"] if job.rule in ("preprocess", "evaluate", "floor") else []
-        result = step(job.rule, *kind, **options(job))
-        assert result.exit_code == 0, (job.rule, result.output)
+        run_call(call_of(ROOT, job, "images"))
     rows, metadata = read_table(ROOT / "data/train.parquet", "tokens")
     assert (len(rows), metadata.shape, metadata.vocabulary_size) == (2 * 8, [3, 64, 64], 256)
     assert len(read_table(ROOT / "data/validation.parquet", "tokens")[0]) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from miniatures import data_files
 
 from pairflow import published
 from pairflow.artifacts import read_metadata, read_table, token_array
@@ -19,7 +20,6 @@ RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every"
 SHARED = {"threads": 1, "quiet": True}
 OLD = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("", "N", "O")]
 NEW = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("Cl", "O", "Br")]
-FILES = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
 
 
 @pytest.fixture
@@ -31,10 +31,8 @@ def prepare(step, tmp_path, monkeypatch):
         Path(name).mkdir()
         Path(f"{name}.smi").write_text("\n".join(molecules))
         values = {"source": f"{name}.smi", "length": 14, "validation_fraction": 0.2} | settings
-        ending = {"vocabulary": "json"}
-        outputs = {file: f"{name}/{file}.{ending.get(file, 'parquet')}" for file in FILES}
-        more = {"parent_vocabulary": f"{parent}/vocabulary.json"} if parent else {}
-        return step("preprocess", "molecules", settings=values, quiet=True, **outputs, **more)
+        files = data_files(name) | ({"parent_vocabulary": f"{parent}/vocabulary.json"} if parent else {})
+        return step("preprocess", "molecules", settings=values, quiet=True, **files)
 
     return run
 

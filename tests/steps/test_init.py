@@ -1,4 +1,4 @@
-"""`pairflow init` copies the workflow of this clone; tests/test_wheel.py does the same from a wheel."""
+"""`pairflow init` copies the workflow of this clone; tests/test_packaging.py does the same from a wheel."""
 
 from pathlib import Path
 

@@ -8,8 +8,8 @@ import pytest
 
 from pairflow.artifacts import read_table
 
-RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2}
 INPUT, SAME = "is an input of this command; choose another name", "expected different outputs, found"
+NO_FILE = "is there and is not a regular file; choose another name"
 
 
 @pytest.fixture
@@ -17,12 +17,7 @@ def contents(tmp_path, monkeypatch):
     """A working directory with files of all kinds, and a function that reads all of it."""
     monkeypatch.chdir(tmp_path)
     names = ["train.parquet", "validation.parquet", "smiles.parquet", "mine.smi", "home/thesis.tex"]
-    names += [
-        "udlm/model.safetensors",
-        "udlm/model.json",
-        "mine/sub.tex/a.tex",
-        "results/x/data/train.parquet",
-    ]
+    names += ["udlm/model.safetensors", "udlm/model.json", "results/x/data/train.parquet"]
     for name in names:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("mine")
@@ -39,26 +34,19 @@ DATA = {"data": "train.parquet", "validation": "validation.parquet"}
 MODEL = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
 PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
 SOURCE = {"source": "mine.smi", "length": 100}
+SMILES = {"smiles": "smiles.parquet"}
 
 
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
         ("preprocess", {**SOURCE, **PARTS, "train": "mine.smi"}, f"--train mine.smi: {INPUT}"),
-        (
-            "preprocess",
-            {"settings": SOURCE, **PARTS, "known": "link.smi"},
-            f"--known link.smi: {INPUT}",
-        ),
-        (
-            "preprocess",
-            {**SOURCE, **PARTS, "validation": "new/train"},
-            f"--train and --validation: {SAME} new/train",
-        ),
+        ("preprocess", {"settings": SOURCE, **PARTS, "known": "link.smi"}, f"--known link.smi: {INPUT}"),
+        ("preprocess", {**SOURCE, **PARTS, "known": "new/train"}, f"--train and --known: {SAME} new/train"),
         (
             "train",
-            {"method": "udlm", **DATA, **MODEL, "log": "validation.parquet"},
-            f"--log validation.parquet: {INPUT}",
+            {"method": "udlm", **DATA, **MODEL, "log": "train.parquet"},
+            f"--log train.parquet: {INPUT}",
         ),
         (
             "distill",
@@ -76,16 +64,8 @@ SOURCE = {"source": "mine.smi", "length": 100}
             {"smiles": "smiles.parquet", "out": "smiles.parquet"},
             f"--out smiles.parquet: {INPUT}",
         ),
-        (
-            "cover",
-            {"tokens": "train.parquet", "out": "/dev/null"},
-            "--out /dev/null: is there and is not a regular file; choose another name",
-        ),
-        (
-            "cover",
-            {"tokens": "train.parquet", "out": "pipe"},
-            "--out pipe: is there and is not a regular file; choose another name",
-        ),
+        ("cover", {"tokens": "train.parquet", "out": "/dev/null"}, f"--out /dev/null: {NO_FILE}"),
+        ("cover", {"tokens": "train.parquet", "out": "pipe"}, f"--out pipe: {NO_FILE}"),
         ("cover", {"tokens": "train.parquet", "out": "loop"}, f"loop: {CIRCLE}"),
         ("cover", {"tokens": "train.parquet", "out": "loop/a.parquet"}, f"loop/a.parquet: {CIRCLE}"),
         ("cover", {"tokens": "train.parquet", "out": ""}, "--out: '.' is not the name of a file"),
@@ -123,14 +103,8 @@ TOKENS = "results/x/data/train.parquet"
         ("paper", {"tables": "pipe"}, f"--tables pipe: {NO_FOLDER}"),
     ],
 )
-def test_a_folder_for_files_is_a_folder_and_holds_no_other_output(step, contents, name, options, text):
-    settings = {
-        "description": "",
-        "scale": "reduced",
-        "data": SOURCE | {"source": "small_molecules"},
-        "network": {"name": "mlp"},
-    }
-    settings |= {"training": RUN, "methods": ["udlm"], "evaluations": {"main": {"nfe": [1]}}}
+def test_a_folder_for_files_holds_no_other_output(step, contents, miniature, name, options, text):
+    settings = miniature()
     before = contents()
     given = {**REPORT, "settings": settings} if name == "report" else PAPER
     run = step(name, **{**given, **options})

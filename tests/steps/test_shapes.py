@@ -21,32 +21,22 @@ def images(token_file, tmp_path, monkeypatch):
         token_file(f"{name}.parquet", rows, K, shape=shape)
 
 
-@pytest.mark.parametrize("method", ["mdlm", "udlm", "random"])
-def test_a_shape_goes_from_token_rows_to_samples(step, train, method):
-    data = "train.parquet"
-    if method == "random":
-        run = step("pair", tokens=data, out="pairs.parquet", coupling="random", threads=1, quiet=True)
-        assert run.exit_code == 0
-        data = "pairs.parquet"
-        assert read_table(data)[1].shape == SHAPE
-    assert train(method, data, UNET, iterations=2).exit_code == 0
-    sampling = {"samples": 5, "trials": 1, "nfe": 2}
-    run = step("sample", model=method, out="samples.parquet", settings=sampling, threads=1, quiet=True)
+def test_a_shape_goes_from_token_rows_through_pairs_and_distillations_to_samples(step, train, teach, distill):
+    run = step("pair", tokens="train.parquet", out="random.parquet", coupling="random", quiet=True)
     assert run.exit_code == 0
+    assert train("random", "random.parquet", UNET, iterations=2).exit_code == 0
+    assert teach("random+redi", count=8, steps=2).exit_code == 0
+    assert [read_table(f"{name}.parquet", "pairs")[1].shape for name in ("random", "pairs")] == [SHAPE, SHAPE]
+    for how, data in (({"name": "redi"}, "pairs"), ({"name": "dcd", "teacher_every": 1}, "train")):
+        method = f"random+{how['name']}"
+        assert distill(method, {**how, "iterations": 2}, f"{data}.parquet").exit_code == 0
+        assert json.loads(Path(method, "model.json").read_text())["shape"] == SHAPE
+    sampling = {"samples": 5, "trials": 1, "nfe": 2}
+    assert step("sample", model=method, out="samples.parquet", settings=sampling, quiet=True).exit_code == 0
     table, metadata = read_table("samples.parquet", "samples")
     assert metadata.shape == SHAPE
     assert token_array(table["tokens"]).shape == (5, N)
     assert token_array(table["tokens"]).max() < K
-
-
-def test_a_shape_goes_through_a_teacher_and_distillations(train, teach, distill):
-    assert train("udlm", network=UNET, iterations=2).exit_code == 0
-    assert teach(count=8, steps=2).exit_code == 0
-    assert read_table("pairs.parquet", "pairs")[1].shape == SHAPE
-    for how, data in (({"name": "redi"}, "pairs"), ({"name": "dcd", "teacher_every": 1}, "train")):
-        method = f"udlm+{how['name']}"
-        assert distill(method, {**how, "iterations": 2}, f"{data}.parquet").exit_code == 0
-        assert json.loads(Path(method, "model.json").read_text())["shape"] == SHAPE
 
 
 def test_a_unet_on_rows_without_a_shape_is_refused(train, refused):

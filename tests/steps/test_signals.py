@@ -9,129 +9,74 @@ import os
 import shutil
 import signal
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from miniatures import EXPERIMENTS, RUN, Call, call_of, experiment, make_sources
 
 from pairflow.cli import module_of
-from pairflow.config import Experiment, check
-from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-RUN = {"batch_size": 8, "iterations": 150, "learning_rate": 1e-2}
-SHARED = {
-    "description": "steps to disturb",
-    "scale": "reduced",
-    "network": {"name": "mlp", "width": 8, "blocks": 1, "time_width": 8},
-    "pairing": {"steps": 3},
-    "training": {**RUN, "validate_every": 50},
-    "methods": ["pairflow"],
-    "evaluations": {"main": {"nfe": [2], "samples": 8, "trials": 60}},
-}
-TEXT = {
-    "data": {
-        **{"source": "lines.txt", "tokeniser": "characters", "rows": "lines", "length": 16},
-        **{"validation_fraction": 0.2, "judge_fraction": 0.2},
-    },
-    "judge": {"order": 3},
-}
-POINTS = {
-    "flow": "continuous",
-    "data": {"source": "two_moons", "dims": 4, "training_rows": 200, "validation_rows": 50},
-    "training": {**RUN, "loss": "velocity"},
-    "distillation": {"rf": {**RUN, "pairs": {"count": 400, "steps": 8}}},
-    "methods": ["pairflow+rf"],
-}
-PARENT = {"data": {"source": "large.smi", "length": 16, "validation_fraction": 0.2}, "training": RUN}
+LONG = RUN | {"iterations": 150}
+PARENT = {"training": LONG, "evaluations": {"main": {"nfe": [2], "samples": 8, "trials": 60}}}
 TUNED = {
     **PARENT,
-    "data": {**PARENT["data"], "source": "small.smi"},
+    "data": {**EXPERIMENTS["molecules"]["data"], "source": "small.smi"},
     "from": "results/0/seed0/models/pairflow",
 }
+POINTS = {"training": LONG | {"loss": "velocity"}, "methods": ["pairflow+rf"]}
+POINTS["distillation"] = {"rf": {**LONG, "pairs": {"count": 400, "steps": 8}}}
 GROUPS: dict[str, tuple[str, list[dict[str, Any]]]] = {
-    "text": ("text", [TEXT]),
-    "real numbers": ("vectors", [POINTS]),
+    "text": ("text", [PARENT]),
+    "real numbers": ("vectors", [PARENT | POINTS]),
     "fine-tuning and scoring": ("molecules", [PARENT, TUNED]),
 }
 RESUMED = {"resume": "elsewhere/states", "save_every": 0}
 TRIALS = int(os.environ.get("PAIRFLOW_SIGNALS", "24"))  # in each group
 
 
-@dataclass(frozen=True)
-class Call:
-    """A step to run as a process of its own, and what it writes."""
-
-    name: str
-    files: list[Path]
-    options: dict[str, Any]
-    outputs: list[Path]
-    seconds: float = 0
-
-
 @pytest.fixture
-def start(fork, as_arguments, tmp_path):
+def start(fork, tmp_path):
     """Start a step; the process."""
 
     def run(call: Call, **more: object):
         command = importlib.import_module(module_of(call.name)).main
         takes = {option.name for option in command.params}
-        known = {name: value for name, value in {"quiet": True, **more}.items() if name in takes}
-        options = call.options | known
+        known = {name: value for name, value in more.items() if name in takes}
         errors = tmp_path / "errors.txt"
         errors.unlink(missing_ok=True)
-        return fork([call.name, *as_arguments(*call.files, **options)], tmp_path, errors)
+        return fork(call.words(**known), tmp_path, errors)
 
     return run
 
 
-def make_sources() -> None:
-    words = np.array(["sun", "moon", "star"])[np.random.default_rng(0).integers(3, size=(300, 3))]
-    Path("lines.txt").write_text("\n".join(map(" ".join, words)))
-    large = [a * "C" + x + b * "C" for a in range(1, 6) for b in range(1, 6) for x in "ONS"]
-    Path("large.smi").write_text("\n".join(large))
-    Path("small.smi").write_text("\n".join(a * "C" + x for a in range(1, 9) for x in ("Cl", "O", "Br")))
-
-
 @pytest.fixture(params=GROUPS)
-def calls(request, tmp_path, monkeypatch, call_of, start):
-    """The steps of finished experiments in the working directory, and how long they took."""
+def calls(request, tmp_path, monkeypatch, start):
+    """The steps of finished experiments in the working directory, and the seconds that they took."""
     monkeypatch.chdir(tmp_path)
     make_sources()
-    modality, experiments = GROUPS[request.param]
+    Path("small.smi").write_text("\n".join(a * "C" + x for a in range(1, 9) for x in ("Cl", "O", "Br")))
+    kind, experiments = GROUPS[request.param]
     made = []
 
     def finish(call: Call) -> None:
         began, process = time.monotonic(), start(call)
         process.join()
         assert process.exitcode == 0, Path("errors.txt").read_text()
-        made.append(replace(call, seconds=time.monotonic() - began))
+        made.append((call, time.monotonic() - began))
 
-    for number, values in enumerate(experiments):
+    for number, changes in enumerate(experiments):
         made.clear()  # of a parent nothing is disturbed
         root = Path(f"results/{number}")
-        for job in jobs(root, check(Experiment, SHARED | values, "test")):
-            if job.rule != "report":
-                finish(as_call(root, job, modality, call_of))
-    if request.param == "fine-tuning and scoring":
-        model = Path("results/1/seed0/models/pairflow")
-        options = {"model": model, "out": "scores.csv"}
-        finish(Call("score", [Path("large.smi")], options, [Path("scores.csv")]))
+        for job in jobs(root, experiment(kind, **changes))[:-1]:  # without the report
+            finish(call_of(root, job, kind))
+    if kind == "molecules":
+        options = {"model": Path("results/1/seed0/models/pairflow"), "out": "scores.csv"}
+        finish(Call("score", ["library.smi"], options, [Path("scores.csv")]))
     return made
-
-
-def as_call(root: Path, job: Job, modality: str, call_of) -> Call:
-    return Call(*call_of(root, job, modality), [*job.outputs.values()])
-
-
-def elsewhere(call: Call) -> Call:
-    """The same step with other places for what it writes."""
-    moved = {str(path): Path("elsewhere") / path for path in call.outputs}
-    options = {name: moved.get(str(value), value) for name, value in call.options.items()}
-    return replace(call, options=options, outputs=[*moved.values()])
 
 
 def knock(start, call: Call, number: int, delay: float) -> None:
@@ -159,10 +104,10 @@ def test_a_step_that_gets_signals_at_random_moments_ends_in_the_same_bytes(calls
     assert len(calls) <= TRIALS // 2  # so that each step is tried
     random = np.random.default_rng(len(calls))
     for trial in range(TRIALS // 2):
-        call = calls[trial % len(calls)]
-        knocked = elsewhere(call)
+        call, seconds = calls[trial % len(calls)]
+        knocked = call.moved("elsewhere")
         for number in random.choice(SIGNALS, 2):
-            knock(start, knocked, number, random.uniform(0, call.seconds))
+            knock(start, knocked, number, random.uniform(0, seconds))
         process = start(knocked, **RESUMED)
         process.join()
         assert process.exitcode == 0, Path("errors.txt").read_text()

@@ -12,16 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from miniatures import data_files
 
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
-from pairflow.cli import STEPS, module_of
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
 
 MOLECULES = ["CCO", "OCC", "c1ccccc1", "CC(=O)O", "C#N", "CCN", "C1CC1", "CC=O"] * 4
 MOLECULES += ["O=C=O", "CO", "CN", "CF"] * 4
-TABLES = ("train", "validation", "smiles", "known", "rejected")
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +36,8 @@ def preprocess(step):
     def run(rows=(), folder="data", source="raw.csv", **options):
         if rows:
             Path(source).write_text("\n".join(["smiles", *rows]) + "\n")
-        files = {name: f"{folder}/{name}.parquet" for name in TABLES}
-        files["vocabulary"] = f"{folder}/vocabulary.json"
-        return step(
-            "preprocess", "molecules", source=source, quiet=True, **files, **(options or {"length": 16})
-        )
+        options = data_files(folder) | (options or {"length": 16})
+        return step("preprocess", "molecules", source=source, quiet=True, **options)
 
     return run
 
@@ -99,15 +95,6 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
     counted = rows[rows["metric"].str.fullmatch("valid|invalid_.*")].groupby("trial")["value"].sum()
     assert counted.tolist() == [20, 20, 20]
     assert json.loads(provenance_path(Path("samples.parquet")).read_text())["device"] in ("cpu", "cuda")
-
-
-def test_rejected_rows_are_listed_with_reasons(preprocess):
-    run = preprocess([*MOLECULES, "C(", "", "CCCCCCCCCCCCCCCCCC"], length=16, max_too_long_share=0.1)
-    assert run.exit_code == 0
-    rejected, _ = read_table("data/rejected.parquet", "rejected rows")
-    reasons = dict(zip(rejected["text"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
-    assert reasons["C("].startswith("unparsable")
-    assert "too long" in reasons["CCCCCCCCCCCCCCCCCC"]
 
 
 @pytest.mark.parametrize(
@@ -201,18 +188,6 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
         table, _ = read_table(f"{coupling}.parquet", "pairs")
         np.testing.assert_array_equal(token_array(table["x1"]), np.load("rows.npy"))
         assert 0 <= token_array(table["x0"]).min() <= token_array(table["x0"]).max() < 5
-
-
-def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(interrupt, here):
-    np.save("rows.npy", np.random.default_rng(0).integers(0, 40, (60_000, 32), dtype=np.uint8))
-    options = ["--out", "pairs.parquet", "--vocabulary-size", 40, "--steps", 1000]
-    code, error = interrupt("%|", "pair", "--tokens", "rows.npy", *options)
-    assert code == 128 + signal.SIGINT
-    assert error.endswith(
-        "pairflow pair: stopped after 0 of 2 blocks, which are saved: rerun the same command to resume\n"
-    )
-    assert "Traceback" not in error
-    assert [path.name for path in here.iterdir()] == ["rows.npy"]
 
 
 def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
@@ -324,12 +299,3 @@ def test_pairs_are_written_only_where_they_fit(step, rows, refused, out, options
     Path("there.npy").write_text("mine")
     refused(step("pair", **rows, out=out, **options), "pair", text)
     assert Path("there.npy").read_text() == "mine"
-
-
-@pytest.mark.parametrize("step", [*STEPS, "sample"])
-def test_help_teaches_every_step(pairflow_command, step):
-    kind = ["molecules"] if step in ("preprocess", "evaluate", "floor") else []
-    run = pairflow_command(step, *(["images"] if step == "floor" else kind), "--help")
-    assert run.returncode == 0
-    assert run.stdout.count("\n  --") >= 2
-    assert f"Usage: python -m {module_of(step)}" in run.stdout

@@ -10,32 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from miniatures import call_of, experiment, root_of
 
 from pairflow.artifacts import read_table, token_array
-from pairflow.config import Experiment, check
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import mark_padding, token_entropy
 from pairflow.kinds.text.tokenisers import Characters, load_tokeniser
 from pairflow.plan.jobs import jobs
 
-ROOT, N = Path("results/lines"), 12
-SETTINGS = {
-    "description": "lines of two words",
-    "scale": "reduced",
-    "data": {
-        **{"source": "lines.txt", "tokeniser": "characters", "rows": "lines", "length": N},
-        **{"validation_fraction": 0.2, "judge_fraction": 0.1},
-    },
-    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
-    "pairing": {"steps": 3},
-    "training": {
-        **{"batch_size": 16, "iterations": 40, "learning_rate": 1e-2, "validate_every": 20},
-        "ignore_padding": True,
-    },
-    "methods": ["udlm", "pairflow"],
-    "evaluations": {"main": {"nfe": [1, 2], "samples": 30, "trials": 2, "temperatures": [0.5]}},
-    "judge": {"order": 3},
-}
+ROOT, EXPERIMENT, N = root_of("text"), experiment("text"), 12
 CONTROLS = ("data", "shuffled", "chain", "snippet")
 METRICS = {
     *("judge_ppl", "entropy", "known_words", "rep_4", "distinct_4"),
@@ -44,17 +27,8 @@ METRICS = {
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    return check(Experiment, SETTINGS, "test")
-
-
-@pytest.fixture(scope="module")
-def finished(finish, experiment):
-    def prepare() -> None:
-        words = np.array(["sun", "moon", "star"])[np.random.default_rng(0).integers(3, size=(300, 2))]
-        Path("lines.txt").write_text("\n".join([*map(" ".join, words), "a line that is far too long"]))
-
-    return finish("text", ROOT, experiment, prepare)
+def finished(finish):
+    return finish("text")
 
 
 @pytest.fixture(scope="module")
@@ -83,16 +57,16 @@ def test_the_parts_have_one_tokeniser_and_the_long_line_is_listed(finished):
     assert rejected.reason.tolist() == ["too long (27 tokens, limit 11)"]
 
 
-def test_ignored_padding_changes_the_model(finished, tmp_path, experiment, run_job):
+def test_ignored_padding_changes_the_model(finished, tmp_path, run_call):
     """The loss without padding is another loss: that of the mean over text and end symbols."""
-    settings = SETTINGS | {"training": {**SETTINGS["training"], "ignore_padding": False}, "methods": ["udlm"]}
-    folder = tmp_path / "copy"
+    folder, training = tmp_path / "copy", EXPERIMENT.training.model_copy(update={"ignore_padding": False})
     shutil.copytree(finished, folder)
     log = Path("seed0/models/udlm/log.parquet")
+    planned = jobs(ROOT, EXPERIMENT.model_copy(update={"training": training}))
+    train = next(job for job in planned if job.method == "udlm")
     with contextlib.chdir(folder):
         before = pd.read_parquet(ROOT / log).loss
-        [train] = [job for job in jobs(ROOT, check(Experiment, settings, "test")) if job.rule == "train"]
-        run_job(ROOT, train, "text")
+        run_call(call_of(ROOT, train, "text"))
         after = pd.read_parquet(ROOT / log).loss
     assert before.iloc[0] != after.iloc[0]
 
@@ -235,20 +209,20 @@ def tokens(folder: Path, name: str) -> np.ndarray:
     return mark_padding(token_array(table["tokens"]), padding)
 
 
-def test_every_metric_is_there_of_samples_of_real_text_and_of_controls(rows, experiment):
+def test_every_metric_is_there_of_samples_of_real_text_and_of_controls(rows):
     for name in ("main", "main_t0_5"):
         own = rows[rows.evaluation == name]
-        for method in (*experiment.methods, *CONTROLS):
+        for method in (*EXPERIMENT.methods, *CONTROLS):
             assert set(own[own.method == method].metric) == METRICS
         assert (own.samples == 30).all()
-        assert own[own.method.isin(experiment.methods)].nfe.notna().all()
+        assert own[own.method.isin(EXPERIMENT.methods)].nfe.notna().all()
         assert own[own.method.isin(CONTROLS)].nfe.isna().all()
     references = dict(zip(rows.metric, rows.reference.fillna(""), strict=True))
     found = [references[name] for name in ("js_bigram", "copied_span", "entropy")]
     assert found == ["test", "train", ""]
 
 
-def test_the_values_are_those_of_the_samples_under_a_judge_of_its_own_text(finished, rows):
+def test_the_values_are_those_of_a_judge_of_its_own_text(finished, rows):
     size = read_table(finished / ROOT / "data/train.parquet")[1].vocabulary_size
     judge = KneserNey.fit(tokens(finished, "data/judge.parquet").reshape(1, -1), size, 3)
     samples = tokens(finished, "seed0/samples/pairflow/main/nfe2.parquet")[:30]
@@ -270,10 +244,10 @@ def test_the_judge_finds_shuffled_text_worse_than_real_text(finished, rows):
     assert "GPT-2’s" not in page
 
 
-def test_the_bounds_are_one_number_in_three_units(finished, rows, experiment):
+def test_the_bounds_are_one_number_in_three_units(finished, rows):
     """A character is a token here, beside the end symbol: 9 or 10 characters with one symbol more."""
     bounds = rows[rows.evaluation == "likelihood"].pivot_table("value", "method", "metric")
-    assert list(bounds.index) == sorted(experiment.methods)
+    assert list(bounds.index) == sorted(EXPERIMENT.methods)
     assert bounds.ppl_bound.to_numpy() == pytest.approx(np.exp(bounds.nll_bound.to_numpy()))
     density = bounds.bpc_bound.to_numpy() / bounds.nll_bound.to_numpy() * np.log(2)
     held_out = tokens(finished, "data/validation.parquet")

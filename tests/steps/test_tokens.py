@@ -12,49 +12,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from miniatures import SOURCES, K, N, calls_of, experiment, root_of, token_rows
 
 import pairflow
 from pairflow.artifacts import read_table, row_column, token_array, write_table
-from pairflow.config import Experiment, check
 from pairflow.config.file import read
-from pairflow.plan.jobs import jobs
 
-N, K, M = 6, 5, 200
-RUN = {"batch_size": 16, "iterations": 30, "learning_rate": 1e-2, "validate_every": 10}
-SETTINGS = {
-    "description": "rows of a user's own",
-    "scale": "reduced",
-    "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": K, "validation_fraction": 0.2},
-    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
-    "pairing": {"steps": 3},
-    "training": RUN,
-    "distillation": {"dcd": {**RUN, "iterations": 4, "teacher_every": 2, "validate_every": 2}},
-    "pairs": {"mine": "mine.parquet"},
-    "methods": ["udlm", "pairflow", "pairflow+dcd", "pairs-mine"],
-    "evaluations": {"main": {"nfe": [1, 2], "samples": 30, "trials": 2}},
-}
-ROOT = Path("results/own")
-SOURCES = np.random.default_rng(1).integers(0, K, (M, N))
+ROOT, EXPERIMENT = root_of("tokens"), experiment("tokens")
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    return check(Experiment, SETTINGS, "test")
-
-
-def walk() -> np.ndarray:
-    """Rows in which each token is the one before, or the next symbol."""
-    steps = np.random.default_rng(0).integers(0, 2, (M, N))
-    return np.cumsum(steps, axis=1) % K
-
-
-@pytest.fixture(scope="module")
-def finished(finish, experiment):
-    def prepare() -> None:
-        np.save("rows.npy", walk())
-        pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
-
-    return finish("own tokens", ROOT, experiment, prepare)
+def finished(finish):
+    return finish("tokens")
 
 
 @pytest.fixture
@@ -65,13 +34,13 @@ def parts(finished, tmp_path, monkeypatch):
     return {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
 
 
-def test_rows_are_split_and_keep_their_order(finished, experiment):
+def test_rows_are_split_and_keep_their_order(finished):
     train, validation = (
         read_table(finished / ROOT / f"data/{name}.parquet", "tokens") for name in ("train", "validation")
     )
     rows = [token_array(table["tokens"]) for table, _ in (train, validation)]
     assert [len(part) for part in rows] == [160, 40]
-    every = [tuple(row) for row in walk().tolist()]
+    every = [tuple(row) for row in token_rows().tolist()]
     places = [every.index(tuple(row)) for row in rows[0].tolist()]
     assert len(set(every) - {tuple(row) for part in rows for row in part.tolist()}) == 0
     assert places[0] < 20
@@ -80,21 +49,21 @@ def test_rows_are_split_and_keep_their_order(finished, experiment):
     assert train[1].data == validation[1].data
 
 
-def test_every_metric_is_there_with_its_floor(finished, experiment):
+def test_every_metric_is_there_with_its_floor(finished):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     sampled = rows[rows.evaluation == "main"]
     names = {"bigram_tv", "unigram_tv", "nn_hamming", "copies", "distinct"}
-    for method in (*experiment.methods, "data"):
+    for method in (*EXPERIMENT.methods, "data"):
         assert set(sampled[sampled.method == method].metric) == names
     models = sampled[sampled.method != "data"]
-    assert len(models) == 4 * 2 * 2 * len(names)  # methods x NFE x trials x metrics
+    assert len(models) == 5 * 2 * 2 * len(names)  # methods x NFE x trials x metrics
     assert (models.samples == 30).all()
     assert set(zip(sampled.metric, sampled.reference.fillna(""), strict=True)) == {
         *(("bigram_tv", "test"), ("unigram_tv", "test"), ("nn_hamming", "train")),
         *(("copies", "train"), ("distinct", "")),
     }
     bounds = rows[rows.metric == "nll_bound"].set_index("method").value
-    assert list(bounds.index) == list(experiment.methods)
+    assert list(bounds.index) == list(EXPERIMENT.methods)
     log = pd.read_parquet(finished / ROOT / "seed0/models/udlm/log.parquet")
     assert bounds["udlm"] == log.validation_nll.iloc[-1]
 
@@ -118,7 +87,7 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     x0, x1 = (token_array(pairs[name]) for name in ("x0", "x1"))
     known = {tuple(row) for row in token_array(train["tokens"]).tolist()}
     expected = [
-        (x0, x1) for x0, x1 in zip(SOURCES.tolist(), walk().tolist(), strict=True) if tuple(x1) in known
+        (x0, x1) for x0, x1 in zip(SOURCES.tolist(), token_rows().tolist(), strict=True) if tuple(x1) in known
     ]
     assert list(zip(x0.tolist(), x1.tolist(), strict=True)) == expected
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
@@ -130,20 +99,20 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
 
 
 def test_training_rows_without_a_pair_are_counted(parts, step):
-    pairflow.write_pairs(SOURCES[:50], walk()[:50], "mine.parquet", vocabulary_size=K)
+    pairflow.write_pairs(SOURCES[:50], token_rows()[:50], "mine.parquet", vocabulary_size=K)
     assert step("adopt", **ADOPTED, **parts).exit_code == 0
     assert step("diagnose", pairs="pairs.parquet", method="pairs-mine", out="coupling.parquet").exit_code == 0
     rows = pd.read_parquet("coupling.parquet").set_index("metric").value
     train, paired = (
         [tuple(row) for row in table.tolist()]
-        for table in (token_array(read_table(parts["tokens"])[0]["tokens"]), walk()[:50])
+        for table in (token_array(read_table(parts["tokens"])[0]["tokens"]), token_rows()[:50])
     )
     assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
     assert rows["held_out_pairs"] == sum(row not in train for row in paired)
 
 
 def test_rows_are_the_same_whatever_integers_a_file_holds(parts, step):
-    pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
+    pairflow.write_pairs(SOURCES, token_rows(), "mine.parquet", vocabulary_size=K)
     table, metadata = read_table(parts["validation"])
     wide = {name: row_column(token_array(table[name]).astype(np.int64)) for name in table.column_names}
     write_table(Path("wide.parquet"), pa.table(wide), metadata)
@@ -160,10 +129,10 @@ ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out":
 @pytest.mark.parametrize(
     ("x0", "x1", "size", "text"),
     [
-        (SOURCES, walk(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
-        (SOURCES[:, :5], walk()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
+        (SOURCES, token_rows(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
+        (SOURCES[:, :5], token_rows()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
         (SOURCES[:9], np.eye(9, N, -3, int) * 3, K, "mine.parquet: row 3: x1 is no row of the data; pair"),
-        (walk(), SOURCES, K, "row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?"),
+        (token_rows(), SOURCES, K, "row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?"),
     ],
 )
 def test_own_pairs_that_do_not_fit_are_refused(parts, step, refused, x0, x1, size, text):
@@ -199,25 +168,11 @@ def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [True, 5.0, 1, "5", None])
-def test_pairs_of_an_impossible_vocabulary_are_refused(tmp_path, size):
-    with pytest.raises(pairflow.InputError, match=r"^vocabulary_size: expected an integer in 2\.\.65536"):
-        pairflow.write_pairs([[0, 1]], [[0, 1]], tmp_path / "a.parquet", vocabulary_size=size)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_size_of_a_vocabulary_may_be_an_integer_of_numpy(tmp_path):
-    rows = np.array([[0, 1], [3, 4]], np.uint8)
-    for name, size in (("a", rows.max() + 1), ("b", 5)):
-        pairflow.write_pairs(rows, rows, tmp_path / f"{name}.parquet", vocabulary_size=size)
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-
-
-def test_results_are_tables_for_notebooks(finished, monkeypatch, experiment):
+def test_results_are_tables_for_notebooks(finished, monkeypatch):
     monkeypatch.chdir(finished)
-    own = pairflow.results("own")
+    own = pairflow.results("tokens")
     table = own.table("bigram_tv")
-    assert (list(table.index), list(table.columns)) == (list(experiment.methods), [1, 2])
+    assert (list(table.index), list(table.columns)) == (list(EXPERIMENT.methods), [1, 2])
     rows = own.metrics[(own.metrics.method == "udlm") & (own.metrics.metric == "bigram_tv")]
     assert table.loc["udlm", 2] == pytest.approx(rows[rows.nfe == 2].value.mean())
     assert own.dataset == "rows.npy"
@@ -275,17 +230,15 @@ def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypat
     assert {"x0", "matched", "figure", "floor"} <= names.keys()
 
 
-def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused, run_job):
+def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, run_call):
     folder = tmp_path / "copy"
     shutil.copytree(finished, folder)
+    calls = calls_of("tokens")
+    report = next(call for call in calls if call.name == "report")
     with contextlib.chdir(folder):
-        np.save("rows.npy", walk()[::-1])
-        table = list(jobs(ROOT, experiment))
-        run_job(ROOT, table[0], "tokens")
-        report = table[-1]
-        named = {name: report.outputs[name] for name in ("metrics", "timings", "figures")}
-        settings = experiment.model_dump(mode="json")
-        done = step("report", settings=settings, root=ROOT, out="report.html", **named)
+        np.save("rows.npy", token_rows()[::-1])
+        run_call(calls[0])
+        done = step("report", **report.options)
     refused(done, "report", "was made from a file other than")
 
 
@@ -331,25 +284,9 @@ def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, st
     refused(done, "preprocess", text)
 
 
-def test_imported_rows_can_be_paired(tmp_path, monkeypatch, step, refused):
-    monkeypatch.chdir(tmp_path)
-    np.save("rows.npy", walk())
-    done = step("import", "rows.npy", vocabulary_size=K, out="train.parquet")
-    assert (done.exit_code, done.output) == (0, "200 rows of 6 tokens, K = 5: train.parquet\n")
-    assert token_array(read_table("train.parquet", "tokens")[0]["tokens"]).tolist() == walk().tolist()
-    for tokens, out in (("train.parquet", "a.npy"), ("rows.npy", "b.npy")):
-        options = {"vocabulary_size": K, "steps": 2, "threads": 1, "quiet": True}
-        assert step("pair", tokens=tokens, out=out, **options).exit_code == 0
-    assert Path("a.npy").read_bytes() == Path("b.npy").read_bytes()
-    done = step("import", "rows.npy", vocabulary_size=3, out="new.parquet")
-    refused(done, "import", "expected a token in 0..2, found 3")
-    done = step("import", "rows.txt", vocabulary_size=3, out="new.parquet")
-    refused(done, "import", "rows.txt: unknown suffix '.txt'; expected token rows in .npy or .parquet")
-
-
 def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):
     monkeypatch.chdir(tmp_path)
-    rows = walk()
+    rows = token_rows()
     np.save("rows.npy", rows)
     pq.write_table(pa.table({"tokens": rows.tolist(), "name": ["a"] * len(rows)}), "lists.parquet")
     pq.write_table(pa.table({"tokens": row_column(rows)}), "fixed.parquet")

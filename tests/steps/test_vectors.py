@@ -6,51 +6,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from miniatures import DISCRETE, EXPERIMENTS, SHARED, experiment, root_of
 
 import pairflow
 from pairflow.artifacts import read_table, token_array
-from pairflow.config import Configuration, Experiment, PairSettings, check
+from pairflow.config import Configuration, PairSettings, check
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.data_sets import two_moons
 
-RUN = {"batch_size": 32, "iterations": 60, "learning_rate": 5e-3, "ema_decay": 0.9}
-SETTINGS = {
-    "description": "two moons",
-    "scale": "reduced",
-    "flow": "continuous",
-    "data": {"source": "two_moons", "dims": 4, "training_rows": 300, "validation_rows": 60},
-    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
-    "pairing": {"steps": 20},
-    "training": {**RUN, "loss": "velocity"},
-    "distillation": {"rf": {**RUN, "iterations": 5, "pairs": {"count": 70, "steps": 3}}},
-    "methods": ["condot", "ot", "pairflow", "pairflow+rf"],
-    "evaluations": {"main": {"nfe": [1, 2], "samples": 50, "trials": 3}},
-}
-ROOT = Path("results/moons")
+ROOT, EXPERIMENT = root_of("vectors"), experiment("vectors")
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    return check(Experiment, SETTINGS, "test")
-
-
-@pytest.fixture(scope="module")
-def finished(finish, experiment):
-    return finish("two moons", ROOT, experiment)
-
-
-@pytest.fixture(scope="module")
-def finished_images(finish):
-    """The same with the embedded digits as real numbers."""
-    changes = {
-        "data": {"source": "digits"},
-        "pairing": {"steps": 5},
-        "training": {**RUN, "iterations": 4, "loss": "velocity"},
-        "distillation": {},
-        "features": {"extractor": "classifier", "weights": "digits"},
-        "methods": ["condot", "pairflow"],
-    }
-    return finish("digits as real numbers", ROOT, check(Experiment, SETTINGS | changes, "test"))
+def finished(finish):
+    return finish("vectors")
 
 
 def test_two_moons_are_half_circles_in_every_pair_of_coordinates():
@@ -81,16 +50,9 @@ def test_pairs_are_those_of_the_function_and_their_diagnosis_is_of_them(finished
     assert ("pairflow+rf", "reached") not in rows
 
 
-def test_shards_give_the_pairs_of_the_whole_pairing(finished, step, tmp_path):
-    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
-    tokens = finished / ROOT / "data/train.parquet"
-    shards = [tmp_path / f"{number}.parquet" for number in (1, 2)]
-    for number, shard in enumerate(shards, start=1):
-        run = step("pair", settings=settings, tokens=tokens, out=shard, shard=f"{number}/2", quiet=True)
-        assert run.exit_code == 0, run.stderr
-    assert step("gather", *shards, out=tmp_path / "pairs.parquet").exit_code == 0
-    whole = finished / ROOT / "seed0/pairs/pairflow.parquet"
-    assert (tmp_path / "pairs.parquet").read_bytes() == whole.read_bytes()
+def test_shards_give_the_pairs_of_the_whole_pairing(finished):
+    whole, gathered = (finished / ROOT / path for path in ("seed0/pairs/pairflow", "by_hand/gathered"))
+    assert gathered.with_suffix(".parquet").read_bytes() == whole.with_suffix(".parquet").read_bytes()
 
 
 def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, step, tmp_path):
@@ -104,11 +66,11 @@ def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished
     assert not out.exists()
 
 
-def test_every_metric_is_there_with_its_floor(finished, experiment):
+def test_every_metric_is_there_with_its_floor(finished):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     sampled = rows[rows.evaluation == "main"]
     distances, paths = {"chamfer", "chamfer_all", "w2"}, {"path_energy", "straightness"}
-    for method in experiment.methods:
+    for method in EXPERIMENT.methods:
         assert set(sampled[sampled.method == method].metric) == distances | paths
     assert set(sampled[sampled.method == "data"].metric) == distances
     values = sampled.set_index(["method", "nfe", "trial", "metric"]).value
@@ -117,24 +79,24 @@ def test_every_metric_is_there_with_its_floor(finished, experiment):
     assert (sampled[sampled.metric == "w2"].value > 0).all()
 
 
-def test_all_methods_start_from_the_same_sources_and_a_model_is_sampled_from_python(finished):
+def test_a_model_of_vectors_is_sampled_from_python(finished):
     model = finished / ROOT / "seed0/models/condot"
     table, _ = read_table(finished / ROOT / "seed0/samples/condot/main/nfe2.parquet", "vector samples")
     first = token_array(table["values"])[table["trial"].to_numpy() == 0]
-    np.testing.assert_array_equal(pairflow.sample(model, 50, nfe=2, device="cpu"), first)
+    np.testing.assert_array_equal(pairflow.sample(model, 30, nfe=2, device="cpu"), first)
 
 
 def test_the_page_shows_points_pairs_and_both_baselines(finished):
     page = (finished / ROOT / "report.html").read_text()
-    for text in ("Chamfer distance", "held-out data", "differ from ot", "differ from condot", "Dimensions d"):
+    for text in ("Chamfer distance", "held-out data", "against ot", "against condot", "Dimensions d"):
         assert text in page
     assert page.count("Points of condot, NFE") == 2
     assert "pairs of pairflow+rf: lines from the sources" in page
     assert "greedy tail at the end" not in page
 
 
-def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_them(finished_images):
-    folder = finished_images / ROOT
+def test_images_of_a_continuous_flow_have_grey_levels_and_paths(finish):
+    folder = finish("images") / root_of("images")
     pairs, _ = read_table(folder / "seed0/pairs/pairflow.parquet", "vector pairs")
     x1 = token_array(pairs["x1"])
     assert (x1.min(), x1.max()) == (-1, 1)
@@ -143,11 +105,11 @@ def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_th
     assert tokens.max() < metadata.vocabulary_size
     first = tokens[drawn["trial"].to_numpy() == 0]
     np.testing.assert_array_equal(
-        pairflow.sample(folder / "seed0/models/condot", 50, nfe=2, device="cpu"), first
+        pairflow.sample(folder / "seed0/models/condot", 30, nfe=2, device="cpu"), first
     )
     rows = pd.read_parquet(folder / "metrics.parquet")
     values = rows[rows.evaluation == "main"].set_index(["method", "nfe", "trial", "metric"]).value
-    assert values["condot", 2, 0, "path_energy"] == pytest.approx(energy[:50].mean())
+    assert values["condot", 2, 0, "path_energy"] == pytest.approx(energy[:30].mean())
     assert values["condot", 1, 1, "straightness"] == pytest.approx(0, abs=1e-4)
     assert values["condot", 2, 0, "straightness"] > 0
     assert "Paths from source to sample" in (folder / "report.html").read_text()
@@ -159,7 +121,7 @@ def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_th
         ({"methods": ["udlm"]}, "'udlm' has no continuous flow; expected one of pairflow, condot, ot"),
         ({"methods": ["pairflow-sub2"]}, "methods: 'pairflow-sub2' has no continuous flow"),
         ({"methods": ["condot+dcd"]}, r"condot is for continuous flows, \+dcd is for discrete flows"),
-        ({"training": RUN}, "training.loss: expected velocity in a continuous flow, found nelbo"),
+        ({"training": DISCRETE}, "training.loss: expected velocity in a continuous flow, found nelbo"),
         ({"pairing": {"coverage": True}}, "pairing.coverage: only for discrete flows"),
         ({"network": {"name": "transformer"}}, "network: 'transformer' is no network of a continuous flow"),
         ({"data": {"source": "two_moons"}}, "dims: the source two_moons needs this key"),
@@ -170,11 +132,11 @@ def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_th
 )
 def test_what_does_not_fit_the_flow_is_refused_in_one_line(change, message):
     with pytest.raises(InputError, match=message) as refusal:
-        check(Configuration, {"experiments": {"moons": SETTINGS | change}}, "test")
+        check(Configuration, {"experiments": {"moons": SHARED | EXPERIMENTS["vectors"] | change}}, "test")
     assert "\n" not in str(refusal.value)
 
 
-def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch):
+def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     np.save("mine.npy", np.random.default_rng(0).normal(size=(30, 3)))
     outputs = {name: f"{name}.parquet" for name in ("train", "validation", "known")}
@@ -190,18 +152,15 @@ def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch)
     assert [len(part) for part in parts] == [27, 3]
     both = np.concatenate(parts)
     np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(np.load("mine.npy")[:, 0].astype(np.float32)))
-    refused = run(training_rows=40)
-    assert refused.exit_code == 2
-    assert "mine.npy: expected at least 43 vectors" in refused.stderr
+    refused(run(training_rows=40), "preprocess", "mine.npy: expected at least 43 vectors")
     np.save("mine.npy", np.array([[1.0, np.nan], [0.0, 1.0]]))
-    assert "row 0, position 1: expected a finite number" in run().stderr
+    refused(run(), "preprocess", "row 0, position 1: expected a finite number")
 
 
-def test_a_model_of_another_kind_is_refused(finished, step, tmp_path):
+def test_a_model_of_another_kind_is_refused(finished, step, tmp_path, refused):
     model = shutil.copytree(finished / ROOT / "seed0/models/condot", tmp_path / "condot")
     out = {"out": tmp_path / "samples.parquet", "quiet": True}
     run = step("sample", settings={"nfe": 1, "samples": 2, "trials": 1}, model=model, **out)
-    assert (run.exit_code, run.stdout) == (2, "")
-    assert "--solver is needed with a model of a continuous flow" in run.stderr
+    refused(run, "sample", "--solver is needed with a model of a continuous flow")
     run = step("sample", settings={"nfe": 1, "count": 2}, model=model, **out)
-    assert "--count makes molecules or text; this model makes vectors" in run.stderr
+    refused(run, "sample", "--count makes molecules or text; this model makes vectors")

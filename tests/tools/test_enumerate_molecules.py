@@ -18,7 +18,7 @@ PACKAGED = MOLECULES["small_molecules"].fetch()
 
 @pytest.fixture(scope="module")
 def smiles():
-    return list(library.rows(PACKAGED))
+    return [row.text for row in library.read_rows(PACKAGED)]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_all_are_canonical_neutral_and_small(molecules):
 
 
 def test_all_fit_their_token_rows(smiles):
-    prepared = prepare(smiles, Molecules(source="small_molecules", length=16))
+    prepared = prepare(library.read_rows(PACKAGED), Molecules(source="small_molecules", length=16))
     assert not len(prepared.rejected)
     assert prepared.vocabulary.size == 24
     rows = [*prepared.train, *prepared.validation]

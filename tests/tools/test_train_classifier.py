@@ -5,8 +5,8 @@ import pytest
 import torch
 from train_classifier import accuracy, bring_to_unit_scale, train
 
+from pairflow.kinds.images.data_sets import read_digits
 from pairflow.kinds.images.extractors import Classifier, as_input
-from pairflow.kinds.images.files import read_digits
 
 DIGITS, LABELS = read_digits().images, read_digits().labels.astype(np.int64)
 HELD_OUT = np.arange(len(DIGITS)) % 5 == 0

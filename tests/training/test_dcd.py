@@ -28,9 +28,8 @@ def settings(**changes) -> Dcd:
 
 
 def objective(seed=0, cache=None, labels=None, **changes):
-    return dcd.Consistency(
-        settings(**changes), X1, Uniform(K), dcd.transformation(K, cache), seed, CPU, labels
-    )
+    table = dcd.transformation(K, cache)
+    return dcd.Consistency(settings(**changes), X1, Uniform(K), table, seed, CPU, labels)
 
 
 def mlp(seed=0, dropout=0.0):

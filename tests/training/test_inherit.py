@@ -13,12 +13,8 @@ from pairflow.errors import InputError
 from pairflow.training.inherit import inherit, start_from
 from pairflow.training.model import DiscreteModel, Model
 
-NETWORKS = {
-    "mlp": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0},
-    "transformer": {
-        "name": "transformer", "width": 16, "blocks": 1, "heads": 2, "time_width": 16, "dropout": 0.0,
-    },
-}  # fmt: skip
+MLP = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0}
+NETWORKS = {"mlp": MLP, "transformer": MLP | {"name": "transformer", "heads": 2}}
 LENGTH = 4
 OLD = ["<mask>", "C", "N", "O"]
 NEW = ["O", "Cl", "<mask>", "N", "C", "Br"]  # another order, and two more

@@ -120,21 +120,20 @@ class KnowsTheNoise(nn.Module):
         return torch.log(1 - alpha + 10 * alpha * torch.nn.functional.one_hot(x_t, 10))
 
 
-def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_whatever_the_kind_of_denoiser():
-    """log K per token for uniform data, up to the clock's two ends."""
-    rows = np.random.default_rng(0).integers(0, 10, (4000, 20))
-    leave_one_out = Validator(rows, UNIFORM, "leave_one_out", None, 0, CPU)(Recorder(10))
-    posterior = Validator(rows, UNIFORM, "posterior", None, 0, CPU)(KnowsTheNoise())
-    assert leave_one_out == pytest.approx(math.log(10), rel=0.02)
-    assert posterior == pytest.approx(leave_one_out, rel=1e-4)
-
-
-def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_for_masks_too():
-    """log 9: one of the ten symbols is the mask, which no data point holds."""
-    rows = np.random.default_rng(0).integers(0, 9, (4000, 20))
-    rows += rows >= 2
-    nll = Validator(rows, MASKS, "posterior", None, 0, CPU)(Recorder(10))
-    assert nll == pytest.approx(math.log(9), rel=0.02)
+@pytest.mark.parametrize(
+    ("corruption", "kind", "network", "symbols"),
+    [
+        (UNIFORM, "leave_one_out", Recorder(10), 10),
+        (UNIFORM, "posterior", KnowsTheNoise(), 10),
+        (MASKS, "posterior", Recorder(10), 9),  # one of the ten symbols is the mask, which no row holds
+    ],
+)
+def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data(corruption, kind, network, symbols):
+    """log K per token for uniform data, up to the clock's two ends, whatever the kind of denoiser."""
+    rows = np.random.default_rng(0).integers(0, symbols, (4000, 20))
+    rows += (rows >= 2) * (10 - symbols)
+    nll = Validator(rows, corruption, kind, None, 0, CPU)(network)
+    assert nll == pytest.approx(math.log(symbols), rel=0.02)
 
 
 class LabelRecorder(Recorder):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.advice import advise
+from benchmarks.paper.costs import describe_cost, seed_minutes
 from benchmarks.paper.page import PaperPage, render
 from benchmarks.paper.printed import NUMBERS, printed
 from benchmarks.paper.summary import count_outcomes, write_effects
-from pairflow.estimate.printed import describe_cost, seed_minutes
 from pairflow.report.downloads import data_uri
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]

@@ -1,9 +1,9 @@
 import math
 from collections import Counter
 
+from benchmarks.paper.costs import MINUTES
 from benchmarks.paper.printed import DATASETS, METRICS, TITLES, best, parse_name, printed
 from pairflow.config import parse_method
-from pairflow.estimate.printed import MINUTES
 from pairflow.kinds import list_settings
 
 

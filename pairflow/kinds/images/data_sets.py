@@ -1,6 +1,11 @@
-"""Sources of images. A new data set is an entry at the end, and its name in the settings `Images.source`."""
+"""Sources of images, and what reads their files.
 
+A new data set is an entry at the end, and its name in the settings `Images.source`.
+"""
+
+import gzip
 import math
+import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,15 +13,136 @@ from pathlib import Path
 
 import numpy as np
 
+from pairflow.artifacts.rows import named_when_damaged
 from pairflow.config import DataSettings
-from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
+from pairflow.data.download import DATA_DIR, RawFile, cache, local_copy
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
-from pairflow.data.status import Finding, broken_copy
+from pairflow.data.unpack import gunzip
 from pairflow.errors import InputError
-from pairflow.kinds.images import files as image_files
-from pairflow.kinds.images.files import LabelledImages, RawImages
-from pairflow.kinds.images.prepare import PreparedImages, prepare
+from pairflow.kinds.images.prepare import PreparedImages, RawImages, prepare
 from pairflow.kinds.images.settings import FILES, Images
+from pairflow.runtime.progress import bar
+
+LabelledImages = tuple[np.ndarray, np.ndarray]
+
+
+def read_digits() -> RawImages:
+    """The embedded digits, binarised, as images of 0 and 255.
+
+    Each of the 1,797 rows of digits.gz is 9 bytes: the 8 x 8 bits, first pixel highest, and the label. A bit
+    says whether a value of scikit-learn's `load_digits` (BSD licence) is 8 or more. That is a copy of the
+    test set of E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
+    Repository, 1998 (CC BY 4.0).
+    """
+    packed = gzip.decompress(Path(__file__).with_name("digits.gz").read_bytes())
+    rows = np.frombuffer(packed, np.uint8).reshape(-1, 9)
+    images = np.unpackbits(rows[:, :8], axis=1).reshape(-1, 8, 8, 1) * np.uint8(255)
+    return RawImages(images, rows[:, 8].astype(np.int32))
+
+
+def read_idx_files(folder: Path) -> list[LabelledImages]:
+    """Training and test images and labels of a folder with the four files of MNIST, gzipped or not."""
+    return [
+        (_read_idx(folder, f"{part}-images", 3)[..., None], _read_idx(folder, f"{part}-labels", 1))
+        for part in ("train", "t10k")
+    ]
+
+
+def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
+    """An array of bytes in the idx format, gzipped or not."""
+    name = f"{name}-idx{dimensions}-ubyte"
+    path = next((path for path in (folder / f"{name}.gz", folder / name) if path.is_file()), None)
+    if path is None:
+        raise InputError(f"{folder / name}: no such file, gzipped or not")
+    try:
+        content = gunzip(path) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not readable: {error}") from None
+    start = 4 * (1 + dimensions)
+    shape = np.frombuffer(content[4:start], ">u4").tolist()
+    if content[:4] != bytes([0, 0, 8, dimensions]) or len(content) != start + math.prod(shape):
+        raise InputError(f"{path}: not an idx file of bytes in {dimensions} dimension(s)")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def read_subset(path: Path) -> list[LabelledImages]:
+    """Training and test images and labels of a NumPy archive."""
+    with (
+        named_when_damaged(path, "expected arrays x_train, y_train, x_test, y_test"),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
+        return [(arrays[f"x_{name}"], arrays[f"y_{name}"].reshape(-1)) for name in ("train", "test")]
+
+
+def read_torchvision(name: str, root: Path, download: bool) -> list[LabelledImages]:
+    """Training and test images and labels of a class of torchvision, which checks them; InputError says
+    why it cannot."""
+    from torchvision import datasets
+
+    dataset = getattr(datasets, name)
+    try:
+        parts = [dataset(str(root), train=train, download=download) for train in (True, False)]
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+    arrays = [(np.asarray(part.data), np.asarray(part.targets)) for part in parts]
+    return [(images if images.ndim == 4 else images[..., None], labels) for images, labels in arrays]
+
+
+def read_batches(folder: Path) -> list[LabelledImages]:
+    """Training and test images and labels of CIFAR-10's own files; InputError if they are damaged."""
+    try:
+        return read_torchvision("CIFAR10", folder.parent, download=False)
+    except InputError as error:
+        raise InputError(f"{folder} ({error})") from None
+
+
+def read_folder(
+    folder: str | Path, size: int | None = None, mode: str | None = None, progress: bool = True
+) -> RawImages:
+    """All PNG and JPEG files below a folder, sorted by their path in it; without labels.
+
+    With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
+    InputError names the first file that cannot be read, or without them has another size or mode.
+    """
+    paths = files(folder, *FILES)
+    first = read_image(paths[0], size, mode)
+    images = np.empty((len(paths), *first.shape), np.uint8)
+    for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):
+        pixels = read_image(path, size, mode)
+        (height, width, channels), (rows, columns, planes) = pixels.shape, first.shape
+        if (height, width) != (rows, columns):
+            sizes = f"{width} x {height} pixels, but {paths[0]} has {columns} x {rows}"
+            raise InputError(f"{path}: {sizes}; set `size`")
+        if channels != planes:
+            modes = {1: "grey", 3: "colour"}
+            raise InputError(f"{path}: {modes[channels]}, but {paths[0]} is {modes[planes]}; set `mode`")
+        images[row] = pixels
+    return RawImages(images)
+
+
+def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
+    """Pixels (H, W, C) uint8 of one file, upright; InputError that names the file if it is none."""
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(path, formats=("PNG", "JPEG")) as file:  # no other decoder
+            image: Image.Image = ImageOps.exif_transpose(file)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        reason = str(error).removesuffix(f" '{path}'")
+        raise InputError(f"{path}: not a readable image: {reason}") from None
+    if image.mode.startswith(("I", "F")):
+        raise InputError(f"{path}: expected 8 bits per channel, found mode {image.mode}")
+    if mode is None and image.mode not in ("L", "RGB"):
+        raise InputError(f"{path}: expected mode L or RGB, found {image.mode}; set `mode`")
+    image = image.convert(mode) if mode else image
+    if size:
+        side = min(image.size)
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        square = image.crop((left, top, left + side, top + side))
+        image = square.resize((size, size), Image.Resampling.LANCZOS)
+    pixels = np.asarray(image)
+    return pixels if pixels.ndim == 3 else pixels[..., None]
 
 
 class ImageSource(DataSource):
@@ -44,10 +170,7 @@ class EmbeddedDigits(ImageSource):
     size: DatasetSize
 
     def load(self, progress: bool = True) -> RawImages:
-        return image_files.read_digits()
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return Finding.ok(f"part of pairflow, {len(self.load().images):,} images")
+        return read_digits()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,28 +195,16 @@ class PublishedImages(ImageSource):
         if local := local_copy(self.readers):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
         try:
-            return self._joined(image_files.read_torchvision(self.torchvision, cache(), download=True))
-        except image_files.TorchvisionError as error:
+            parts = read_torchvision(self.torchvision, cache(), download=True)
+        except InputError as error:
             raise InputError(
                 f"cannot download {self.torchvision} ({error}); "
                 f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
             ) from None
+        return self._joined(parts)
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        local, cached = local_copy(self.readers), cache() / self.cached
-        try:
-            if local and (torchvision or local.name != self.cached):
-                raw = self.load()
-                return Finding.ok(f"{local}{f': {raw.partial}' if raw.partial else ''}")
-            if not torchvision:
-                text = f"{local or self.torchvision}: torchvision reads it, and cannot be imported"
-                return Finding.attention(text, "pip install torchvision")
-            if cached.is_dir():
-                image_files.read_torchvision(self.torchvision, cache(), download=False)
-                return Finding.ok(str(cached))
-        except (InputError, image_files.TorchvisionError) as error:
-            return broken_copy(local or cached, str(error))
-        return downloadable([self.url], self.copies, offline)
+    def published_files(self) -> list[RawFile]:
+        return [RawFile(tuple(self.readers), self.url, cached=self.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
         """Training and test images in one, the test set last; `partial` says what is missing of them."""
@@ -119,6 +230,12 @@ class PublishedImages(ImageSource):
         return RawImages(images, labels, range(len(train), len(images)), partial)
 
 
+def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images) -> DatasetSize:
+    """The size of a folder of images, of which a share is held out."""
+    held_out = math.ceil(total * settings.validation_fraction)
+    return DatasetSize.shaped(total - held_out, held_out, levels, shape).limited(settings)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
     """Published colour images without labels or a test set, as a folder of files that the user prepares,
@@ -136,31 +253,23 @@ class PublishedFolder(ImageSource):
 
     def load(self, progress: bool = True) -> RawImages:
         assert self.size.shape is not None
-        folder = local_copy(self.folders)
-        if folder is None:
+        if (folder := local_copy(self.folders)) is None:
             raise InputError(f"{self.name} is not downloaded: {self.needed}, found none")
-        raw = image_files.read_folder(folder, self.size.shape[1], "RGB", progress)
-        return replace(raw, partial=self._lack(folder, len(raw.images)))
+        raw = read_folder(folder, self.size.shape[1], "RGB", progress)
+        return replace(raw, partial=self._lack(folder))
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
+        assert self.size.shape is not None
         folder = local_copy(self.folders)
         total = len(files(folder, *FILES)) if folder else self.size.total
-        held_out = math.ceil(total * settings.validation_fraction)
-        size = replace(self.size, rows=total - held_out, validation_rows=held_out)
-        return size.limited(settings)
+        return split_size(total, self.size.vocabulary_size, self.size.shape, settings)
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        folder = local_copy(self.folders)
-        if folder is None:
-            return Finding.optional(f"not downloaded: {self.needed}")
-        try:
-            lack = self._lack(folder, len(files(folder, *FILES)))
-        except InputError as error:
-            return Finding.attention(str(error))
-        return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
+    def published_files(self) -> list[RawFile]:
+        return [RawFile(self.folders)]
 
-    def _lack(self, folder: Path, count: int) -> str | None:
+    def _lack(self, folder: Path) -> str | None:
+        count = len(files(folder, *FILES))
         whole = count == self.size.total
         return None if whole else f"{folder.name} has {count:,} of the {self.size.total:,} images"
 
@@ -175,15 +284,13 @@ class ImageFolder(RowFile, ImageSource):
     what = "folder"
 
     def load(self, progress: bool = True) -> RawImages:
-        return image_files.read_folder(self.path, self.side, self.mode, progress)
+        return read_folder(self.path, self.side, self.mode, progress)
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
         paths = files(self.path, *FILES)
-        height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
-        held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
-        size = DatasetSize.shaped(len(paths) - held_out, held_out, levels, (channels, height, width))
-        return size.limited(settings)
+        height, width, channels = read_image(paths[0], self.side, self.mode).shape
+        return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)
 
 
 _MNIST_BINARY = PublishedImages(
@@ -193,7 +300,7 @@ _MNIST_BINARY = PublishedImages(
     cached="MNIST",
     url="https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
     copies="mnist/*.gz",
-    readers={"mnist": image_files.read_idx_files},
+    readers={"mnist": read_idx_files},
 )
 _IMAGES: tuple[ImageSource, ...] = (
     EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
@@ -208,8 +315,8 @@ _IMAGES: tuple[ImageSource, ...] = (
         url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
         copies="cifar-10-batches-py",
         readers={
-            "cifar-10-batches-py": image_files.read_batches,
-            "cifar10_subset.npz": image_files.read_subset,
+            "cifar-10-batches-py": read_batches,
+            "cifar10_subset.npz": read_subset,
         },
     ),
     # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.

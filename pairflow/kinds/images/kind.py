@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import Experiment
-from pairflow.data.costs import Cost, ShortJob
 from pairflow.data.source import listing
 from pairflow.kinds.images.settings import (
     FILES,
@@ -16,7 +15,7 @@ from pairflow.kinds.images.settings import (
     extractor_settings,
     extractors,
 )
-from pairflow.kinds.kind import Kind, Needs
+from pairflow.kinds.kind import Kind, Needs, Pace
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -136,22 +135,10 @@ class ImagesKind(Kind):
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols == "image" or description.get("shape") is not None
 
-    def costs(self, job: ShortJob) -> dict[str, Cost]:
-        """The times of Inception and DINOv2 are not known."""
-        sizes, samples = job.sizes, job.samples
-        pixels, compared = sizes.total * sizes.length, sizes.rows * sizes.length
-        known = getattr(job.settings, "extractor", None) == "classifier"
-        in_torch = 700.0 + 12e-6 * compared
+    pace = Pace(sample=7e-4, compare=2e-11, row=7e-4)
 
-        def features(seconds: float, disk: float) -> Cost:
-            return Cost(3.0 + seconds, in_torch, disk) if known else Cost(None, None, disk)
-
-        return {
-            "preprocess": Cost(1.0 + 5e-8 * pixels, 150.0 + 1e-5 * pixels, sizes.total * sizes.row_bytes),
-            "reference": features(7e-4 * sizes.rows, 1e6),
-            "floor": features(7e-4 * samples, 1e6),
-            "evaluate": features(samples * (2e-11 * compared + 7e-4), 3e4),
-        }
+    def is_timed(self, job: Job) -> bool:
+        return getattr(job.settings, "extractor", "classifier") == "classifier"  # not Inception or DINOv2
 
 
 KIND = ImagesKind()

@@ -15,8 +15,14 @@ from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
 from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
-from pairflow.kinds.images.reference import ReferenceStatistics, halves
-from pairflow.kinds.images.rows import ImageRows, extract, read_images, read_samples
+from pairflow.kinds.images.rows import (
+    ImageRows,
+    ReferenceStatistics,
+    extract,
+    halves,
+    read_images,
+    read_samples,
+)
 from pairflow.kinds.images.settings import ComparisonSettings, ExtractorSettings, FloorSettings
 from pairflow.metrics.continuous import average_paths
 from pairflow.metrics.frechet import Moments, frechet_distance

@@ -9,6 +9,7 @@ So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and 
 image and back.
 """
 
+import hashlib
 import math
 import sys
 from collections.abc import Mapping
@@ -22,8 +23,30 @@ from pairflow.artifacts import Metadata, identity, token_column, token_dtype
 from pairflow.data import prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.kinds.images.files import RawImages, Shape
 from pairflow.kinds.images.settings import Images
+
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class RawImages:
+    """Images (M, H, W, C) uint8 with labels (M,), and the rows of the published test set if there is one.
+
+    `partial` says in words which part of the published data set is missing here.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray | None = None
+    test_rows: range | None = None
+    partial: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of pixels and labels, whatever the files that they came from."""
+        content = hashlib.sha256(np.ascontiguousarray(self.images).data)
+        if self.labels is not None:
+            content.update(self.labels.astype("<i4").data)
+        return content.hexdigest()
 
 
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
@@ -49,11 +72,6 @@ def contract(shape: Shape, levels: int) -> str:
     return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 
-def contract_hash(shape: Shape, levels: int) -> str:
-    """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
-    return prepared.hash_contract(contract(shape, levels))
-
-
 @dataclass(frozen=True)
 class PreparedImages:
     """A data set of images, ready for pairing and training.
@@ -74,7 +92,8 @@ class PreparedImages:
 
     @property
     def hash(self) -> str:
-        return contract_hash(self.shape, self.levels)
+        """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
+        return prepared.hash_contract(contract(self.shape, self.levels))
 
 
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
@@ -85,10 +104,9 @@ def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
-    train, test = (raw.images[split == part] for part in ("train", "validation"))
-    train_labels = test_labels = None
-    if raw.labels is not None:
-        train_labels, test_labels = (raw.labels[split == part] for part in ("train", "validation"))
+    sides = split == "train", split == "validation"
+    train, test = (raw.images[side] for side in sides)
+    train_labels, test_labels = (None if raw.labels is None else raw.labels[side] for side in sides)
     if settings.flips:
         train = np.concatenate([train, train[:, :, ::-1]])
         train_labels = None if train_labels is None else np.tile(train_labels, 2)

@@ -1,4 +1,4 @@
-"""What the steps on images share: token rows as images, features in batches, metric rows."""
+"""Token rows as images, their features, and statistics of real images, which samples are compared with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,22 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow import rng
+from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
 from pairflow.errors import InputError
 from pairflow.kinds.images.extractors import Extractor
+from pairflow.kinds.images.measures import mean_kernel
 from pairflow.kinds.images.prepare import to_images
+from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
+
+KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
 
 
 @dataclass(frozen=True)
 class ImageRows:
-    """Token rows (M, N) of images, and their labels (M,) if every row has one."""
+    """Token rows (M, N) of images."""
 
     path: Path
     tokens: np.ndarray
     metadata: Metadata
-    labels: np.ndarray | None = None
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         """Images uint8 (B, H, W, C)."""
@@ -66,15 +71,12 @@ class ImageRows:
 
 
 def read_images(path: Path, kind: str = "tokens", count: int | None = None) -> ImageRows:
-    """Read token rows of images, with their labels; only the first `count` if it is given."""
+    """Read token rows of images; only the first `count` if it is given."""
     table, metadata = read_table(path, kind)
     table = table.slice(0, count)
     if metadata.shape is None:
         raise InputError(f"{path}: holds no images; its metadata name no shape")
-    labels = None
-    if "label" in table.column_names and not table["label"].null_count:
-        labels = table["label"].to_numpy().astype(np.int64)
-    return ImageRows(path, token_array(table["tokens"]), metadata, labels)
+    return ImageRows(path, token_array(table["tokens"]), metadata)
 
 
 def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, Any]:
@@ -102,3 +104,92 @@ def extract(
             part = rows[first : first + extractor.batch]
             yield part, *extractor(images[part])
             extracted.update(len(part))
+
+
+def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two random halves of the rows 0..count-1, always the same: one to draw from, one held out."""
+    order = rng.random_order(rng.stream_seed("halves"), count)
+    return order[: count // 2], order[count // 2 :]
+
+
+@dataclass(frozen=True)
+class ReferenceStatistics:
+    """Moments of a set of real images and of its held-out half, and the features (n, D) of some `rows`."""
+
+    whole: Moments
+    held: Moments
+    rows: np.ndarray
+    features: np.ndarray
+    metadata: Metadata
+
+    @cached_property
+    def kernel(self) -> tuple[np.ndarray, float]:
+        """Features (n, D) for the kernel distance, and their mean kernel."""
+        return self._kernel(kernel_rows(self.whole.count))
+
+    @cached_property
+    def held_kernel(self) -> tuple[np.ndarray, float]:
+        """The same, only of the held-out half."""
+        return self._kernel(np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1]))
+
+    def _kernel(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
+        features = self.features[np.isin(self.rows, rows)]
+        return features, mean_kernel(features)
+
+    def write(self, path: Path) -> None:
+        """Write a row per feature: its mean, its covariances, and its values on the images `rows`."""
+        columns = {**self.whole.columns(), **self.held.columns("held_")}
+        write_table(path, pa.table({**columns, "features": row_column(self.features.T)}), self.metadata)
+
+    @classmethod
+    def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
+        """Read a file; InputError unless it describes these images by this extractor."""
+        table, metadata = read_table(path, "reference")
+        facts = metadata.parameters
+        if facts["extractor"] != extractor.name:
+            raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
+        if metadata.inputs.get("tokens") != digest(images.path):
+            raise InputError(f"{path}: was made from a file other than {images.path}")
+        count = facts["count"]
+        if count != images.originals or facts["kept"] > count:
+            found = f"{facts['kept']} of {count}"
+            raise InputError(f"{path}: expected statistics of {images.originals} images, found {found}")
+        whole = Moments.from_columns(table, count)
+        held = Moments.from_columns(table, len(halves(count)[1]), "held_")
+        features = np.ascontiguousarray(token_array(table["features"]).T)
+        return cls(whole, held, _stored_rows(facts["count"], facts["kept"]), features, metadata)
+
+
+def kernel_rows(count: int) -> np.ndarray:
+    """The rows of a set of real images whose features the kernel distance sees, the held-out half first."""
+    return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
+
+
+def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
+    """Measure all originals among `images`, in one pass. The features of `KERNEL_ROWS` of them are stored, or
+    of all where the extractor also compares by cosine."""
+    count = images.originals
+    if count < 4:
+        raise InputError(f"{images.path}: expected at least 4 images, found {count}")
+    stored = _stored_rows(count, count if extractor.all_rows else min(count, KERNEL_ROWS))
+    is_stored, is_held = (np.isin(np.arange(count), rows) for rows in (stored, halves(count)[1]))
+    rest = held = Moments.from_features(np.empty((0, extractor.dimension)))
+    features = []
+    for rows, batch, _ in extract(extractor, images, np.arange(count), progress):
+        rest += Moments.from_features(batch[~is_held[rows]])
+        held += Moments.from_features(batch[is_held[rows]])
+        features.append(batch[is_stored[rows]])
+    facts = {"extractor": extractor.name, "dimension": extractor.dimension, "count": count}
+    facts["kept"] = len(stored)
+    same = ("length", "vocabulary_size", "vocabulary", "shape")
+    metadata = Metadata(
+        kind="reference",
+        parameters=facts,
+        inputs={"tokens": digest(images.path)},
+        **{key: getattr(images.metadata, key) for key in same},
+    )
+    return ReferenceStatistics(rest + held, held, stored, np.concatenate(features), metadata)
+
+
+def _stored_rows(count: int, stored: int) -> np.ndarray:
+    return np.arange(count) if stored == count else np.sort(kernel_rows(count)[:stored])

@@ -1,24 +1,15 @@
 """Sources of molecules. A new data set is an entry at the end, and its name in MOLECULE_SOURCES."""
 
-import csv
-import io
 import json
-import zlib
 from abc import abstractmethod
-from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pairflow.config import DataSettings
-from pairflow.data.download import RawFile, published_status
+from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile
-from pairflow.data.status import Finding, described, quoted
-from pairflow.data.unpack import GzipFile
 from pairflow.errors import InputError
+from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.settings import Molecules
 
 if TYPE_CHECKING:
@@ -33,53 +24,35 @@ class MoleculeSource(DataSource):
 
     @abstractmethod
     def fetch(self) -> Path:
-        """A local path of the raw file; InputError if it is missing, or its download fails or has changed."""
+        """A local path of the raw file; InputError if its download fails or has changed."""
 
     def validation_rows(self) -> list[int] | None:
         """Row numbers, from 0, of the published validation split; None where there is none."""
         return None
 
-    def check_rows(self, number: int) -> None:
-        """InputError if the table has not the number of rows that its publisher states."""
+    def read(
+        self, settings: Molecules, progress: bool = False, parent: "Vocabulary | None" = None
+    ) -> "PreparedMolecules":
+        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`, and
+        if it has not the number of rows that its publisher states."""
+        from pairflow.kinds.molecules.prepare import prepare
+
+        rows = library.read_rows(self.fetch(), settings.column, progress)
+        named = rows if self.named else (row._replace(name="") for row in rows)
+        prepared = prepare(named, settings, self.validation_rows(), parent)
+        number = len(prepared.smiles) + len(prepared.rejected)
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
-
-    def read(
-        self, settings: Molecules, progress: bool = True, parent: "Vocabulary | None" = None
-    ) -> "PreparedMolecules":
-        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
-        from pairflow.kinds.molecules import library
-        from pairflow.kinds.molecules import prepare as molecules
-
-        numbers, names = array("q"), []
-
-        def texts() -> Iterator[str | library.Unreadable]:
-            for row in library.numbered_rows(self.fetch(), settings.column, progress):
-                numbers.append(row.number)
-                names.append(row.name if self.named else "")
-                yield row.text
-
-        prepared = molecules.prepare(texts(), settings, self.validation_rows(), parent)
-        self.check_rows(len(prepared.smiles) + len(prepared.rejected))
-        lines = np.frombuffer(numbers, np.int64)[prepared.rejected["row"]]
-        smiles = prepared.smiles
-        if any(names):
-            smiles = smiles.assign(name=[names[row] for row in smiles["row"]])
-        return replace(prepared, smiles=smiles, rejected=prepared.rejected.assign(line=lines))
+        return prepared
 
 
 @dataclass(frozen=True, eq=False)
-class MoleculeTable(MoleculeSource):
+class MoleculeTable(PublishedFile, MoleculeSource):
     """A published table of molecules, with its validation split where there is one; or the embedded table."""
 
-    name: str
-    table: RawFile
     size: DatasetSize | None = None
     column: str = "smiles"
     validation: RawFile | None = None
-
-    def fetch(self) -> Path:
-        return self.table.fetch()
 
     def validation_rows(self) -> list[int] | None:
         if self.validation is None:
@@ -93,26 +66,8 @@ class MoleculeTable(MoleculeSource):
             raise InputError(f"{path}: expected a JSON list of row numbers")
         return rows
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        files = [file for file in (self.table, self.validation) if file]
-        return published_status(files, offline, self._problem)
-
-    def _problem(self, path: Path) -> str | None:
-        """What is wrong with a copy of the table; None if it has the column and the published rows."""
-        try:
-            with path.open("rb") as raw:
-                unpacked: Any = GzipFile(path, raw) if path.suffix == ".gz" else raw
-                file = io.TextIOWrapper(unpacked, encoding="utf-8", newline="")
-                records = csv.reader(file)
-                header = next(records, [])
-                number = sum(1 for record in records if record)
-        except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
-            return f"not readable: {described(error)}"
-        if self.column not in header:
-            return f"no column '{self.column}'"
-        if self.size and number != self.size.total:
-            return f"{number:,} rows, expected {self.size.total:,}"
-        return None
+    def published_files(self) -> list[RawFile]:
+        return [file for file in (self.file, self.validation) if file]
 
 
 @dataclass(frozen=True)
@@ -120,37 +75,6 @@ class MoleculeFile(RowFile, MoleculeSource):
     """A user's own file of molecules."""
 
     named = True
-
-    def fetch(self) -> Path:
-        if self.path.is_file():
-            return self.path
-        raise InputError(f"{self.path}: no such file")
-
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        from pairflow.kinds.molecules import library
-        from pairflow.kinds.molecules.survey import survey
-
-        assert isinstance(settings, Molecules)
-        rows = library.numbered_rows(self.path, settings.column, progress)
-        counts = survey(rows, settings, library.unit_of(self.path))
-        total = int((counts.lengths <= settings.length).sum())
-        if not settings.drop_duplicates:
-            total += counts.duplicates
-        if not total:
-            raise InputError(f"{settings.source}: no molecule fits {settings.length} tokens")
-        held_out = int(total * settings.validation_fraction)
-        symbols = counts.vocabulary_size(settings.length)
-        return DatasetSize(total - held_out, held_out, symbols).limited(settings)
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        try:
-            with self.path.open("rb") as file:
-                empty = not file.read(1)
-        except OSError as error:
-            return Finding.attention(f"{self.path}: {error.strerror}", f"ls {quoted(self.path.parent)}")
-        if empty:
-            return Finding.attention(f"{self.path}: empty", f"ls -l {quoted(self.path)}")
-        return Finding.ok(str(self.path))
 
 
 _GITHUB = "https://raw.githubusercontent.com"

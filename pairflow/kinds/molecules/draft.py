@@ -1,20 +1,24 @@
 """An experiment on a user's own molecules: what their file holds, its rules, and what quality to expect."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from rdkit import Chem, rdBase
 
-from pairflow.config import Experiment, parse_method, suggest
+from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
+from pairflow.kinds.molecules.prepare import SPECIALS, ReadMolecules
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
     LONGEST,
@@ -23,21 +27,25 @@ from pairflow.kinds.molecules.settings import (
     NewLibrary,
     Standardisation,
 )
-from pairflow.kinds.molecules.survey import (
-    FEATURES,
-    TINY,
-    Survey,
-    find_column,
-    first_rejected,
-    is_molecule,
-    survey,
-)
+from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse
 from pairflow.training.model_files import read_description, read_symbols
 
+_ANY = 2**62  # tokens: no row is too long
+_SAMPLED_ROWS = 200
+
+TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
+FEATURES = {  # what molecules are counted by -> the rule that treats it
+    "of several fragments": "fragments",
+    "with charged atoms": "charges",
+    "with isotope labels": "isotopes",
+    "with stereocentres": "stereo",
+    "with double bond geometry": "stereo",
+    "with R groups or dummy atoms": "dummies",
+    "with metals": "metals",
+    f"of under {TINY} heavy atoms": "min_heavy_atoms",
+}
+
 MINIMUM = 100  # distinct molecules
-_SAMPLED_LINES = 200
-
-
 # What was measured so far; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
 _FEW = 1000  # training rows; with fewer a start from a model of others was measured
@@ -50,6 +58,111 @@ _NETWORKS = {
 }
 
 
+class Survey(ReadMolecules):
+    """What a file holds: its molecules, standardised as the experiment will do it, and counts.
+
+    `features` counts the molecules that have each of `FEATURES` before they are standardised, duplicates and
+    molecules that a rule rejects included. `ions` counts those that are charged because a counter-ion was
+    removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the D distinct molecules, and
+    `groups` (D,) the numbers of their scaffolds. `unit` (line, record, row) is what a number in the file
+    counts.
+    """
+
+    def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line"):
+        """Read all rows; InputError if none of them is a molecule."""
+        self.unit, self.ions, self.features = unit, 0, dict.fromkeys(FEATURES, 0)
+        super().__init__(rows, settings.model_copy(update={"drop_duplicates": False}), length=_ANY)
+        self.rejects = pd.DataFrame(
+            [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected],
+            columns=["number", "text", "reason"],
+        )
+        if not self.smiles:
+            examples = "; ".join(
+                f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
+                for reason, count, number, text in first_rejected(self.rejects)
+            )
+            raise InputError(f"no molecule in {self.total:,} rows: {examples}")
+        first = pd.Series(self.smiles).drop_duplicates().index  # as `prepare`: the first of equal rows
+        self._counts = np.frombuffer(self.token_counts, np.int64)
+        self.lengths, self.groups = self._counts[first] + 2, np.array(self.scaffolds)[first]
+
+    def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
+        for name in _features(raw):
+            self.features[name] += 1
+        molecule, smiles = super().standardise(raw)
+        self.ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
+        return molecule, smiles
+
+    @property
+    def duplicates(self) -> int:
+        return len(self.smiles) - len(self.lengths)
+
+    def length(self, max_too_long_share: float, multiple: int = 8) -> int:
+        """The smallest multiple of `multiple` as N that at most this share of the molecules exceeds."""
+        ordered = np.sort(self.lengths)
+        needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
+        return -(-needed // multiple) * multiple
+
+    def vocabulary_size(self, length: int) -> int:
+        """K: the special symbols, and those of the molecules that fit `length`."""
+        fitting = np.repeat(self._counts + 2 <= length, self._counts)
+        return len(SPECIALS) + len(np.unique(np.frombuffer(self.written, np.uint32)[fitting]))
+
+
+def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
+    """(reason, how many rows, number of the first, its text), the most frequent reason first."""
+    firsts = rejected.drop_duplicates("reason").set_index("reason")
+    for reason, count in Counter(rejected["reason"]).most_common():
+        yield reason, count, *firsts.loc[reason, ["number", "text"]]
+
+
+def find_column(path: Path) -> str:
+    """The column of a CSV file that holds SMILES, judged by its first rows: one with a usual name
+    (`SMILES_COLUMNS`), or else the only one in which most fields are molecules. InputError where there is
+    none or several, and where the header is a molecule itself."""
+    mostly_molecules = {
+        name: sum(map(is_molecule, fields)) > len(fields) / 2
+        for name, fields in library.columns(path, _SAMPLED_ROWS).items()
+    }
+    usable = [name for name, holds in mostly_molecules.items() if holds]
+    usual = sorted(
+        (name for name in usable if name.lower() in SMILES_COLUMNS),
+        key=lambda name: SMILES_COLUMNS.index(name.lower()),
+    )
+    names = ", ".join(map(repr, usable or list(mostly_molecules)[:20]))
+    if not usable:
+        raise InputError(f"{path}: no column holds SMILES in most rows; found {names}")
+    if not usual and len(usable) > 1:
+        raise InputError(f"{path}: several columns hold SMILES, {names}: name one with --column")
+    column = (usual or usable)[0]
+    if is_molecule(column):
+        raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
+    return column
+
+
+def is_molecule(text: str) -> bool:
+    """Whether RDKit reads a text as a molecule with atoms."""
+    with rdBase.BlockLogs(), suppress(InputError):
+        return parse(text.strip()).GetNumAtoms() > 0
+    return False
+
+
+def _features(molecule: Chem.Mol) -> list[str]:
+    """The names of FEATURES that a molecule has."""
+    atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
+    present = (
+        len(Chem.GetMolFrags(molecule)) > 1,
+        any(atom.GetFormalCharge() for atom in atoms),
+        any(atom.GetIsotope() for atom in atoms),
+        any(atom.GetChiralTag() != unknown for atom in atoms),
+        any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
+        has_dummy(molecule),
+        has_metal(molecule),
+        molecule.GetNumHeavyAtoms() < TINY,
+    )
+    return [name for name, here in zip(FEATURES, present, strict=True) if here]
+
+
 def holds_molecules(path: Path) -> bool:
     """Whether a file may hold molecules: not a folder, nor a .txt file whose lines mostly begin otherwise."""
     if path.is_dir():
@@ -57,7 +170,7 @@ def holds_molecules(path: Path) -> bool:
     if path.suffix.lower() != ".txt" or not path.is_file():
         return True
     with path.open(encoding="utf-8", errors="replace") as file:
-        lines = list(islice((line for line in file if line.strip()), _SAMPLED_LINES))
+        lines = list(islice((line for line in file if line.strip()), _SAMPLED_ROWS))
     return sum(is_molecule(line.split()[0]) for line in lines) > len(lines) / 2
 
 
@@ -86,11 +199,12 @@ def draft_molecules(request: DraftRequest) -> Draft:
         column = settings.column or find_column(file)
         names = library.name_column(library.columns(file, 1), column)
         remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    rows = library.numbered_rows(file, column or "smiles", progress=not request.quiet)
-    counts = survey(rows, settings, library.unit_of(file))
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data = {"source": request.source, **({"column": column} if column else {})}
+    rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
+    rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
+    counts = Survey(rows, rules, library.unit_of(file))
     experiment, sizes = plan(counts, settings, data, device, start)
     length = experiment["data"]["length"]
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
@@ -101,11 +215,11 @@ def draft_molecules(request: DraftRequest) -> Draft:
     return Draft(
         experiment=experiment,
         size=size,
-        content=f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.",
+        content=f"{counts.total:,} rows, {len(counts.lengths):,} distinct molecules.",
         table=table_lines(
             f"{file} ({format_name}{remark})", _lines(counts, experiment["data"], sizes, request.rejects)
         ),
-        rejected=counts.rejected.rename(columns={"number": counts.unit}),
+        rejected=counts.rejects.rename(columns={"number": counts.unit}),
         advice=tuple(_advice(counts, settings)),
         hours=settings.hours or suggest.hours(length, device),
         with_iterations=with_iterations,
@@ -129,6 +243,12 @@ def read_start(folder: Path, name: str) -> Start:
     return Start(name, facts["length"], facts["network"], kind)
 
 
+def chosen_rules(settings: NewLibrary) -> Entry:
+    """The rules by which molecules are written and split, as the data of an experiment have them."""
+    split = "split", "validation_fraction", "max_too_long_share"
+    return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, *split)}
+
+
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, Counter[str]]:
@@ -138,22 +258,18 @@ def plan(
     fitting = counts.lengths <= length
     total = int(np.count_nonzero(fitting))
     seed = Molecules.model_fields["split_seed"].default
-    groups = None if counts.scaffolds is None else counts.scaffolds[fitting]
+    groups = counts.groups[fitting] if settings.split == "scaffold" else None
 
     def split(rows: int | None) -> Counter[str]:
         return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
 
     training_rows = suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)
-    rules = ("representation", *Standardisation.model_fields, "split")
-    choices = {key: getattr(settings, key) for key in rules}
     data = {
         **data,
         "length": length,
         "drop_duplicates": True,
-        **choices,
-        "validation_fraction": settings.validation_fraction,
-        "max_too_long_share": settings.max_too_long_share,
+        **chosen_rules(settings),
         **({"training_rows": training_rows} if training_rows else {}),
     }
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
@@ -204,15 +320,15 @@ def _lines(counts: Survey, data: Entry, sizes: Counter[str], rejects: Path) -> l
     length, distinct = data["length"], len(counts.lengths)
     rejected = [
         (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
-        for reason, number, place, text in islice(first_rejected(counts.rejected), 8)
+        for reason, number, place, text in islice(first_rejected(counts.rejects), 8)
     ]
     features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
     too_long = int(np.count_nonzero(counts.lengths > length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
     return [
-        ("rows", counts.rows, ""),
-        ("rejected", len(counts.rejected), f"all are listed in {rejects}" * bool(len(counts.rejected))),
+        ("rows", counts.total, ""),
+        ("rejected", len(counts.rejects), f"all are listed in {rejects}" * bool(len(counts.rejects))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),
         *features,

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DemandSettings, Experiment
-from pairflow.data.costs import Cost, ShortJob
-from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind
+from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind, Pace
 from pairflow.kinds.molecules import settings as molecules_settings
 from pairflow.kinds.molecules.settings import Chemistry, Molecules
 from pairflow.metrics.metric import Metric
@@ -16,7 +15,6 @@ from pairflow.plan.job import Job
 if TYPE_CHECKING:
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.data.source import DatasetSize
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import Model
 
@@ -117,7 +115,7 @@ class MoleculesKind(OnDemandKind):
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        self.load("store").store(settings, files, parent, progress)
+        self.load("prepare").store(settings, files, parent, progress)
 
     def preparing(self, raw_mb: float) -> Needs:
         """1.4 kB a molecule, of which a packed file takes 12 bytes."""
@@ -180,27 +178,10 @@ class MoleculesKind(OnDemandKind):
 
     packages = ("RDKit",)
 
-    def costs(self, job: ShortJob) -> dict[str, Cost]:
-        """The time of ChemNet is not known."""
-        data = job.experiment.data
-        assert isinstance(data, Molecules)
-        sizes = job.sizes
-        rows, tokens = sizes.rows, sizes.total * sizes.length
-        per_token = 1e-5 if data.representation == "selfies" else 1.8e-6
-        seconds, memory = 1.0 + job.samples * (1.6e-4 + 1.5e-8 * rows), 450.0 + 3e-4 * rows
-        unknown = molecules_settings.chemistry_settings(job.experiment).fcd
-        described = 2.0 + 3e-4 * (rows + min(rows, 20_000)) / job.threads
-        return {
-            "preprocess": Cost(
-                1.0 + per_token * tokens, 200.0 + 1.4e-3 * sizes.total, sizes.total * (sizes.length / 4 + 12)
-            ),
-            "describe_molecules": Cost(described, 450.0, 60.0 * rows),
-            "chemnet": Cost(None, None, 1e6),
-            "evaluate": Cost(None, None, 3e4) if unknown else Cost(seconds, memory, 3e4),
-        }
+    pace = Pace(prepare=4e-6, sample=1.6e-4, compare=4e-10, row=3e-4)
 
-    def stored_bytes(self, sizes: "DatasetSize") -> float:
-        return 8.0 * sizes.rows  # a hash of each known molecule
+    def is_timed(self, job: Job) -> bool:
+        return job.rule != "chemnet" and not getattr(job.settings, "fcd", False)
 
 
 KIND = MoleculesKind()

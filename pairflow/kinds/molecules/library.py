@@ -12,18 +12,14 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from rdkit import Chem, rdBase
-
 from pairflow.artifacts import from_cell
 from pairflow.data.unpack import GzipFile, require_plausible
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 from pairflow.runtime.progress import bar
 
 _FORMATS = {
@@ -50,38 +46,34 @@ _LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
 _LONGEST_RECORD = 100_000  # lines
 _MOST_UNPACKED = 2**30  # bytes of an Excel file; openpyxl holds all texts in memory
 _MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel has no more rows
+Record = tuple[int, list[str]]  # the number of its (first) line or row, and its fields
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """A row that the reader of its format refuses: a text that identifies it, and the reason."""
-
-    text: str
-    reason: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
 class Row(NamedTuple):
-    """A row: its number, its SMILES or why there is none, and its name, which may be empty."""
+    """A row: its number, its SMILES, and its name, which may be empty.
+
+    A row that the reader of its format refuses has a `reason`, and a text that identifies it.
+    """
 
     number: int
-    text: str | Unreadable
+    text: str
     name: str = ""
+    reason: str = ""
 
 
 def format_of(path: str | Path) -> str:
     """SMILES, CSV, SDF or Excel, by the end of the name without `.gz`; InputError for any other."""
-    path = Path(path)
-    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    if suffix.lower() not in _FORMATS:
+    if (suffix := _suffix(Path(path))) not in _FORMATS:
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
             "followed by .gz"
         )
-    return _FORMATS[suffix.lower()]
+    return _FORMATS[suffix]
+
+
+def _suffix(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 def require_openpyxl(path: Path) -> None:
@@ -95,19 +87,14 @@ def unit_of(path: str | Path) -> str:
     return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
 
 
-def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
-    """The SMILES of a file as `numbered_rows` reads them, without the numbers."""
-    return (row.text for row in numbered_rows(path, column, progress))
-
-
-def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
+def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
     """The rows of a file one by one, their SMILES unchanged (of an SDF file as RDKit writes them).
 
     SMILES files: the first field of each line, the rest is the name; a first line that holds a name of
     `SMILES_COLUMNS` there is a header. CSV files: the field under `column`, and for the name that under
     `name_column`; Excel files: the same, of the first sheet. SDF files: the name is the title, the first line
-    of a record. Bytes that are not UTF-8
-    become U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
+    of a record. Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The
+    progress bar counts bytes.
 
     Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
     and for an unknown column.
@@ -115,10 +102,10 @@ def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = Fal
     path = Path(path)
     kind = format_of(path)
     number = 0
-    with _opened(path) as (text, raw):
+    with _opened(path) as (content, raw):
         size = path.stat().st_size
         with bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read:
-            for number, row in enumerate(_READERS[kind](text, path, column), 1):
+            for number, row in enumerate(_READERS[kind](content, path, column), 1):
                 if number % 256 == 0:
                     read.update(raw.tell() - read.n)
                 yield row
@@ -130,8 +117,8 @@ def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = Fal
 def columns(path: str | Path, number: int) -> dict[str, list[str]]:
     """The columns of a CSV or Excel file: their names, and the fields of the first `number` rows."""
     path = Path(path)
-    with _opened(path) as (text, _):
-        header, records = _table(text, path)
+    with _opened(path) as (content, _):
+        header, records = _table(content, path)
         first = [record for _, record in islice(records, number)]
     return {
         name: [record[place] if place < len(record) else "" for record in first]
@@ -141,34 +128,30 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Iterable[str], BinaryIO]]:
-    """The unpacked text of a file, and the file of its bytes; InputError if it cannot be read."""
+def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
+    """The lines of a file, or the records of a sheet, and the file of its bytes; InputError if it cannot be
+    read."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
     try:
         with path.open("rb") as raw:
-            unpacked = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw
+            unpacked: Any = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw
             if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
-            yield (_sheet if format_of(path) == "Excel" else _Lines)(unpacked, path), raw
+            text = io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace", newline="")
+            yield _sheet(unpacked, path) if format_of(path) == "Excel" else _lines(text, path), raw
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except _UNREADABLE as error:
         raise InputError(f"{path}: not a readable {format_of(path)} file: {error}") from None
 
 
-class _Lines:
-    """Lines of a binary file as text that end in \\n, \\r\\n or \\r; the line ends are kept."""
-
-    def __init__(self, binary: Any, path: Path):
-        self.path = path
-        self.file = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
-
-    def __iter__(self) -> Iterator[str]:
-        while line := self.file.readline(_LONGEST_LINE):
-            if len(line) == _LONGEST_LINE:
-                raise InputError(f"{self.path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
-            yield line
+def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
+    """Lines that end in \\n, \\r\\n or \\r; the line ends are kept."""
+    while line := text.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise InputError(f"{path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
+        yield line
 
 
 def name_column(header: Iterable[str], column: str) -> str | None:
@@ -177,8 +160,8 @@ def name_column(header: Iterable[str], column: str) -> str | None:
     return min(named, key=lambda name: name.lower() != "name", default=None)
 
 
-def _sheet(binary: Any, path: Path) -> Iterator[str]:
-    """The first sheet of an Excel file as lines of CSV; a line has the number of its row."""
+def _sheet(binary: Any, path: Path) -> Iterator[Record]:
+    """The records of the first sheet of an Excel file."""
     require_openpyxl(path)
     from openpyxl import load_workbook
 
@@ -203,9 +186,8 @@ def _sheet(binary: Any, path: Path) -> Iterator[str]:
                     "sheet, found more; save it as CSV"
                 )
             fields = ["" if value is None else " ".join(str(value).split()) for value in row]
-            line = io.StringIO()
-            csv.writer(line, lineterminator="\n").writerow(fields if any(fields) else [])
-            yield line.getvalue()
+            if any(fields):
+                yield number, fields
     except InputError:
         raise
     except Exception as error:  # whatever a damaged file makes openpyxl raise
@@ -220,58 +202,56 @@ def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     yield from rows
 
 
-def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    header, records = _table(lines, path)
+def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:
+    header, records = _table(content, path)
     if column not in header:
         raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
     place, named = header.index(column), name_column(header, column)
     name_place = len(header) if named is None else header.index(named)
-
-    as_text = from_cell if format_of(path) == "CSV" else str
-
-    def field(record: list[str], place: int) -> str:
-        return as_text(record[place]) if place < len(record) else ""
-
     for number, record in records:
-        yield Row(number, field(record, place), field(record[: len(header)], name_place).strip())
+        text, name = (dict(enumerate(record[: len(header)])).get(k, "") for k in (place, name_place))
+        yield Row(number, text, name.strip())
 
 
-def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """Names of the columns, and the records below them with the numbers of their first lines."""
-    numbered = enumerate(lines, 1)
-    number, first = next(((n, line) for n, line in numbered if not line.isspace()), (0, None))
-    if first is None:
+def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Record]]:
+    """Names of the columns, and the records below them."""
+    records = content if format_of(path) == "Excel" else _csv(content, path)
+    _, header = next(records, (0, None))
+    if header is None:
         raise InputError(f"{path}: empty; expected {_CONTENT[format_of(path)]}")
-    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()
-    separator = {".tsv": "\t", ".xlsx": ","}.get(suffix) or max(",;\t", key=first.count)
-    reader = csv.reader(chain([first], (line for _, line in numbered)), delimiter=separator, strict=True)
-    records = (row for row in _quoted_rightly(reader, path, number) if row[1])
-    _, header = next(records)
     return [name.strip() for name in header], records
 
 
-def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, list[str]]]:
-    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`;
-    InputError where a quote is out of place."""
-    while True:
-        number = reader.line_num + first
-        try:
-            yield number, next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
+def _csv(lines: Iterator[str], path: Path) -> Iterator[Record]:
+    """The records of a CSV file; InputError where a quote is out of place."""
+    start, first = next(
+        ((number, line) for number, line in enumerate(lines, 1) if not line.isspace()), (0, "")
+    )
+    separator = "\t" if _suffix(path) == ".tsv" else max(",;\t", key=first.count)
+    reader = csv.reader(chain([first], lines), delimiter=separator, strict=True)
+    number = start
+    try:
+        for record in reader:
+            if record:
+                yield number, [from_cell(field) for field in record]
+            number = start + reader.line_num
+    except csv.Error as error:
+        raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
 
 
 def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    from rdkit import Chem, rdBase
+
+    from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
+
     for number, record in enumerate(_records(lines, path), 1):
         title = "".join(record[:1]).strip()
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock("\n".join(record))
         if molecule is None:
-            yield Row(number, Unreadable(title, "broken record"))
+            yield Row(number, title, reason="broken record")
         elif molecule.GetNumAtoms() > MOST_ATOMS:
-            yield Row(number, Unreadable(title, TOO_MANY_ATOMS))
+            yield Row(number, title, reason=TOO_MANY_ATOMS)
         else:
             yield Row(number, Chem.MolToSmiles(molecule), title)
 
@@ -293,4 +273,4 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
         yield record
 
 
-_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf, "Excel": _csv}
+_READERS = {"SMILES": _smiles, "CSV": _cells, "SDF": _sdf, "Excel": _cells}

@@ -12,7 +12,7 @@ from pairflow.data.classes import Classes
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
-from pairflow.kinds.molecules.descriptors import COMPUTED, compute
+from pairflow.kinds.molecules.descriptors import COMPUTED, PIECES, PROPERTIES
 from pairflow.kinds.molecules.kind import MoleculeFiles
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import Chemistry
@@ -29,32 +29,40 @@ def measure_samples(
     with machine.provenance.uncounted():
         similarity.compile_all()
     sampled = SampledMolecules(settings, samples, files, machine)
+    described = sampled.described
     rows: list[dict[str, Any]] = []
-    distinct = [np.empty(0, np.int64)]
+    properties = []
     for trial, texts in sampled.strings.groupby(level=0):
-        values, valid = sampled.count(list(texts))
-        distinct.append(np.unique(valid))
-        values |= sampled.compare(distinct[-1])
+        names = [name for name in map(canonical, texts) if name is not None]
+        valid = described.index.get_indexer(names)
+        distinct = described.iloc[np.unique(valid)]
+        values = sampled.count(list(texts), described.iloc[valid], distinct)
+        values |= chemistry.compare(distinct, sampled.training)
+        if settings.moses:
+            values |= chemistry.compare_as_moses(distinct, sampled.held_out)
         shared = {"trial": int(trial), "samples": sampled.metadata.parameters["samples"]}
         rows += _metric_rows(values, **shared)
-        rows += _metric_rows(sampled.measure_frechet(valid), **shared | {"samples": len(valid)})
+        if settings.fcd:
+            rows += _metric_rows({"fcd": sampled.measure_frechet(valid)}, **shared | {"samples": len(valid)})
+        properties.append(chemistry.properties_of(distinct))
     inputs = {"samples": samples, "smiles": files.smiles, "molecules": files.molecules}
-    properties = sampled.described.properties[np.concatenate(distinct)]
     return Measurement(
         rows,
         sampled.metadata.vocabulary,
         {name: digest(path) for name, path in inputs.items()},
         sampled.metadata.parameters,
-        histograms=chemistry.histograms(properties, sampled.training.properties),
+        histograms=chemistry.histograms(
+            np.concatenate([np.empty((0, len(PROPERTIES))), *properties]), sampled.training.properties
+        ),
     )
 
 
 class SampledMolecules:
-    """Samples of a model by trial (`strings`), whose distinct molecules are described once, as far as the
+    """Samples of a model by trial (`strings`), whose distinct molecules are `described` once, as far as the
     settings ask for it, and what each trial's are compared with.
 
-    `rows` has the row of each molecule, which arrays of rows refer to. `useful` and `in_class` say which of
-    them are useful, and of the class that was asked for; there are none where nothing was asked for.
+    The column `in_class` is there if samples of a class were asked for, `useful` and `useful_strict`
+    if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -67,26 +75,26 @@ class SampledMolecules:
         decoded = [words.decode(row) for row in token_array(table["tokens"])]
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
         self.training = training_molecules.read_training(files.molecules, self.known)
-        spellings = chemistry.distinct(self.strings)
-        self.rows = {molecule: row for row, molecule in enumerate(spellings)}
-        molecules, work = list(spellings.values()), (machine.threads or 1, machine.progress)
-        self.described = chemistry.DescribedMolecules.from_smiles(molecules, self.training, *work)
-        self.useful: dict[str, np.ndarray] = {}
-        self.moses: tuple[chemistry.Pieces, dict[str, chemistry.HeldOut]] | None = None
-        self.features: np.ndarray | None = None
+        work = machine.threads or 1, machine.progress
+        condition = self.metadata.parameters.get("condition")
+        classes = Classes(**self.metadata.condition) if self.metadata.condition else None
+        judged = condition is not None and classes is not None and classes.property in COMPUTED
+        further = (*(PIECES if settings.moses else ()), *([classes.property] if classes and judged else ()))
+        self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         if settings.fcd:
-            self._read_chemnet(files.chemnet, list(spellings), machine)
+            self._read_chemnet(files.chemnet, machine)
         if settings.useful:
-            properties = self.described.properties
-            self.useful = chemistry.are_useful(spellings, properties, self.training, self.known.every)
-        self.in_class = self._in_class(molecules)
+            useful = chemistry.are_useful(self.described, self.training, self.known.every)
+            self.described = self.described.assign(**useful)
+        if classes and judged:
+            labels = classes.labels(self.described[classes.property].to_numpy(np.float64))
+            self.described["in_class"] = labels == classes.parse(str(condition))
         if settings.moses:
             chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
             held_out = [self.known.held_out[row] for row in chosen]
-            others = chemistry.describe_held_out(held_out, self.training, *work)
-            self.moses = chemistry.Pieces.from_smiles(molecules, *work), others
+            self.held_out = chemistry.describe_held_out(held_out, self.training, *work)
 
-    def _read_chemnet(self, statistics: Path | None, molecules: list[str], machine: Machine) -> None:
+    def _read_chemnet(self, statistics: Path | None, machine: Machine) -> None:
         if statistics is None:
             raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
         from pairflow.runtime.device import choose  # needs torch
@@ -94,46 +102,25 @@ class SampledMolecules:
         table, metadata = read_table(statistics, "ChemNet statistics")
         self.known.require(metadata, statistics)
         self.reference = Moments.from_columns(table, metadata.parameters["count"])
-        device = str(choose(machine.device, machine.threads))
-        self.features = training_molecules.chemnet_features(molecules, device, machine.progress)
+        device, names = str(choose(machine.device, machine.threads)), [*self.described.index]
+        self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
-    def _in_class(self, molecules: list[str]) -> np.ndarray | None:
-        """None without a condition, and where it is a column that RDKit cannot compute."""
-        condition = self.metadata.parameters.get("condition")
-        classes = Classes(**self.metadata.condition) if self.metadata.condition else None
-        if condition is None or classes is None or classes.property not in COMPUTED:
-            return None
-        return classes.labels(compute(classes.property, molecules)) == classes.parse(condition)
-
-    def count(self, texts: list[str]) -> tuple[dict[str, Any], np.ndarray]:
-        """The counts of one trial, and the rows of its valid molecules, with repeats."""
-        names = map(canonical, texts)
-        valid = np.array([self.rows[name] for name in names if name is not None], np.int64)
-        counts = {
+    def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, Any]:
+        """The counts of one trial, of whose molecules `valid` has the repeats."""
+        useful = [name for name in ("useful", "useful_strict") if name in distinct]
+        return {
             **count(texts, self.known.every),
             **count_reasons(text for text in texts if canonical(text) is None),
             "connected": chemistry.count_connected(texts),
-            **{name: int(flags[np.unique(valid)].sum()) for name, flags in self.useful.items()},
+            **{name: int(distinct[name].sum()) for name in useful},
+            **({"in_class": int(valid["in_class"].sum())} if "in_class" in valid else {}),
         }
-        if self.in_class is not None:
-            counts["in_class"] = int(self.in_class[valid].sum())
-        return counts, valid
 
-    def compare(self, rows: np.ndarray) -> dict[str, Any]:
-        """The metrics of distinct molecules, with the metrics of MOSES if they are wanted."""
-        values = chemistry.compare(self.described[rows], self.training)
-        if self.moses:
-            pieces, held_out = self.moses
-            values |= chemistry.compare_as_moses(self.described, pieces, rows, held_out)
-        return values
-
-    def measure_frechet(self, rows: np.ndarray) -> dict[str, float]:
-        """The FCD of molecules, with repeats, if it is wanted."""
-        if self.features is None:
-            return {}
+    def measure_frechet(self, rows: np.ndarray) -> float:
+        """The FCD of molecules, with repeats."""
         if len(rows) < 2:
-            return {"fcd": np.nan}
-        return {"fcd": frechet_distance(Moments.from_features(self.features[rows]), self.reference)}
+            return np.nan
+        return frechet_distance(Moments.from_features(self.features[rows]), self.reference)
 
 
 def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:

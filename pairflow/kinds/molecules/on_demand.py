@@ -1,30 +1,35 @@
-"""Molecules on demand: samples as canonical SMILES, filtered, with their properties; and molecules to score.
+"""Molecules on demand: samples as canonical SMILES, filtered by what they are, with their properties or
+coordinates; and molecules to score.
 
 With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded, and there are no templates:
 a gap in SMILES is none in SELFIES.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
+from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 from torch import Tensor
 
 from pairflow.artifacts import Metadata, read_metadata, read_table
-from pairflow.config import DemandSettings
+from pairflow.config import DemandSettings, parse_range
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
-from pairflow.kinds.molecules import files, prepare
-from pairflow.kinds.molecules.descriptors import describe, fingerprints
-from pairflow.kinds.molecules.library import numbered_rows
-from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
-from pairflow.kinds.molecules.selection import Selection, embed, filters_from
+from pairflow.kinds.molecules import files
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.descriptors import DESCRIPTORS, describe, tabulate
+from pairflow.kinds.molecules.library import read_rows
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
+from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.limits import USABLE
 from pairflow.plan import paths
@@ -37,6 +42,122 @@ _ADVICE = {
     "known": "the model makes little beside what it was trained on; leave out --novel",
     "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
 }
+
+_ITERATIONS = 2000  # of the force field, at most
+Filter = Callable[[Chem.Mol], bool]
+
+
+class Selection:
+    """Judges samples one by one and counts the verdicts: `kept`, or the first reason against a sample.
+
+    The reasons, in order: `invalid` (RDKit cannot read it, or cannot read back the canonical SMILES that it
+    writes), `known` (among the canonical SMILES `known`),
+    `repeated` (kept before, with `unique`) and `refused by` one of `filters`. With `raw` every sample is
+    delivered, and only `kept` and `invalid` occur. `counts` covers all samples, `since` those since the last
+    one that was delivered.
+    """
+
+    def __init__(
+        self,
+        raw: bool = False,
+        unique: bool = False,
+        known: Container[str] | None = None,
+        filters: Mapping[str, Filter] | None = None,
+    ):
+        self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
+        self._reasons = {"valid": "invalid"}
+        if known is not None:
+            self._reasons["--novel"] = "known"
+        if unique:
+            self._reasons["--unique"] = "repeated"
+        self._reasons |= {name: f"refused by {name}" for name in self.filters}
+        self.counts: Counter[str] = Counter()
+        self.since: Counter[str] = Counter()
+        self._kept: set[str] = set()
+
+    def keep(self, text: str) -> str | None:
+        """The string to keep (canonical SMILES, or with `raw` the sample itself), or None."""
+        molecule = canonical(text)
+        verdict = self._verdict(molecule)
+        self.counts[verdict] += 1
+        if self.raw:
+            return text
+        if verdict != "kept":
+            self.since[verdict] += 1
+            return None
+        self.since.clear()
+        if self.unique and molecule is not None:
+            self._kept.add(molecule)
+        return molecule
+
+    def shares(self) -> dict[str, float]:
+        """`valid` or an option -> the share that it kept of the samples that all before it had kept."""
+        left, shares = self.counts.total(), {}
+        for name, reason in self._reasons.items():
+            passed = left - self.counts[reason]
+            shares[name] = passed / left if left else 0.0
+            left = passed
+        return shares
+
+    def _verdict(self, molecule: str | None) -> str:
+        if molecule is None or canonical(molecule) is None:
+            return "invalid"
+        if self.known is not None and molecule in self.known:
+            return "known"
+        if molecule in self._kept:
+            return "repeated"
+        parsed = Chem.MolFromSmiles(molecule) if self.filters else None
+        refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)
+        return self._reasons[refusing] if refusing else "kept"
+
+
+def filters_from(settings: DemandSettings) -> dict[str, Filter]:
+    """The filters that the settings ask for, quick ones first, each under the option that asks for it;
+    InputError for a SMARTS pattern that RDKit cannot read."""
+    filters: dict[str, Filter] = {}
+    for name in ("weight", "logp"):
+        if text := getattr(settings, name):
+            filters[f"--{name} {text}"] = _within(name, *parse_range(text))
+    for pattern in settings.smarts:
+        filters[f"--smarts {pattern}"] = _read_smarts("smarts", pattern)
+    for pattern in settings.not_smarts:
+        filters[f"--not-smarts {pattern}"] = _read_smarts("not_smarts", pattern, present=False)
+    if settings.min_qed is not None:
+        filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
+    if settings.three_d:
+        filters["--3d"] = lambda molecule: embed(Chem.MolToSmiles(molecule), settings.seed) is not None
+    return filters
+
+
+def _within(name: str, low: float, high: float) -> Filter:
+    return lambda molecule: low <= DESCRIPTORS[name](molecule) <= high
+
+
+def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
+    """Whether a molecule has the substructure, or lacks it."""
+    with rdBase.BlockLogs():
+        query: Any = Chem.MolFromSmarts(pattern)
+    if query is None or not query.GetNumAtoms():
+        raise InputError(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
+    return lambda molecule: molecule.HasSubstructMatch(query) == present
+
+
+@lru_cache(maxsize=16)  # a molecule is embedded when it is judged, and asked for again when it is written
+def embed(smiles: str, seed: int) -> Chem.Mol | None:
+    """The molecule with all hydrogens and one set of coordinates, a function of both arguments.
+
+    The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 where it has
+    parameters for all atoms. None if there are none, also from random ones.
+    """
+    parameters = rdDistGeom.ETKDGv3()
+    parameters.randomSeed = seed % 2**31  # RDKit's seed has a sign
+    with rdBase.BlockLogs():
+        molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
+        for parameters.useRandomCoords in (False, True):
+            if rdDistGeom.EmbedMolecule(molecule, parameters) == 0:
+                rdForceFieldHelpers.MMFFOptimizeMolecule(molecule, maxIters=_ITERATIONS)
+                return molecule
+    return None
 
 
 class MoleculeDelivery(Delivery):
@@ -171,15 +292,14 @@ class ScoredMolecules(Scored):
 
     def read(self, path: Path, column: str) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
-            for number, raw, name in numbered_rows(path, column):
-                text = str(raw)
+            for row in read_rows(path, column):
+                text, tokens, reason = row.text, None, ""
                 try:
-                    _, text = prepare.canonicalise(prepare.read_molecule(raw), prepare.ONLY_CANONICAL)
+                    _, text = canonicalise(read_molecule(row), Standardisation())  # only made canonical
                     tokens = np.array(self.vocabulary.encode(text, self.length))
-                except InputError as reason:
-                    yield Candidate(number, name, text, None, str(reason))
-                    continue
-                yield Candidate(number, name, text, tokens)
+                except InputError as error:
+                    reason = str(error)
+                yield Candidate(row.number, row.name, text, tokens, reason)
 
 
 class TrainingNeighbours:
@@ -191,7 +311,8 @@ class TrainingNeighbours:
         self.smiles = list(trained["smiles"])
         self.names = list(trained["name"]) if "name" in trained else [""] * len(trained)
         self._rows = {smiles: row for row, smiles in enumerate(self.smiles)}
-        self._neighbours = Neighbours(fingerprints(self.smiles, threads, progress))
+        described = tabulate(["fingerprint"], self.smiles, threads, progress)
+        self._neighbours = Neighbours(described["fingerprint"])
 
     def describe(self, smiles: str) -> dict[str, float | str]:
         """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
@@ -200,7 +321,7 @@ class TrainingNeighbours:
         """
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
-            [similarity], [row] = self._neighbours.nearest(fingerprints([smiles]))
+            [similarity], [row] = self._neighbours.nearest(tabulate(["fingerprint"], [smiles])["fingerprint"])
         nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
         return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
 

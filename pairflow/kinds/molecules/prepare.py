@@ -4,30 +4,46 @@ import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pydantic import model_validator
 from rdkit import Chem, rdBase
 
-from pairflow.artifacts import read_object, token_dtype
+from pairflow.artifacts import (
+    Metadata,
+    atomic,
+    digest,
+    identity,
+    read_object,
+    token_column,
+    token_dtype,
+    write_table,
+)
+from pairflow.config import Settings, check, nearest
+from pairflow.data.classes import Classes
+from pairflow.data.known import KnownMolecules
+from pairflow.data.prepared import parent_digest
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import Unreadable
-from pairflow.kinds.molecules.representations import REPRESENTATIONS, Representation, get_representation
-from pairflow.kinds.molecules.settings import Molecules, Notation, Standardisation
+from pairflow.kinds.molecules import data_sets, library
+from pairflow.kinds.molecules.descriptors import compute
+from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.representations import Representation, get_representation
+from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
-ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Settings):
     """The symbols of a data set; a token's id is its place in `tokens`.
 
     Ids 0 to 9 are `SPECIALS` (five named, five reserved), the data set's own tokens follow in sorted order.
@@ -35,26 +51,23 @@ class Vocabulary:
     `kind` is how they write a molecule; strings that go in and come out are SMILES in either case.
     """
 
-    tokens: tuple[str, ...]
     kind: Notation = "smiles"
-
-    @classmethod
-    def from_tokens(cls, tokens: Iterable[str], kind: Notation = "smiles") -> "Vocabulary":
-        """The vocabulary of a data set, from its tokens in any order, repeated or not."""
-        return cls(SPECIALS + tuple(sorted(set(tokens))), kind)
+    tokens: tuple[str, ...] = SPECIALS
 
     def extended(self, tokens: Iterable[str]) -> "Vocabulary":
-        """This vocabulary with those of the tokens that it lacks, in sorted order, at its end."""
-        return replace(self, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
+        """This vocabulary with the tokens that it lacks, in sorted order, at its end."""
+        return Vocabulary(kind=self.kind, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _tokens_are_specials_and_symbols(self) -> "Vocabulary":
         if self.tokens[: len(SPECIALS)] != SPECIALS:
-            raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
+            raise ValueError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
         if len(set(self.tokens)) != len(self.tokens):
-            raise InputError("a vocabulary holds every token once; found a repeated one")
+            raise ValueError("a vocabulary holds every token once; found a repeated one")
         for token in self.tokens[len(SPECIALS) :]:
             if not self.representation.pattern.fullmatch(token) or not token.isprintable() or " " in token:
-                raise InputError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+                raise ValueError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+        return self
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -112,19 +125,10 @@ class Vocabulary:
             raise InputError(f"{path}: no such file; expected a vocabulary") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
-        tokens = content.get("tokens")
-        strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
-        if tokens != strings or content.get("kind") not in [*REPRESENTATIONS]:
-            expected = '{"kind": "smiles", "tokens": [strings]}'
-            raise InputError(f"{path}: not a vocabulary: expected {expected}, or the kind selfies")
-        try:
-            return cls(tuple(strings), content["kind"])
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+        return check(cls, content, path)
 
     def _json(self) -> str:
-        content = {"kind": self.kind, "tokens": self.tokens}
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,8 @@ class PreparedMolecules:
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
     `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
     `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, which
-    still counts as known in the measure of novelty), and `name` if an own file names its rows. `rejected` has
-    `row`, `text` (raw) and `reason`.
+    still counts as known in the measure of novelty), and `name` if rows have names. `rejected` has `row`,
+    `text` (raw), `reason` and `line`, the number of the row in its file.
     """
 
     train: np.ndarray
@@ -144,9 +148,14 @@ class PreparedMolecules:
     smiles: pd.DataFrame
     rejected: pd.DataFrame
 
+    @property
+    def symbols(self) -> int:
+        """K."""
+        return self.vocabulary.size
+
 
 def prepare(
-    rows: Iterable[str | Unreadable],
+    rows: Iterable[Row],
     settings: Molecules,
     validation_rows: Sequence[int] | None = None,
     parent: Vocabulary | None = None,
@@ -165,7 +174,8 @@ def prepare(
     if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate on or
     fewer than `training_rows` to train on.
     """
-    read, length, share = _Read(rows, settings), settings.length, settings.max_too_long_share
+    length, share = settings.length, settings.max_too_long_share
+    read = ReadMolecules(rows, settings, length)
     counts = read.token_counts
     overlong = sum(count > length - 2 for count in counts)
     if overlong > share * len(counts):
@@ -173,12 +183,12 @@ def prepare(
             f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
             f"N = {length}; the largest share allowed is {share:.2%}; all fit N = {max(counts) + 2}"
         )
-    if not read.rows:
+    if not read.smiles:
         raise InputError(f"no molecule is left{read.summarise_rejected()}")
     kind = settings.representation
     if parent is not None and parent.kind != kind:
         raise InputError(f"representation: {kind}, but the model to start from has {parent.kind}")
-    vocabulary = (parent or Vocabulary(SPECIALS, kind)).extended(read.tokens)
+    vocabulary = (parent or Vocabulary(kind=kind)).extended(read.tokens)
     table = read.table(vocabulary, length)
     groups = None
     if settings.split == "scaffold":
@@ -190,61 +200,76 @@ def prepare(
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
     drawn = settings.validation_fraction, validation_rows, settings.split_seed, settings.training_rows
     side = split_rows(read.rows, *drawn, groups)
+    named = {"name": read.names} if any(read.names) else {}
     return PreparedMolecules(
         train=table[side == "train"],
         validation=table[side == "validation"],
         vocabulary=vocabulary,
-        smiles=pd.DataFrame({"row": read.rows, "smiles": read.smiles, "split": side}),
-        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason"]),
+        smiles=pd.DataFrame({"row": read.rows, "smiles": read.smiles, "split": side, **named}),
+        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]).astype(
+            {"line": "int64"}
+        ),
     )
 
 
-class _Read:
-    """All rows, read: one entry per molecule that fits, and the reasons against the other rows."""
+class ReadMolecules:
+    """All rows of a file, read: one entry per molecule that fits `length`, and the reasons against others.
 
-    def __init__(self, rows: Iterable[str | Unreadable], settings: Molecules):
+    `rows` are places from 0. `tokens` are numbered by first appearance, and `written` has the numbers of one
+    molecule after the other; `scaffolds` are numbered likewise, 0 without a split by them. `rejected` has
+    row, text, reason and number in the file; `token_counts` covers molecules that are too long as well.
+    """
+
+    def __init__(self, rows: Iterable[Row], settings: Molecules, length: int):
+        self.settings = settings
         self.total = 0
-        self.rows = array("q")
+        self.rows, self.written, self.token_counts = array("q"), array("I"), array("q")
         self.smiles: list[str] = []
-        self.token_counts = array("q")  # of all molecules, also those that do not fit
-        self.tokens: dict[str, int] = {}  # numbers, by first appearance
-        self.written = array("I")  # the tokens' numbers, row after row
-        self.ends = array("q")  # of the rows in `written`
-        self.scaffolds: list[int] = []  # numbers, by first appearance
-        self.rejected: list[tuple[int, str, str]] = []  # row, text, reason
-        first: dict[str, int] = {}  # SMILES: its first row
-        numbers: dict[str, int] = {}  # scaffold: its number
-        write, most_atoms = get_representation(settings.representation).tokenize, settings.max_heavy_atoms
+        self.names: list[str] = []
+        self.tokens: dict[str, int] = {}
+        self.scaffolds: list[int] = []
+        self.rejected: list[tuple[int, str, str, int]] = []
+        self._first: dict[str, int] = {}  # SMILES: its first row
+        self._numbers: dict[str, int] = {}  # scaffold: its number
+        self._tokenize = get_representation(settings.representation).tokenize
         with rdBase.BlockLogs():
-            for row, text in enumerate(rows):
-                self.total += 1
+            for row in rows:
                 try:
-                    molecule, smiles = canonicalise(read_molecule(text), settings)
-                    if most_atoms is not None and molecule.GetNumHeavyAtoms() > most_atoms:
-                        raise InputError(f"over {most_atoms} heavy atoms (left out by the experiment)")
-                    tokens = write(smiles)
-                    if settings.drop_duplicates and first.setdefault(smiles, row) != row:
-                        raise InputError(f"duplicate of row {first[smiles]}")
-                    self.token_counts.append(len(tokens))
-                    # The split is drawn by the number of a scaffold: those that do not fit are counted, too.
-                    name = scaffold(molecule) if settings.split == "scaffold" else ""
-                    group = numbers.setdefault(name, len(numbers))
-                    _check_fits(tokens, settings.length)
+                    self._add(row, length)
                 except InputError as reason:
-                    self.rejected.append((row, str(text), str(reason)))
-                    continue
-                self.rows.append(row)
-                self.smiles.append(smiles)
-                self.written.extend(self.tokens.setdefault(token, len(self.tokens)) for token in tokens)
-                self.ends.append(len(self.written))
-                self.scaffolds.append(group)
+                    self.rejected.append((self.total, row.text, str(reason), row.number))
+                self.total += 1
+
+    def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
+        """The standardised molecule of a row, and its SMILES; InputError says which rule rejects it."""
+        return canonicalise(raw, self.settings)
+
+    def _add(self, row: Row, length: int) -> None:
+        """Add the molecule of a row; InputError says why it is left out."""
+        molecule, smiles = self.standardise(read_molecule(row))
+        most_atoms = self.settings.max_heavy_atoms
+        if most_atoms is not None and molecule.GetNumHeavyAtoms() > most_atoms:
+            raise InputError(f"over {most_atoms} heavy atoms (left out by the experiment)")
+        tokens = self._tokenize(smiles)
+        if self.settings.drop_duplicates and self._first.setdefault(smiles, self.total) != self.total:
+            raise InputError(f"duplicate of row {self._first[smiles]}")
+        self.token_counts.append(len(tokens))
+        # The split is drawn by the number of a scaffold: those that do not fit are counted, too.
+        name = scaffold(molecule) if self.settings.split == "scaffold" else ""
+        group = self._numbers.setdefault(name, len(self._numbers))
+        _check_fits(tokens, length)
+        self.rows.append(self.total)
+        self.smiles.append(smiles)
+        self.names.append(row.name)
+        self.written.extend(self.tokens.setdefault(token, len(self.tokens)) for token in tokens)
+        self.scaffolds.append(group)
 
     def summarise_rejected(self) -> str:
         """The most frequent reason against rows, and its first row."""
         if not self.rejected:
             return ": there are no rows"
-        reason, number = Counter(reason for _, _, reason in self.rejected).most_common(1)[0]
-        row, text = next((row, text) for row, text, why in self.rejected if why == reason)
+        reason, number = Counter(reason for _, _, reason, _ in self.rejected).most_common(1)[0]
+        row, text = next((row, text) for row, text, why, _ in self.rejected if why == reason)
         return f" of {self.total} rows: {number} {reason} (the first: row {row}, {text!r})"
 
     def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
@@ -252,8 +277,8 @@ class _Read:
         ids = {token: k for k, token in enumerate(vocabulary.tokens)}
         table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
         own = np.array([ids[token] for token in self.tokens], table.dtype)
-        counts = np.diff(np.frombuffer(self.ends, np.int64), prepend=0)
-        places = np.arange(length)
+        counts = np.frombuffer(self.token_counts, np.int64)
+        counts, places = counts[counts <= length - 2], np.arange(length)
         table[:, 0] = BOS
         table[(places > 0) & (places <= counts[:, None])] = own[np.frombuffer(self.written, np.uint32)]
         table[np.arange(len(table)), counts + 1] = EOS
@@ -265,14 +290,75 @@ def _check_fits(tokens: list[str], length: int) -> None:
         raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
 
 
-def read_molecule(text: str | Unreadable) -> Chem.Mol:
+def read_molecule(row: Row) -> Chem.Mol:
     """The molecule of a raw row as it is; InputError says what is wrong with the row."""
-    if isinstance(text, Unreadable):
-        raise InputError(text.reason)
-    return parse(text.strip())
+    if row.reason:
+        raise InputError(row.reason)
+    return parse(row.text.strip())
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
     """The standardised molecule and its SMILES; InputError says which rule rejects it."""
     molecule = standardise(raw, rules)
     return molecule, Chem.MolToSmiles(molecule)
+
+
+def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+    """Write token rows, canonical SMILES and their hashes, and the rows that were left out."""
+    source = data_sets.source_of(settings)
+    symbols = Vocabulary.load(parent) if parent else None
+    prepared = source.read(settings, progress=progress, parent=symbols)
+    vocabulary = prepared.vocabulary
+    shared: dict[str, Any] = {
+        "vocabulary": vocabulary.hash,
+        "data": identity(prepared.train, prepared.validation),
+        "parameters": settings.model_dump(mode="json"),
+        "inputs": {"source": digest(source.fetch()), **parent_digest(parent)},
+    }
+    sizes = {"length": settings.length, "vocabulary_size": vocabulary.size}
+    row_format: dict[str, Any] = {**sizes, "padding": PAD, "mask": MASK}
+    tables = {
+        split: pa.table({"tokens": token_column(getattr(prepared, split), vocabulary.size)})
+        for split in ("train", "validation")
+    }
+    if settings.condition:
+        classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
+        for split, table in tables.items():
+            tables[split] = table.append_column("label", pa.array(labels[prepared.smiles["split"] == split]))
+        row_format["condition"] = classes.model_dump(mode="json")
+    with atomic(*files.values()) as temporary:
+        paths = dict(zip(files, temporary, strict=True))
+        for split, table in tables.items():
+            write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
+        vocabulary.save(paths["vocabulary"])
+        write_table(paths["smiles"], prepared.smiles, Metadata(kind="smiles", **shared))
+        KnownMolecules.from_smiles(prepared.smiles["smiles"]).save(paths["known"], **shared)
+        write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
+
+
+def label_molecules(
+    condition: Conditioning, molecules: pd.DataFrame, table: Path
+) -> tuple[Classes, np.ndarray]:
+    """The classes of the training molecules, and the labels (M,) of all `molecules`, which have `row`,
+    `smiles` and `split` as `PreparedMolecules` has them. `row` counts the rows of the raw file `table`.
+
+    InputError for a column that is missing or holds no numbers, and if a class would be empty.
+    """
+    column = str(condition.column)
+    if condition.property:
+        values = compute(condition.property, molecules["smiles"].tolist())
+    else:
+        if (kind := library.format_of(table)) not in library.TABLES:
+            raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
+        fields = library.columns(table, 2**31)
+        if column not in fields:
+            found = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
+            raise InputError(f"{table}: {found}")
+        try:
+            numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
+        except ValueError as error:
+            raise InputError(f"{table}: column '{column}': {error}") from None
+        values = np.array(numbers, np.float64)[molecules["row"]]
+    training = values[(molecules["split"] == "train").to_numpy()]
+    classes = Classes.from_values(condition.name(), training, condition.labels())
+    return classes, classes.labels(values)

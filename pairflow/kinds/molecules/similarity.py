@@ -1,8 +1,10 @@
 """Tanimoto similarity of molecules by their Morgan fingerprints, exact, against whole training sets.
 
-The fingerprint is RDKit's: Morgan, radius 2 (ECFP4), 2,048 bits, packed into 32 words of 64 bits. The
-Tanimoto similarity of two bit sets a and b is |a & b| / |a | b|.
+The fingerprint is RDKit's: Morgan, radius 2 (ECFP4), 2,048 bits, packed into 256 bytes. The Tanimoto
+similarity of two bit sets a and b is |a & b| / |a | b|.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,7 +13,6 @@ from pairflow.pairing.cpu.block import load, plus, popcount, total
 from pairflow.pairing.cpu.compiled import compiled
 
 BITS = 2048
-WORDS = BITS // 64
 _BLOCKS = BITS // block.BITS
 
 
@@ -73,51 +74,53 @@ def _sums_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
 
 def compile_all() -> None:
     """Compile all of this module, or read its machine code from disk, so that it costs no time later."""
-    empty = np.zeros((2, WORDS), np.uint64)
-    Neighbours(empty).similarity(empty)
-    internal_diversity(empty + np.uint64(1))
+    ones = [bytes([1] * (BITS // 8))] * 2
+    Neighbours(ones).similarity(ones)
+    internal_diversity(ones)
 
 
 class Neighbours:
-    """Reference molecules among which the nearest is looked up: packed fingerprints (M, 32) uint64."""
+    """Reference molecules among which the nearest is looked up, by their M fingerprints."""
 
-    def __init__(self, fingerprints: np.ndarray):
-        sizes = _sizes(fingerprints)
+    def __init__(self, fingerprints: Iterable[bytes]):
+        rows, sizes = _unpack(fingerprints)
         self._order = np.argsort(sizes, kind="stable")
-        self._rows = np.ascontiguousarray(fingerprints[self._order])
+        self._rows = np.ascontiguousarray(rows[self._order])
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=BITS + 1))])
 
-    def similarity(self, fingerprints: np.ndarray) -> np.ndarray:
-        """(B,) float64: the largest Tanimoto similarity of each of (B, 32) to a reference molecule; 1 for one
-        of these, or one that its fingerprint does not tell from such."""
+    def similarity(self, fingerprints: Iterable[bytes]) -> np.ndarray:
+        """(B,) float64: the largest Tanimoto similarity of each of B to a reference molecule; 1 for one of
+        these, or one that its fingerprint does not tell from such."""
         return self.nearest(fingerprints)[0]
 
-    def nearest(self, fingerprints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """The same similarities (B,), and the rows (B,) of the most similar molecules, -1 where they are
         0."""
-        best, rows = np.empty(len(fingerprints)), np.empty(len(fingerprints), np.int64)
-        samples = np.ascontiguousarray(fingerprints)
-        _nearest(samples, _sizes(samples), self._rows, self._starts, best, rows)
+        samples, sizes = _unpack(fingerprints)
+        best, rows = np.empty(len(samples)), np.empty(len(samples), np.int64)
+        _nearest(samples, sizes, self._rows, self._starts, best, rows)
         return best, np.where(rows < 0, -1, np.append(self._order, -1)[rows])
 
 
-def internal_diversity(fingerprints: np.ndarray) -> float:
-    """1 - the mean Tanimoto similarity over pairs of different rows of (B, 32); NaN for fewer than two."""
+def internal_diversity(fingerprints: Iterable[bytes]) -> float:
+    """1 - the mean Tanimoto similarity over pairs of different rows of B; NaN for fewer than two."""
     return 1 - _means_of_pairs(fingerprints)[0]
 
 
-def root_mean_square_diversity(fingerprints: np.ndarray) -> float:
+def root_mean_square_diversity(fingerprints: Iterable[bytes]) -> float:
     """1 - the root of the mean square of the same; MOSES' IntDiv2, without pairs of a row and itself."""
     return 1 - float(np.sqrt(_means_of_pairs(fingerprints)[1]))
 
 
-def _means_of_pairs(fingerprints: np.ndarray) -> tuple[float, float]:
+def _means_of_pairs(fingerprints: Iterable[bytes]) -> tuple[float, float]:
     """Means of the similarity and of its square; NaN for fewer than two rows."""
-    pairs = len(fingerprints) * (len(fingerprints) - 1) / 2
-    rows = np.ascontiguousarray(fingerprints)
-    total, squares = _sums_of_pairs(rows, _sizes(rows))
+    rows, sizes = _unpack(fingerprints)
+    pairs = len(rows) * (len(rows) - 1) / 2
+    total, squares = _sums_of_pairs(rows, sizes)
     return (total / pairs, squares / pairs) if pairs else (np.nan, np.nan)
 
 
-def _sizes(fingerprints: np.ndarray) -> np.ndarray:
-    return np.bitwise_count(fingerprints).sum(axis=1, dtype=np.int64)
+def _unpack(fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """The bits as words, (M, 32) uint64, and their numbers (M,)."""
+    rows = np.frombuffer(bytearray().join(fingerprints), np.uint64).reshape(-1, BITS // 64)
+    return rows, np.bitwise_count(rows).sum(axis=1, dtype=np.int64)

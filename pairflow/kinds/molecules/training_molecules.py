@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from pairflow import rng
@@ -14,8 +15,8 @@ from pairflow.artifacts import Metadata, digest, read_table, write_table
 from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
-from pairflow.kinds.molecules.descriptors import PROPERTIES
-from pairflow.kinds.molecules.similarity import WORDS, Neighbours
+from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.similarity import BITS, Neighbours
 from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
 
@@ -68,26 +69,21 @@ def some(count: int, most: int) -> np.ndarray:
     return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
 
 
-def write_training(
-    path: Path,
-    known: DatasetMolecules,
-    fingerprints: np.ndarray,
-    scaffolds: list[str],
-    properties: np.ndarray,
-) -> None:
-    """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
+def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> pd.DataFrame:
+    """A row per training molecule: its structures, and its properties, NaN where they are not computed."""
     rows = some(len(known.trained), PROPERTY_ROWS)
-    values = np.full((len(known.trained), len(PROPERTIES)), np.nan)
-    values[rows] = properties
-    columns = {
-        name: pa.array(column, from_pandas=True) for name, column in zip(PROPERTIES, values.T, strict=True)
-    }
-    width = fingerprints.shape[1] * fingerprints.itemsize
-    packed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(width), len(fingerprints), [None, pa.py_buffer(np.ascontiguousarray(fingerprints))]
-    )
-    table = pa.table({"smiles": known.trained, "scaffold": scaffolds, "fingerprint": packed, **columns})
-    write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
+    properties = tabulate(PROPERTIES, [known.trained[row] for row in rows], threads, progress).set_axis(rows)
+    return tabulate(STRUCTURES, known.trained, threads, progress).join(properties)
+
+
+def write_training(path: Path, known: DatasetMolecules, molecules: pd.DataFrame) -> None:
+    """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
+    columns = {name: pa.array(molecules[name], from_pandas=True) for name in PROPERTIES}
+    fingerprints = pa.array([*molecules["fingerprint"]], pa.binary(BITS // 8))
+    scaffolds = pa.array([*molecules["scaffold"]], pa.string())
+    table = {"smiles": known.trained, "scaffold": scaffolds, "fingerprint": fingerprints, **columns}
+    number = min(len(molecules), PROPERTY_ROWS)
+    write_table(path, pa.table(table), known.describes("training molecules", properties_of=number))
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
@@ -95,10 +91,9 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
-    packed = table["fingerprint"].combine_chunks()
-    fingerprints = np.frombuffer(packed.buffers()[1], np.uint64).reshape(-1, WORDS)[: len(table)]
-    properties = table.select(list(PROPERTIES)).to_pandas().dropna().to_numpy()
-    return TrainingMolecules(Neighbours(fingerprints), frozenset(table["scaffold"].to_pylist()), properties)
+    properties = table.select([*PROPERTIES]).to_pandas().dropna().to_numpy()
+    neighbours = Neighbours(table["fingerprint"].to_pylist())
+    return TrainingMolecules(neighbours, frozenset(table["scaffold"].to_pylist()), properties)
 
 
 def write_chemnet(path: Path, known: DatasetMolecules, moments: Moments) -> None:

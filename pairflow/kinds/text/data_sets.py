@@ -17,7 +17,7 @@ from pairflow.artifacts import digest
 from pairflow.config import DataSettings
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
-from pairflow.data.status import Finding, described, quoted
+from pairflow.data.status import Finding, described
 from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 from pairflow.files import read_bytes, read_text, require_regular
@@ -209,12 +209,12 @@ class OwnText(RowFile, TextSource):
             else:
                 yield text
 
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+    def status(self, offline: bool = False) -> Finding:
         try:
-            files = self.files()
+            self.files()
         except InputError as error:
-            return Finding.attention(str(error), f"ls {quoted(self.path.parent)}")
-        return Finding.ok(str(self.path) + f", {len(files):,} files" * (files != [self.path]))
+            return Finding.attention(str(error), f"ls -l {self.path.parent}")
+        return Finding.ok(str(self.path))
 
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DEMANDED, DemandSettings, Experiment
-from pairflow.data.costs import Cost, ShortJob, token_costs
 from pairflow.data.source import listing
 from pairflow.kinds.kind import ROWS, Needs, OnDemandKind
 from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
+from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
     from pairflow.data.delivery import Delivery, Scored
@@ -122,12 +122,8 @@ class TextKind(OnDemandKind):
     def scored(self, model: "Model") -> "Scored":
         return self.load("on_demand").ScoredText(model)
 
-    def costs(self, job: ShortJob) -> dict[str, Cost]:
-        """The time of GPT-2 is not known."""
-        costs = token_costs(job)
-        if judge_settings(job.experiment).gen_ppl:
-            costs |= {rule: Cost(None, None, costs[rule].disk) for rule in ("evaluate", "floor")}
-        return costs
+    def is_timed(self, job: Job) -> bool:
+        return not getattr(job.settings, "gen_ppl", False)  # GPT-2
 
 
 KIND = TextKind()

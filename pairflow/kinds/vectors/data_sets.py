@@ -19,7 +19,6 @@ from pairflow.artifacts import read_array
 from pairflow.config import DataSettings
 from pairflow.data.prepared import PreparedRows
 from pairflow.data.source import DatasetSize, DataSource, RowFile
-from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.kinds.vectors.settings import Vectors
@@ -55,9 +54,6 @@ class DrawnVectors(DataSource):
         assert settings.dims is not None
         rows, held_out = settings.training_rows or TRAINING_ROWS, settings.validation_rows or VALIDATION_ROWS
         return DatasetSize(rows, held_out, 0, settings.dims)
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return Finding.ok("drawn at random")
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
-from pairflow.data.costs import Cost, ShortJob
-from pairflow.kinds.kind import Files, Kind, RowFiles
+from pairflow.kinds.kind import Files, Kind, Pace, RowFiles
 from pairflow.kinds.vectors.settings import Vectors
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 
@@ -45,15 +44,7 @@ class VectorsKind(Kind):
         """Compute the floor: the same metrics as for samples, with draws of held-out vectors instead."""
         return self.load("measure").measure_floor(settings, real)
 
-    def costs(self, job: ShortJob) -> dict[str, Cost]:
-        sizes = job.sizes
-        numbers, compared = sizes.total * sizes.length, sizes.rows * sizes.length
-        seconds, memory = 1.5 + job.samples * (1e-5 + 1e-9 * compared), 250.0 + 2e-5 * compared
-        return {
-            "preprocess": Cost(1.0 + 1e-7 * numbers, 200.0 + 3e-5 * numbers, sizes.total * sizes.row_bytes),
-            "evaluate": Cost(seconds, memory, 3e4),
-            "floor": Cost(seconds, memory, 1e6),
-        }
+    pace = Pace(prepare=1e-7, sample=1e-5, compare=1e-9)
 
 
 KIND = VectorsKind()

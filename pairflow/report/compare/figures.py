@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report import drawing
 from pairflow.report.colours import HEX, Style, style
 from pairflow.report.compare.sections import ComparedGrid, Contrast, MethodRow
-from pairflow.report.drawing import WIDTH, Legend, Picture, canvas, draw, key, to_svg
-from pairflow.report.stats import Estimate
+from pairflow.report.drawing import Legend, Line, Picture
 from pairflow.report.words import shorten
 
 _LOOKS = (  # of experiments, the baseline first
@@ -20,7 +19,6 @@ _LOOKS = (  # of experiments, the baseline first
     Style("orange", "p", (0, (3, 3))),
 )
 _ROW, _FRAME = 0.15, 0.65  # inches: a row of the differences, and what is around them
-_LABEL = 24  # characters of a name in a drawing
 
 
 def choose_looks(grid: ComparedGrid, runs: Sequence[str]) -> dict[str, Style]:
@@ -35,7 +33,7 @@ def _is_single(grid: ComparedGrid) -> bool:
 
 
 def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
-    return Legend([[(key(look, f"{prefix}-key{i}"), name) for i, (name, look) in enumerate(looks.items())]])
+    return drawing.legend(looks, prefix, looks.__getitem__)
 
 
 def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
@@ -64,7 +62,7 @@ def _panel(
     name: str,
 ) -> Picture:
     lines = [
-        PlotLine(
+        Line(
             subject,
             looks[subject],
             [row.calls[nfe] for nfe in row.cells],
@@ -73,39 +71,20 @@ def _panel(
         )
         for subject, row in rows
     ]
-    cells = [cell for row in grid.table.values() for cell in row.cells.values()]
-    least = [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in _steps(rows)]
-    every = 1 + (len(least) - 1) // 8  # if there are many, some have no text
-    ticks = [(calls, f"{calls}" if i % every == 0 else "") for i, calls in enumerate(least)]
-    said = "; ".join(f"{subject}: {_say_line(grid, row)}" for subject, row in rows)
-    chart = Chart(
-        f"{grid.full_label} by calls of the network",
-        Axis("calls of the network", log=True, ticks=ticks),
-        _y_axis(grid, cells),
-        lines,
-        f"{grid.full_label} from {grid.samples} by sampling steps, {title}. {said}.",
-        tall=True,
-    )
-    return draw(chart, name)
-
-
-def _steps(rows: Sequence[tuple[str, MethodRow]]) -> list[int]:
-    return sorted({nfe for _, row in rows for nfe in row.calls})
-
-
-def _y_axis(grid: ComparedGrid, cells: Sequence[Estimate]) -> Axis:
-    name = grid.about.label
-    label = f"{name} of {max(grid.counts):,}" if grid.about.counted else name
-    if grid.about.log and min(cell.mean for cell in cells) > 0:
-        return Axis(label, log=True)
-    ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    margin = 0.05 * (high - low) or 1.0
-    return Axis(label, limits=(low - margin * (low < 0), high + margin))
-
-
-def _say_line(grid: ComparedGrid, row: MethodRow) -> str:
-    return ", ".join(f"{grid.number(cell.mean)} at {nfe}" for nfe, cell in row.cells.items())
+    label = f"{grid.about.label} of {max(grid.counts):,}" if grid.about.counted else grid.about.label
+    with drawing.line_chart(lines, "calls of the network", label) as (figure, axes):
+        steps = sorted({nfe for _, row in rows for nfe in row.calls})
+        calls = [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in steps]
+        drawing.show_calls(axes, calls)
+        cells = [cell for row in grid.table.values() for cell in row.cells.values()]
+        if grid.about.log and min(cell.mean for cell in cells) > 0:
+            drawing.make_log(axes, lines)
+        else:  # the same for all panels, with 0
+            ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
+            low, high = min(0.0, *ends), max(0.0, *ends)
+            axes.set_ylim(1.05 * low, 1.05 * high or 1)
+        title = f"{grid.full_label} from {grid.samples} by calls of the network, {title}"
+        return drawing.finish(figure, name, drawing.describe_lines(title, lines))
 
 
 def forest(grid: ComparedGrid, looks: Mapping[str, Style], baseline: str, name: str) -> Picture | None:
@@ -115,23 +94,20 @@ def forest(grid: ComparedGrid, looks: Mapping[str, Style], baseline: str, name: 
         return None
     best = grid.about.best
     side = f" ({'right' if best == 'highest' else 'left'} is better)" if best else ""
-    with canvas((WIDTH, _FRAME + _ROW * len(rows))) as (figure, axes):
+    with drawing.canvas((drawing.WIDTH, _FRAME + _ROW * len(rows))) as (figure, axes):
         axes.axvline(0, color=HEX["ink"], lw=0.9)
         for place, (row, nfe) in enumerate(rows):
             cell, look = row.cells[nfe], looks[row.subject]
             options = look.options | {"ls": "", "mfc": look.hex if cell.decided else HEX["page"]}
             axes.errorbar(cell.value, place, xerr=cell.half, **options, elinewidth=1.3, label=row.subject)
-        axes.set_yticks(range(len(rows)), [_label(row, nfe) for row, nfe in rows])
+        labels = [f"{shorten(row.key.method, drawing.NAME)} · {nfe}" for row, nfe in rows]
+        axes.set_yticks(range(len(rows)), labels)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(f"difference from {shorten(baseline, _LABEL)}{side}")
+        axes.set_xlabel(f"difference from {shorten(baseline, drawing.NAME)}{side}")
         said = "; ".join(_say_difference(grid, row, nfe) for row, nfe in rows)
         alt = f"Differences of {grid.full_label} from {baseline}, with 95 % intervals. {said}."
-        return Picture(to_svg(figure, name), alt, figure)
-
-
-def _label(row: Contrast, nfe: int) -> str:
-    return f"{shorten(row.key.method, _LABEL)} · {nfe}"
+        return drawing.finish(figure, name, alt)
 
 
 def _say_difference(grid: ComparedGrid, row: Contrast, nfe: int) -> str:

@@ -82,10 +82,9 @@ def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExper
     """The experiments in groups with the same data and the same rules for it, in the order given."""
     groups: list[list[FinishedExperiment]] = []
     for run in runs:
-        for group in groups:
-            if not explain_difference(group[0], run):
-                group.append(run)
-                break
+        same = [group for group in groups if not explain_difference(group[0], run)]
+        if same:
+            same[0].append(run)
         else:
             groups.append([run])
     return groups

@@ -1,44 +1,21 @@
 """The page of a comparison: one HTML file that opens offline."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pairflow.report.compare import figures, sheets
 from pairflow.report.compare.inputs import differing_settings
-from pairflow.report.compare.sections import (
-    ComparedGrid,
-    DataSection,
-    describe_observations,
-    describe_test,
-)
-from pairflow.report.compare.verdict import count_verdicts, write_verdict
+from pairflow.report.compare.sections import ComparedGrid, DataSection
+from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
-from pairflow.report.downloads import Sheet
-from pairflow.report.drawing import Legend, Picture
+from pairflow.report.differences import count_verdicts
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment
 
 _UNFOLDED = 12  # settings that differ: more are folded
-
-
-@dataclass(frozen=True)
-class MetricBlock:
-    """A metric on the page: its table, its files, and figures if it has differences and is a main one.
-
-    `counts` are its verdicts in words; `leading` blocks are open.
-    """
-
-    grid: ComparedGrid
-    title: str
-    counts: str
-    leading: bool
-    sheets: Mapping[str, Sheet]
-    legend: Legend | None = None
-    curves: Mapping[str, Picture] | None = None
-    forest: Picture | None = None
 
 
 def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
@@ -54,8 +31,6 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             runs=runs,
             single=len(runs) == 1,
             compares=any(section.leading for section in sections),
-            describe_observations=describe_observations,
-            describe_test=describe_test,
             numbers=numbers,
             level=f"{100 * LEVEL:.0f} %",
             significance=SIGNIFICANCE,
@@ -64,17 +39,12 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             differing=differing_settings(runs),
             unfolded=_UNFOLDED,
             costs=_costs(runs),
-            entries=list_entries(
-                grid.metric
-                for section in sections
-                for grids in section.evaluations.values()
-                for grid in grids
-            ),
+            entries=list_entries(grid.metric for section in sections for grid in section.grids),
         )
     )
 
 
-def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBlock]]:
+def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, Any]]]:
     """Evaluation -> a block for each of its metrics."""
     return {
         evaluation: [
@@ -84,26 +54,23 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBloc
     }
 
 
-def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> MetricBlock:
+def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str, Any]:
+    """A metric on the page: its table, its verdicts in words, its files, and figures if it has differences
+    and is a main one. Leading blocks are open."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
-    files = {"means": sheets.mean_sheet(grid, title)}
-    if not grid.contrasts:
-        return MetricBlock(grid, title, "", False, files)
-    files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
-    counts, leading = count_verdicts(grid), grid is section.leading
-    if not grid.about.chart:
-        return MetricBlock(grid, title, counts, leading, files)
-    looks = figures.choose_looks(grid, [run.name for run in section.runs])
-    return MetricBlock(
-        grid,
-        title,
-        counts,
-        leading,
-        files,
-        figures.make_legend(looks, name),
-        figures.curves(grid, looks, name),
-        figures.forest(grid, looks, section.baseline, f"{name}-differences"),
-    )
+    files, drawings = {"means": sheets.mean_sheet(grid, title)}, {}
+    if grid.contrasts:
+        files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
+    if grid.contrasts and grid.about.chart:
+        looks = figures.choose_looks(grid, [run.name for run in section.runs])
+        drawings = {
+            "legend": figures.make_legend(looks, name),
+            "curves": figures.curves(grid, looks, name),
+            "forest": figures.forest(grid, looks, section.baseline, f"{name}-differences"),
+        }
+    counts, leading = count_verdicts(grid.verdicts), grid is section.leading
+    shared = {"grid": grid, "title": title, "counts": counts, "leading": leading, "sheets": files}
+    return {"curves": None, **shared, **drawings}
 
 
 def _notices(

@@ -2,7 +2,6 @@
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.report.contents import Contents
 from pairflow.report.kind_page import choose_examples, name_column
 from pairflow.report.pages import page_of
-from pairflow.report.results import LIKELIHOOD, mean_bounds, read_logs
+from pairflow.report.results import LIKELIHOOD, read_logs
 from pairflow.report.trajectory import Trajectory, follow
 from pairflow.report.words import OURS
 
@@ -70,48 +69,31 @@ def read_contents(
     root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame
 ) -> Contents:
     """What the page shows, given its metric rows and timings."""
-    seed = experiment.seeds[0]
-    methods = experiment.methods
-    page = f"{root.as_posix()}/report.html"
-    provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
-    kind_page = page_of(experiment)
-    controls = list(kind_page.controls)
-    sampled = metrics[metrics["evaluation"].isin(experiment.evaluations)]
+    page = page_of(experiment)
+    model = paths.model(root, experiment.seeds[0], experiment.methods[-1])
+    command = f"snakemake --cores all -- {shlex.quote(f'{root.as_posix()}/report.html')}"
+    train, metadata = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
+    counted = {"validation": "", **page.counted}
+    rows = {name: read_table(paths.data(root, f"{name}.parquet"))[0].num_rows for name in counted}
     return Contents(
         name=root.name,
         experiment=experiment,
-        metrics=sampled[~sampled["method"].isin(controls)],
-        controls=sampled[sampled["method"].isin(controls)],
-        couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
-        correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
+        metrics=metrics,
         timings=timings,
-        provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
-        data=_describe_data(root, experiment),
-        training_logs=read_logs(root, experiment),
-        bounds=mean_bounds(metrics),
-        sample_command=kind_page.sample_command(root, experiment),
+        provenance={**read_provenance(model / "model.safetensors"), "command": command},
+        partial=metadata.parameters.get("partial"),
+        logs=read_logs(root, experiment),
+        data={
+            "training_rows": len(train),
+            **{f"{name}_rows": number for name, number in rows.items()},
+            "length": metadata.length,
+            "vocabulary_size": metadata.vocabulary_size,
+            **page.read_data(metadata),
+        },
         trajectory=_read_trajectory(root, experiment),
-        part=kind_page.read(root, experiment, _read_samples(root, experiment)),
+        sample_command=page.sample_command(root, experiment),
+        part=page.read(root, experiment, _read_samples(root, experiment)),
     )
-
-
-def _describe_data(root: Path, experiment: Experiment) -> dict[str, Any]:
-    train, metadata = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
-    return {
-        "training_rows": len(train),
-        "validation_rows": len(read_table(paths.data(root, "validation.parquet"), metadata.kind)[0]),
-        "length": metadata.length,
-        "vocabulary_size": metadata.vocabulary_size,
-        **page_of(experiment).read_data(root, metadata),
-    }
-
-
-def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
-    """Method, coupling, or `forward` for the coverage -> its metrics of one seed."""
-    return {
-        str(method): dict(zip(group["metric"], group["value"], strict=True))
-        for method, group in metrics[metrics["seed"] == seed].groupby("method", sort=False)
-    }
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:

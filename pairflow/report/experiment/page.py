@@ -8,22 +8,19 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.config import Experiment
-from pairflow.limits import HOPELESS
 from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.drawing import Picture, legend
+from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
-from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.headline import Headline, find_cautions, make_headline
+from pairflow.report.headline import find_cautions, make_headline
 from pairflow.report.pages import page_of
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment, scripts
-from pairflow.report.words import is_paired, join_words, name_distillation
+from pairflow.report.words import is_paired, join_words, name_distillation, name_file
 
 
 def draw(contents: Contents) -> dict[str, Any]:
@@ -53,23 +50,23 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     costs = _step_costs(contents.timings, contents.methods)
     return template.render(
         **parts,
-        scripts=scripts(
-            bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
-        ),
+        scripts=scripts(),
         contents=contents,
-        part=contents.part,
+        part={"rows": {}, "symbols": {}, "pairs": {}, **contents.part},
         states=parts["drawn"].get("states", {}),
         experiment=experiment,
         provenance=contents.provenance,
         headline=headline,
         cautions=find_cautions(headline, contents) if headline else [],
         summary=write_summary(contents),
-        leading=_choose_leading(blocks, headline),
+        leading=min(
+            blocks, key=lambda block: not headline or block.name != headline.evaluation, default=None
+        ),
         winner=headline.best.method if headline else "",
-        hopeless=headline is not None
-        and any(headline.value(key, headline.best) < HOPELESS for key in ("valid", "useful")),
         facts=_facts(contents),
-        configuration=_dump(experiment),
+        configuration=yaml.safe_dump(
+            experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
+        ),
         seed=experiment.seeds[0],
         training_costs=training,
         costs=costs,
@@ -78,12 +75,6 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         sheets=sheets.list_sheets(contents, headline, blocks, correlation, training, costs),
         entries=list_entries(_list_metrics(blocks, contents)),
     )
-
-
-def _choose_leading(blocks: Sequence[EvaluationBlock], headline: Headline | None) -> EvaluationBlock | None:
-    """The evaluation that stands open: that of the headline."""
-    names = [headline.evaluation] if headline else []
-    return next((block for block in blocks if block.name in names), blocks[0] if blocks else None)
 
 
 def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list[str]:
@@ -97,19 +88,12 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
         "unpaired_rows": contents.adopted,
         "coverage": contents.couplings.get("forward"),
         "total_correlation": contents.correlations,
-        "nll_bound": contents.bounds.get("nll_bound"),
-        "ppl_bound": contents.bounds.get("ppl_bound"),
     }
     shown = [name for name, values in others.items() if values]
-    return [*(table.metric for table in tables), *details, *shown]
+    return [*(table.metric for table in tables), *details, *shown, *contents.bounds]
 
 
-def _dump(experiment: Experiment) -> str:
-    settings = experiment.model_dump(mode="json")
-    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _facts(contents: Contents) -> list[tuple[str, str]]:
+def _facts(contents: Contents) -> dict[str, str]:
     """What was run, as terms and values."""
     experiment, training = contents.experiment, contents.experiment.training
     network = experiment.network.model_dump(mode="json")
@@ -119,26 +103,23 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         + (f" of {_list(evaluation.methods)}" if evaluation.methods else "")
         for name, evaluation in experiment.evaluations.items()
     )
-    return [
-        ("Data set", experiment.data.file or experiment.data.source),
-        *page_of(experiment).list_facts(contents.data),
-        ("Network", f"{architecture} ({_list_pairs(network)})"),
-        *([("Start of the training", f"the model in {experiment.parent}")] if experiment.parent else []),
-        ("Loss", training.loss),
-        ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
-        ("Learning rate", f"{training.learning_rate:g}, {training.decay}"),
-        ("Pairing steps T", f"{experiment.pairing.steps:,}"),
-        *(
-            [("Pairs drawn again", f"every {redraw:,} epochs")]
-            if (redraw := experiment.pairing.redraw)
-            else []
-        ),
-        ("Methods", _list(experiment.methods)),
-        ("Seeds", _list(experiment.seeds)),
-        ("Evaluation", "; ".join(evaluations)),
-        ("Machine", str(contents.provenance["machine"])),
-        ("Versions", _list_pairs(contents.provenance["versions"])),
-    ]
+    facts = {
+        "Data set": contents.dataset,
+        **dict(page_of(experiment).list_facts(contents.data)),
+        "Network": f"{architecture} ({_list_pairs(network)})",
+        "Start of the training": f"the model in {experiment.parent}" if experiment.parent else "",
+        "Loss": training.loss,
+        "Training": f"{training.iterations:,} iterations of {training.batch_size:,} rows",
+        "Learning rate": f"{training.learning_rate:g}, {training.decay}",
+        "Pairing steps T": f"{experiment.pairing.steps:,}",
+        "Pairs drawn again": f"every {redraw:,} epochs" if (redraw := experiment.pairing.redraw) else "",
+        "Methods": _list(experiment.methods),
+        "Seeds": _list(experiment.seeds),
+        "Evaluation": "; ".join(evaluations),
+        "Machine": str(contents.provenance["machine"]),
+        "Versions": _list_pairs(contents.provenance["versions"]),
+    }
+    return {term: value for term, value in facts.items() if value}
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -154,20 +135,16 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
     keys = legend(contents.distances, "coupling")
-    keys.add(figures.INDEPENDENT, "independent sources, expected", "coupling-independent")
+    keys.append((key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected"))
     return {
         "legend": keys,
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
-        "independent": contents.independent,
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": independent_distance(length, size),
         "least": least_distance(contents.data["training_rows"], length, size),
-        "symbols": {name: contents.couplings[name] for name in contents.distances},
-        "adopted": contents.adopted,
-        "coverage": contents.couplings.get("forward"),
     }
 
 
@@ -184,12 +161,12 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
         for name, metrics in rows.items()
     }
     keys = legend(methods, "correlation")
-    keys.add(figures.FLOOR, "ceiling", "correlation-ceiling")
+    keys.append((key(figures.FLOOR, "correlation-ceiling"), "ceiling"))
     return {
         "rows": rows,
         "ceiling": ceiling,
         "legend": keys,
-        "picture": figures.correlations(values, ceiling, "bits", "correlation-methods"),
+        "picture": figures.correlations(values, ceiling, "bits", "correlation"),
         "bits": math.log2(settings.samples),
         "samples": settings.samples,
         "sources": settings.sources,
@@ -200,7 +177,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
 def _draw_training(contents: Contents) -> dict[str, Any] | None:
     """Curves of the bases, and separate ones for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
-    all_logs = contents.training_logs
+    all_logs = contents.logs
     logs = {method: all_logs[method] for method in contents.methods if method in all_logs}
     pictures: dict[str, Picture] = {}
     for column, label in labels.items():
@@ -209,7 +186,7 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             part = {method: logs[method] for method in logged if name_distillation(method) == kind}
             text = f"{kind}: {label}" if kind else label
             name = f"{kind} {column}".strip()
-            pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
+            pictures[name] = figures.curves(part, column, text, f"training-{name_file(name)}")
     if not pictures:
         return None
     paired = [method for method in logs if is_paired(method)]
@@ -222,21 +199,16 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
     }
 
 
-def _step_costs(timings: pd.DataFrame, methods: list[str]) -> list[StepCost]:
-    """One row per step, method and device, in the order of the workflow, which timings have."""
+def _step_costs(timings: pd.DataFrame, methods: Sequence[str]) -> list[dict[str, Any]]:
+    """A record per step, method and device, in the order of the workflow, which timings have: its runs, their
+    seconds in all, the largest memory (MiB), and the seconds as a share of the longest."""
     if timings.empty:
         return []
-    filled = timings.assign(method=timings.method.fillna(""), device=timings.device.fillna(""))
-    jobs = filled.groupby(["step", "method", "device"], sort=True)
+    keys = ["step", "method", "device"]
+    jobs = timings.fillna({"method": "", "device": ""}).groupby(keys)
     totals = jobs.agg(runs=("seconds", "size"), memory=("peak_memory_mb", "max"))
     totals = totals.assign(seconds=jobs["seconds"].sum(min_count=1)).reset_index()
     totals["share"] = np.nan_to_num(totals.seconds / (totals.seconds.max() or 1))
-    steps = timings.step.drop_duplicates()
-    rows = [StepCost(**{str(key): value for key, value in row.items()}) for row in totals.to_dict("records")]
-    return sorted(rows, key=lambda row: (_place(row.step, steps), _place(row.method, methods)))
-
-
-def _place(name: str, order: Iterable[str]) -> int:
-    """Position in an order that has unknown names last."""
-    names = list(order)
-    return names.index(name) if name in names else len(names)
+    order = {name: place for place, name in enumerate([*timings.step.unique(), "", *methods])}
+    ordered = totals.sort_values(keys[:2], key=lambda names: names.map(order), kind="stable")
+    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]

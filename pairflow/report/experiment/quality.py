@@ -7,9 +7,10 @@ from typing import Any
 from pairflow.kinds import kind_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
-from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.drawing import Legend, Picture, key, legend
 from pairflow.report.grid import Grid, describe_scope, list_counts, list_grids
 from pairflow.report.pages import page_of
+from pairflow.report.words import name_file
 
 
 @dataclass(frozen=True)
@@ -54,29 +55,14 @@ class EvaluationBlock:
         return self.seeds > 1
 
     @property
-    def tested(self) -> bool:
-        """Whether a test says what is in bold."""
-        return any(table.tested for table in self.tables)
-
-    @property
-    def unequal_calls(self) -> bool:
-        """Whether methods make different numbers of calls at equal NFE."""
-        return any(len(table.call_rows) > 1 for table in self.main.tables)
-
-    @property
     def spread(self) -> bool:
         """Whether any mean has a deviation."""
         return any(table.count > 1 for table in self.tables)
 
-    @property
-    def labels(self) -> list[str]:
-        """Labels of the metrics that were measured."""
-        return [table.about.label for table in self.tables]
-
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
-    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.own_evaluations)]
+    return [_block(contents, name, name_file(name)) for name in contents.evaluations]
 
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
@@ -89,7 +75,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     keys = legend(methods, prefix, figures.contrast(methods))
     main, *groups = _groups(tables, kind_of(contents.experiment.data).groups, prefix)
     if any(group.floors for group in [main, *groups]):
-        keys.add(figures.FLOOR, tables[0].about.real, f"{prefix}-floor")
+        keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
     return EvaluationBlock(
         name=name,
         scope=describe_scope(rows, name),
@@ -115,8 +101,8 @@ def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[
         own = [table for table in tables if table.about.group == name]
         charted = [table for table in own if table.about.chart]
         charts = [
-            figures.quality(table, table.frame.samples, f"{prefix}-{name or 'main'}{i}")
-            for i, table in enumerate(charted)
+            figures.quality(table, table.frame.samples, f"{prefix}-{name_file(table.label)}")
+            for table in charted
         ]
         floors = [
             f"{table.label} {' '.join(filter(None, [table.floor.text, table.floor.spread]))} "

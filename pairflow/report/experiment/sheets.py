@@ -1,7 +1,7 @@
 """The tables of an experiment's page as sheets to download."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from pairflow.report.contents import Contents
@@ -11,20 +11,7 @@ from pairflow.report.experiment.quality import EvaluationBlock
 from pairflow.report.grid import REAL, Cell, Grid
 from pairflow.report.headline import Headline
 from pairflow.report.stats import REPETITIONS
-from pairflow.report.words import format_count, format_duration, format_percent, name_scale
-
-
-@dataclass(frozen=True)
-class StepCost:
-    """Runs of one step, method and device: seconds in all, largest memory (MiB), share of the longest."""
-
-    step: str
-    method: str
-    device: str
-    runs: int
-    seconds: float
-    memory: float
-    share: float
+from pairflow.report.words import format_count, format_duration, format_percent
 
 
 def list_sheets(
@@ -33,7 +20,7 @@ def list_sheets(
     blocks: Sequence[EvaluationBlock],
     correlation: Mapping[str, Any] | None,
     training: Mapping[str, list[TrainingCost]],
-    costs: Sequence[StepCost],
+    costs: Sequence[Mapping[str, Any]],
 ) -> list[Sheet]:
     """All tables of a page, in its order."""
     sheets = [headline_sheet(contents, headline)] if headline else []
@@ -45,7 +32,7 @@ def list_sheets(
             for title, own in tables.items()
             if own
         ]
-        sheets += block.details.make_sheets(_origin(contents), f"{contents.name}-{block.name}")
+        sheets += block.details.sheets
     if correlation:
         sheets.append(correlation_sheet(contents, correlation))
     if training:
@@ -57,7 +44,7 @@ def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: 
     """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
-    origin = _origin(contents, f"evaluation {evaluation}")
+    origin = contents.name_origin(f"evaluation {evaluation}")
     return Sheet(
         name=f"{contents.name}-{evaluation}-{group}",
         title=title,
@@ -79,16 +66,12 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
         "Calls": [*(str(line.calls) for line in headline.lines), "–"],
         "Training": [*(format_duration(line.seconds) for line in headline.lines), "–"],
     }
-    part = Part(
-        f"{title}; {_origin(contents, f'evaluation {headline.evaluation}')}",
-        list(columns),
-        list(zip(*columns.values(), strict=True)),
-    )
     records = [
         {**asdict(line), **{key: headline.value(key, line) for key in headline.measures}}
         for line in headline.lines
     ]
-    return Sheet(f"{contents.name}-headline", title, [part], records)
+    origin = f"evaluation {headline.evaluation}"
+    return _text_sheet(contents, "headline", title, columns, records, "", origin)
 
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
@@ -100,7 +83,7 @@ def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> She
         ["ceiling: draws from the data", Entry(f"{correlation['ceiling']:.2f}")],
     ]
     over = f"mean ± standard error over {correlation['sources']:,} source states"
-    caption = f"Conditional total correlation; {_origin(contents)}; {over}"
+    caption = f"Conditional total correlation; {contents.name_origin()}; {over}"
     return Sheet(
         name=f"{contents.name}-correlation",
         title="Total correlation per method",
@@ -127,34 +110,35 @@ def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]]) 
         "Peak memory (MiB)": [format_count(row.peak_memory_mb) for row in rows],
         "Device": [row.device or "–" for row in rows],
     }
-    return _text_sheet(contents, "training-cost", title, columns, rows, "llrrrrrrl")
+    return _text_sheet(contents, "training-cost", title, columns, [*map(asdict, rows)], "llrrrrrrl")
 
 
-def step_sheet(contents: Contents, costs: Sequence[StepCost]) -> Sheet:
+def step_sheet(contents: Contents, costs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Time and memory of every step."""
     columns = {
-        "Step": [row.step for row in costs],
-        "Method": [row.method or "–" for row in costs],
-        "Time": [format_duration(row.seconds) for row in costs],
-        "Peak memory (MiB)": [format_count(row.memory) for row in costs],
-        "Runs": [str(row.runs) for row in costs],
-        "Device": [row.device or "–" for row in costs],
+        "Step": [row["step"] for row in costs],
+        "Method": [row["method"] or "–" for row in costs],
+        "Time": [format_duration(row["seconds"]) for row in costs],
+        "Peak memory (MiB)": [format_count(row["memory"]) for row in costs],
+        "Runs": [str(row["runs"]) for row in costs],
+        "Device": [row["device"] or "–" for row in costs],
     }
     return _text_sheet(contents, "cost", "Time and memory per step", columns, costs, "llrrrl")
 
 
 def _text_sheet(
-    contents: Contents, name: str, title: str, columns: Mapping[str, Sequence[str]], costs: Any, align: str
+    contents: Contents,
+    name: str,
+    title: str,
+    columns: Mapping[str, Sequence[str]],
+    records: Sequence[Mapping[str, Any]],
+    align: str,
+    *origin: str,
 ) -> Sheet:
-    """A table of words: heading -> its column; its records are those of the costs."""
-    rows, records = list(zip(*columns.values(), strict=True)), [asdict(cost) for cost in costs]
-    part = Part(f"{title}; {_origin(contents)}", list(columns), rows, align)
+    """A table of words: heading -> its column."""
+    caption = f"{title}; {contents.name_origin(*origin)}"
+    part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)), align)
     return Sheet(f"{contents.name}-{name}", title, [part], records)
-
-
-def _origin(contents: Contents, *beside: str) -> str:
-    """Where numbers come from: the experiment and its scale."""
-    return ", ".join([f"measured: {contents.name}", *beside, name_scale(contents.reduced)])
 
 
 def _part(table: Grid, caption: str) -> Part:

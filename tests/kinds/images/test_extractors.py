@@ -12,7 +12,7 @@ from pairflow.artifacts import digest
 from pairflow.data import download
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
-from pairflow.kinds.images.dinov2 import DEVIATION, MEAN, DinoV2
+from pairflow.kinds.images.extractors import DEVIATION, MEAN, DinoV2
 from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
 
 [FILE] = extractors.INCEPTION.names
@@ -60,23 +60,17 @@ def test_a_classifier_that_comes_with_pairflow_is_the_same_on_every_machine(name
     assert np.square(features, dtype=np.float64).mean() == pytest.approx(feature, rel=1e-6)
 
 
-def test_a_damaged_classifier_that_comes_with_pairflow_is_refused(tmp_path, monkeypatch):
-    whole = (extractors.SHIPPED / "digits.safetensors").read_bytes()
-    (tmp_path / "digits.safetensors").write_bytes(whole[:-1] + b"x")
-    monkeypatch.setattr(extractors, "SHIPPED", tmp_path)
-    message = (
-        r"digits.safetensors: SHA-256 [0-9a-f]{64} is not that of the classifier that comes with pairflow, "
-        f"{CLASSIFIERS['digits']}; install pairflow again$"
-    )
-    with pytest.raises(InputError, match=message):
-        extractors.load(ExtractorSettings(weights="digits"))
-
-
-def test_a_classifier_that_does_not_fit_is_refused():
+def test_a_classifier_that_is_damaged_or_does_not_fit_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"extractor classifier: expected --weights, .*; found none"):
         extractors.load(ExtractorSettings())
     with pytest.raises(InputError, match="made for images of 8 x 8 x 1, found 4 x 8 x 3"):
         extractors.load(ExtractorSettings(weights="digits"))(images(2, height=4, channels=3))
+    whole = (extractors.SHIPPED / "digits.safetensors").read_bytes()
+    (tmp_path / "digits.safetensors").write_bytes(whole[:-1] + b"x")
+    monkeypatch.setattr(extractors, "SHIPPED", tmp_path)
+    message = f"is not that of the classifier that comes with pairflow, {CLASSIFIERS['digits']}; install pair"
+    with pytest.raises(InputError, match=message):
+        extractors.load(ExtractorSettings(weights="digits"))
 
 
 def test_inception_is_pytorch_fids(inception_file, monkeypatch, float32_error):
@@ -126,12 +120,9 @@ def test_weights_of_another_checksum_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"weights.pth: no such file"):
         extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
     torch.save({"a": torch.zeros(2)}, path)
-    with pytest.raises(InputError) as mistake:
+    message = f"{path}: SHA-256 {digest(path)} is not that of the published weights, .* as features.sha256$"
+    with pytest.raises(InputError, match=message):
         extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
-    assert str(mistake.value) == (
-        f"{path}: SHA-256 {digest(path)} is not that of the published weights, "
-        f"{extractors.INCEPTION.sha256}; to use other weights, give their checksum as features.sha256"
-    )
     for name in ("inception", "dinov2"):
         with pytest.raises(InputError, match=r"is not that of features.sha256, 0{64}$"):
             extractors.load(ExtractorSettings(extractor=name, weights=str(path), sha256="0" * 64))
@@ -165,9 +156,7 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(cache, monkeypatch, 
         raise requests.ConnectionError()
 
     monkeypatch.setattr(download.pooch, "retrieve", fail)
-    message = (
-        r"cannot download http.*\.pth \(ConnectionError: \); try again, or put the file, named .*\.pth, into"
-    )
+    message = r"cannot download http.*\.pth \(ConnectionError: \); try again, or put the file, named .*\.pth"
     with pytest.raises(InputError, match=message):
         extractors.load(ExtractorSettings(extractor=name))
     cache.mkdir()
@@ -180,13 +169,8 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(cache, monkeypatch, 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        (
-            {"extractor": "classifier", "weights": "x"},
-            "weights: expected digits or mnist_binary or mnist, the classifiers that come with pairflow; "
-            "found 'x'",
-        ),
+        ({"weights": "x"}, "weights: expected digits or mnist_binary or mnist, the classifiers .* found 'x'"),
         ({"extractor": "inception", "sha256": "0" * 64}, "sha256: there are no weights"),
-        ({"extractor": "dinov2", "sha256": "0" * 64}, "sha256: there are no weights"),
         ({"extractor": "inception", "weights": "x", "sha256": "ABC"}, "should match pattern"),
     ],
 )

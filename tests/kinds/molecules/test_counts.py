@@ -35,9 +35,7 @@ def test_by_hand():
         "unique_strict": 4,  # ethanol, benzene, ethylamine, chloroethane
         "novel_strict": 2,  # ethylamine, chloroethane
     }
-
-
-def test_stereoisomers_are_different_molecules():
+    # stereoisomers are different molecules
     counts = count(["C[C@H](N)O", "C[C@@H](N)O", "CC(N)O"], {"CC(N)O"})
     assert (counts["unique_strict"], counts["novel_strict"]) == (3, 2)
 
@@ -59,19 +57,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("expected", "text"), [(name, text) for name in REASONS for text in WRONG[name]])
-def test_constructed(expected, text):
-    assert canonical(text) is None
-    assert reason(text) == expected
-
-
-def test_digits_in_brackets_and_rings_that_share_a_number_are_no_ring_faults():
+def test_constructed():
+    texts = {text: name for name in REASONS for text in WRONG[name]}
+    assert [text for text in texts if canonical(text) is not None] == []
+    assert {text: reason(text) for text in texts} == texts
+    # digits in brackets and rings that share a number are no ring faults
     assert canonical("[13CH3][C@@H]1CC1C1CC1") is not None
     assert reason("[13CH3]C1CC1C1CC1(C)(C)(C)") == "valence"
-
-
-def test_reasons_are_counted():
-    texts = [text for texts in WRONG.values() for text in texts]
     assert count_reasons(texts) == {f"invalid_{name}": len(WRONG[name]) for name in REASONS}
     assert set(count_reasons([]).values()) == {0}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pairflow.kinds.molecules import descriptors
+from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 IBUPROFEN = "CC(C)Cc1ccc(C(C)C(=O)O)cc1"
@@ -28,31 +28,27 @@ KNOWN = {
 
 @pytest.mark.parametrize("drug", KNOWN)
 def test_drugs_have_their_published_values(drug):
-    values = dict(zip(descriptors.PROPERTIES, descriptors.properties([drug])[0], strict=True))
+    [values] = tabulate(PROPERTIES, [drug]).to_dict("records")
     for name, (expected, tolerance) in KNOWN[drug].items():
         assert values[name] == pytest.approx(expected, abs=tolerance), name
 
 
 def test_scaffolds_are_rings_and_what_links_them():
     smiles = [ASPIRIN, "CCO", "C1CC1CCC1CC1", "Cc1ccc(Oc2ccccc2)cc1", "O=C1CCCCC1", "C[C@H]1CC[C@@H](O)C1"]
-    _, scaffolds = descriptors.structures(smiles)
+    scaffolds = tabulate(["scaffold"], smiles)["scaffold"]
     expected = ["c1ccccc1", "", "C1CC1CCC1CC1", "c1ccc(Oc2ccccc2)cc1", "O=C1CCCCC1", "C1CCCC1"]
-    assert scaffolds == expected
+    assert scaffolds.tolist() == expected
 
 
 def test_odd_molecules_have_values_unreadable_ones_none_and_none_no_rows(capfd):
     odd = ["[H][H]", "*", "[Na+].[Cl-]", "[He]"]
-    assert np.isfinite(descriptors.properties(odd)).all()
-    assert np.isnan(descriptors.properties(["C1CC"])).all()
-    fingerprints, scaffolds = descriptors.structures(["C1CC", "C"])
-    assert scaffolds == ["", ""]
-    assert not fingerprints[0].any()
-    assert fingerprints[1].any()
+    assert np.isfinite(tabulate(PROPERTIES, odd)).all(axis=None)
+    assert np.isnan(tabulate(PROPERTIES, ["C1CC"])).all(axis=None)
+    unreadable, readable = tabulate(STRUCTURES, ["C1CC", "C"]).to_dict("records")
+    assert unreadable == {"fingerprint": bytes(256), "scaffold": ""}
+    assert (any(readable["fingerprint"]), readable["scaffold"]) == (True, "")
     assert capfd.readouterr() == ("", "")
-    fingerprints, scaffolds = descriptors.structures([])
-    assert fingerprints.shape == (0, 32)
-    assert scaffolds == []
-    assert descriptors.properties([]).shape == (0, 4)
+    assert tabulate(STRUCTURES, []).shape == (0, 2)
 
 
 def processes_of(parent: int) -> set[int]:
@@ -64,8 +60,8 @@ def processes_of(parent: int) -> set[int]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_outlives_its_step(number):
     """One huge molecule keeps a worker busy for longer than the test may take."""
-    code = "from pairflow.kinds.molecules import descriptors\n"
-    code += "if __name__ == '__main__':\n    descriptors.structures(['C1CC1' * 900] * 10**5, 2)"
+    code = "from pairflow.kinds.molecules.descriptors import tabulate\n"
+    code += "if __name__ == '__main__':\n    tabulate(['scaffold'], ['C1CC1' * 900] * 10**5, 2)"
     step = subprocess.Popen([sys.executable, "-c", code])
     deadline = time.monotonic() + 60
     while len(workers := processes_of(step.pid)) < 3 and time.monotonic() < deadline:
@@ -80,6 +76,4 @@ def test_no_worker_outlives_its_step(number):
 
 def test_processes_change_nothing():
     smiles = [ASPIRIN, IBUPROFEN, CAFFEINE] * 200
-    alone, together = (descriptors.structures(smiles, threads) for threads in (1, 2))
-    np.testing.assert_array_equal(alone[0], together[0])
-    assert alone[1] == together[1]
+    assert tabulate(STRUCTURES, smiles, 1).equals(tabulate(STRUCTURES, smiles, 2))

@@ -1,5 +1,7 @@
 """Which samples are kept: known answers for each filter, alone and together; coordinates in space."""
 
+import re
+
 import numpy as np
 import pytest
 from rdkit import Chem
@@ -7,7 +9,7 @@ from rdkit.Chem import rdForceFieldHelpers, rdMolTransforms
 
 from pairflow.config import DemandSettings, check, parse_range
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.selection import Selection, embed, filters_from
+from pairflow.kinds.molecules.on_demand import Selection, embed, filters_from
 
 
 def small(molecule):
@@ -24,30 +26,8 @@ SAMPLES = ["CCO", "OCC", "C(", "", "C#N", "CCO", "<mask>", "CN"]
 @pytest.mark.parametrize(
     ("options", "kept", "counts", "shares"),
     [
-        (
-            {"raw": True},
-            SAMPLES,
-            {"kept": 5, "invalid": 3},
-            {"valid": 5 / 8},
-        ),
-        (
-            {},
-            ["CCO", "CCO", "C#N", "CCO", "CN"],
-            {"kept": 5, "invalid": 3},
-            {"valid": 5 / 8},
-        ),
-        (
-            {"unique": True},
-            ["CCO", "C#N", "CN"],
-            {"kept": 3, "invalid": 3, "repeated": 2},
-            {"valid": 5 / 8, "--unique": 3 / 5},
-        ),
-        (
-            {"known": {"CCO"}},
-            ["C#N", "CN"],
-            {"kept": 2, "invalid": 3, "known": 3},
-            {"valid": 5 / 8, "--novel": 2 / 5},
-        ),
+        ({"raw": True}, SAMPLES, {"kept": 5, "invalid": 3}, {"valid": 5 / 8}),
+        ({}, ["CCO", "CCO", "C#N", "CCO", "CN"], {"kept": 5, "invalid": 3}, {"valid": 5 / 8}),
         (
             {"unique": True, "known": {"CN"}},
             ["CCO", "C#N"],
@@ -72,7 +52,7 @@ def test_each_sample_is_kept_or_counted_by_the_first_reason(options, kept, count
 
 def test_a_molecule_whose_canonical_smiles_rdkit_cannot_read_back_is_invalid(monkeypatch):
     written = {"a": "b", "b": None, "C": "C"}
-    monkeypatch.setattr("pairflow.kinds.molecules.selection.canonical", written.get)
+    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.canonical", written.get)
     selection = Selection()
     assert [selection.keep(text) for text in ("a", "C")] == [None, "C"]
     assert selection.counts == {"invalid": 1, "kept": 1}
@@ -120,9 +100,9 @@ def test_several_patterns_and_no_filter():
 @pytest.mark.parametrize("pattern", ["C(", "", "C1"])
 @pytest.mark.parametrize("setting", ["smarts", "not_smarts"])
 def test_a_pattern_that_cannot_be_read(setting, pattern):
-    with pytest.raises(InputError) as refusal:
+    message = re.escape(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
+    with pytest.raises(InputError, match=message):
         filters_from(DemandSettings(count=1, **{setting: [pattern]}))
-    assert str(refusal.value) == f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}"
 
 
 def test_ranges():
@@ -131,24 +111,17 @@ def test_ranges():
     assert {text: parse_range(text) for text in texts} == texts
 
 
-@pytest.mark.parametrize("text", ["", ":", "3", "a:b", "1:2:3", "nan:1"])
+@pytest.mark.parametrize("text", ["", ":", "3", "a:b", "1:2:3", "nan:1", "3:1"])
 def test_a_text_that_is_no_range(text):
-    message = f"x: logp: expected a range such as 1:3, 1: or :3, found {text!r}"
-    with pytest.raises(InputError) as refusal:
+    expected = "the smaller number first" if text == "3:1" else "a range such as 1:3, 1: or :3"
+    with pytest.raises(InputError, match=re.escape(f"x: logp: expected {expected}, found {text!r}")):
         check(DemandSettings, {"count": 1, "logp": text}, "x")
-    assert str(refusal.value) == message
-
-
-def test_a_range_whose_ends_are_exchanged():
-    with pytest.raises(InputError) as refusal:
-        check(DemandSettings, {"count": 1, "logp": "3:1"}, "x")
-    assert str(refusal.value) == "x: logp: expected the smaller number first, found '3:1'"
 
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 
 
-def test_all_atoms_have_places_in_space_with_the_right_distances():
+def test_all_atoms_have_places_in_space_that_the_force_field_leaves():
     molecule = embed(ASPIRIN, 0)
     assert Chem.MolToSmiles(Chem.RemoveHs(molecule)) == ASPIRIN
     assert molecule.GetNumAtoms() == 21
@@ -157,9 +130,6 @@ def test_all_atoms_have_places_in_space_with_the_right_distances():
     assert rdMolTransforms.GetBondLength(conformer, 0, 1) == pytest.approx(1.50, abs=0.03)  # CH3-C(=O)
     assert rdMolTransforms.GetBondLength(conformer, 1, 2) == pytest.approx(1.21, abs=0.03)  # C=O
 
-
-def test_the_force_field_has_nothing_left_to_relax():
-    molecule = embed(ASPIRIN, 0)
     field = rdForceFieldHelpers.MMFFGetMoleculeForceField(
         molecule, rdForceFieldHelpers.MMFFGetMoleculeProperties(molecule)
     )

@@ -30,13 +30,10 @@ def folder(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("data") / "gpt2-large"
     torch.manual_seed(0)
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**TINY, initializer_range=0.5)).save_pretrained(
-        folder
-    )
-    tokenizer = tokenizers.ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(
-        TEXTS * 9, vocab_size=TINY["vocab_size"], min_frequency=1, show_progress=False
-    )
+    config = transformers.GPT2Config(**TINY, initializer_range=0.5)
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer, size = tokenizers.ByteLevelBPETokenizer(), TINY["vocab_size"]
+    tokenizer.train_from_iterator(TEXTS * 9, vocab_size=size, min_frequency=1, show_progress=False)
     tokenizer.save_model(str(folder))
     return folder
 

@@ -23,11 +23,8 @@ def test_an_example_worked_out_by_hand():
     after_0 = {1: (2 - 0.5) / 2 + 0.5 * 1 / 2 / 3, 0: 0.5 * 1 / 2 / 3}
     after_1 = {2: (1 - 0.5) / 2 + 0.5 * 2 / 2 / 3}
     rows = np.array([[0, 1, 2], [0, 0, -1], [2, 1, -1]])
-    expected = [
-        [first[0], after_0[1], after_1[2]],
-        [first[0], after_0[0], np.nan],
-        [first[2], 1 / 3, np.nan],  # nothing follows a 2
-    ]
+    expected = [[first[0], after_0[1], after_1[2]], [first[0], after_0[0], np.nan]]
+    expected.append([first[2], 1 / 3, np.nan])  # nothing follows a 2
     np.testing.assert_allclose(judge.probabilities(rows), expected, rtol=1e-12)
     assert judge.perplexity(rows[:1]) == pytest.approx((first[0] * after_0[1] * after_1[2]) ** (-1 / 3))
 

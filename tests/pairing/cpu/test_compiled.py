@@ -18,22 +18,6 @@ def double(number):
 print(double(21), sum(double.stats.cache_hits.values()))
 """
 
-COMPILED_LATER = """
-import gc, sys
-import numpy as np
-from numba.core.registry import CPUDispatcher
-from pairflow.pairing.pair import compile_for, jumps_per_step, pair
-
-symbols = int(sys.argv[1])
-tokens = np.random.default_rng(0).integers(0, symbols, (400, 100)).astype(np.min_scalar_type(symbols - 1))
-count = lambda: sum(len(each.signatures) for each in gc.get_objects() if isinstance(each, CPUDispatcher))
-compile_for(tokens, vocabulary_size=symbols, backend="cpu")
-before = count()
-pair(tokens, vocabulary_size=symbols, steps=3, subsets=2, backend="cpu", threads=2, progress=False)
-jumps_per_step(tokens, np.arange(9), vocabulary_size=symbols, steps=2)
-print(before > 0, count() - before)
-"""
-
 
 @pytest.fixture
 def run(tmp_path):
@@ -53,8 +37,7 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-@pytest.mark.parametrize("content", [b"", b"0123 garbled"])
+@pytest.mark.parametrize(("ending", "content"), [("nbi", b"0123 garbled"), ("nbc", b"")])
 def test_a_damaged_file_is_written_again(run, tmp_path, ending, content):
     assert [run(tmp_path), run(tmp_path)] == ["42 0\n", "42 1\n"]
     [file] = tmp_path.rglob(f"*.{ending}")
@@ -72,10 +55,3 @@ def test_the_disk_takes_nothing_more(run, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
     assert [run(tmp_path, preexec_fn=refuse), run(tmp_path)] == ["42 0\n", "42 0\n"]
-
-
-@pytest.mark.parametrize("symbols", [2, 40, 300])
-def test_a_pairing_compiles_nothing_after_compile_for(symbols):
-    command = [sys.executable, "-c", COMPILED_LATER, str(symbols)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout == "True 0\n", done.stderr

@@ -4,6 +4,7 @@ import platform
 import subprocess
 import sys
 import time
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -55,8 +56,8 @@ def index(request, monkeypatch):
 def molecule_rows(name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
     source = MOLECULES[name]
-    smiles = list(library.rows(source.fetch(), source.column))[::every]
-    prepared = molecules.prepare(smiles, Molecules(source="x.smi", length=length))
+    rows = islice(library.read_rows(source.fetch(), source.column), 0, None, every)
+    prepared = molecules.prepare(rows, Molecules(source="x.smi", length=length))
     return prepared.train[:1000], prepared.vocabulary.size
 
 

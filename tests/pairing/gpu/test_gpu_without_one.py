@@ -84,44 +84,46 @@ def no_driver():
     raise RuntimeError("cudaErrorInsufficientDriver")
 
 
-def without(monkeypatch, case):
-    """Puts a world in place where the GPU engine cannot run."""
-    cases = {
-        "no CuPy": lambda: monkeypatch.setitem(sys.modules, "cupy", None),  # cannot be imported
-        "no driver": lambda: cupy_with(monkeypatch, no_driver, driver=0),
-        "no device": lambda: cupy_with(monkeypatch, lambda: 0),
-        "old driver": lambda: cupy_with(monkeypatch, no_driver, driver=12040),
-        "old GPU": lambda: cupy_with(monkeypatch, lambda: 1, capability="75"),
-    }
-    cases[case]()
-
-
-LACKS = {
-    "no CuPy": 'needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12',
-    "no driver": "needs a CUDA device, and none is visible (cudaErrorInsufficientDriver)",
-    "no device": "needs a CUDA device, and none is visible",
-    "old driver": "needs a CUDA device, and none is visible (cudaErrorInsufficientDriver); the extra "
-    '"gpu-cuda12" suits drivers below 580',
-    "old GPU": "needs a GPU of compute capability 8.0 or more, and this one has 7.5",
+INVISIBLE = "needs a CUDA device, and none is visible"
+LACKS = {  # a world where the GPU engine cannot run -> how to make it, and what is missing there
+    "no CuPy": (
+        lambda patch: patch.setitem(sys.modules, "cupy", None),  # cannot be imported
+        'needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12',
+    ),
+    "no driver": (
+        lambda patch: cupy_with(patch, no_driver, driver=0),
+        f"{INVISIBLE} (cudaErrorInsufficientDriver)",
+    ),
+    "no device": (lambda patch: cupy_with(patch, lambda: 0), INVISIBLE),
+    "old driver": (
+        lambda patch: cupy_with(patch, no_driver, driver=12040),
+        f'{INVISIBLE} (cudaErrorInsufficientDriver); the extra "gpu-cuda12" suits drivers below 580',
+    ),
+    "old GPU": (
+        lambda patch: cupy_with(patch, lambda: 1, capability="75"),
+        "needs a GPU of compute capability 8.0 or more, and this one has 7.5",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", LACKS)
 def test_a_gpu_asked_for_that_cannot_be_used_is_named(monkeypatch, case):
-    without(monkeypatch, case)
-    with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {re.escape(LACKS[case])}$'):
+    make, lack = LACKS[case]
+    make(monkeypatch)
+    with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {re.escape(lack)}$'):
         pairflow.pair([[0, 1]], vocabulary_size=2, backend="gpu", progress=False)
 
 
 @pytest.mark.parametrize("case", LACKS)
 def test_auto_takes_the_cpu_and_says_why_if_there_is_a_gpu(monkeypatch, capsys, case):
-    without(monkeypatch, case)
+    make, lack = LACKS[case]
+    make(monkeypatch)
     monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
     monkeypatch.setattr(cpu, "pair_rows", lambda data, *_, **__: data)
     pair._note_that_the_cpu_pairs.cache_clear()
     for _ in range(2):
         pairflow.pair([[0, 1]], vocabulary_size=2, progress=False)
-    note = f"pairflow: note: the CPU pairs, because the GPU engine {LACKS[case]}\n"
+    note = f"pairflow: note: the CPU pairs, because the GPU engine {lack}\n"
     assert capsys.readouterr().err == (note if case.startswith("old") else "")
 
 

@@ -6,6 +6,7 @@ import pytest
 from pages import given_table
 from PIL import Image
 
+from pairflow.report.drawing import Picture
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
@@ -20,17 +21,10 @@ TABLE = given_table(
 POINTS = 72  # to the inch
 
 
-def test_names_say_what_is_shown(make):
-    assert [name for name, _ in files.name_charts(draw(make()))] == [
-        *("main-valid", "main-unique", "main-off-the-rules"),
-        *("coupling-distances", "coupling-jumps", "correlation", "training-loss", "training-validation_nll"),
-    ]
-
-
 def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
     for contents in (many, make_images()):
         parts = draw(contents)
-        names = [name for name, _ in files.name_charts(parts)]
+        names = [name for name, figure in files.find_figures(parts) if isinstance(figure, Picture)]
         assert render(contents, parts).count('<div class="chart"') == len(names) == len(set(names))
         assert all(re.fullmatch(r"[a-z0-9+_-]+", name) for name in names)
 
@@ -61,7 +55,7 @@ def test_the_same_bytes_every_time_without_a_date(tmp_path):
 
 
 def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
-    [(_, picture)] = [each for each in files.name_charts(draw(many)) if each[0] == "training-loss"]
+    picture = dict(files.find_figures(draw(many)))["training-loss"]
     figure = picture.figure
     files.save_chart(picture, tmp_path / "training-loss")
     [legend] = figure.legends
@@ -70,33 +64,21 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
     assert figure.bbox.height > legend.get_window_extent().height + 2 * figure.dpi
 
 
-def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
-    contents = make_images(images={"udlm": {4: make_images().part.images["udlm"][1]}})
-    found = dict(files.name_pictures(draw(contents)))
-    assert list(found) == [
-        *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random"),
-        *("states-backward-pairing", "states-uniform-corruption", "neighbours-udlm", "neighbours-pairflow"),
-    ]
-    pixels = found["samples-udlm-nfe4"]
-    first = contents.part.images["udlm"][4][0, :, :, 0]
-    factor = 5  # 365 pixels of room for 8 images of 8 pixels with a line of grey around each
-    assert (pixels[factor : 9 * factor : factor, factor : 9 * factor : factor] == first).all()
-    for name in ("a", "b"):
-        files.save_pixels(pixels, tmp_path / name)
-    assert (np.asarray(Image.open(tmp_path / "a.png")) == pixels).all()
-    for kind in ("png", "pdf"):
-        found = {(tmp_path / f"{name}.{kind}").read_bytes() for name in "ab"}
-        assert len(found) == 1
-        assert b"Date" not in found.pop()
-
-
 def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
-    rows = make_images().metrics
-    absent = {name: {} for name in ("couplings", "correlations", "neighbours", "images")} | {
-        "trajectory": None
+    contents = make_images(images={"udlm": {4: make_images().part["images"]["udlm"][1]}})
+    files.save(draw(contents), tmp_path)
+    charts = [f"main-{name}" for name in ("fd-to-the-training-images", "fd-to-the-test-images", "is")]
+    charts += ["main-kd-to-the-training-images", "main-l2-to-the-nearest-training-image"]
+    charts += ["coupling-distances", "coupling-jumps", "correlation"]
+    charts += ["training-loss", "training-validation_nll"]
+    pixels = ["grids-udlm-4", "pairs-pairflow", "pairs-random"]
+    pixels += ["states-backward-pairing", "states-uniform-corruption"]
+    pixels += [f"neighbours-{method}-{number}" for method in ("udlm", "pairflow") for number in range(12)]
+    names = {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")} | {
+        f"{name}.png" for name in pixels
     }
-    files.save(draw(make_images(metrics=rows[rows.metric == "is"], **absent)), tmp_path)
-    charts = ("main-is", "training-loss", "training-validation_nll")
-    names = {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")}
-    names |= {f"pairs-{name}.{kind}" for name in ("pairflow", "random") for kind in ("png", "pdf")}
     assert {path.name for path in tmp_path.iterdir()} == names
+    saved = np.asarray(Image.open(tmp_path / "grids-udlm-4.png"))
+    factor = 5  # 365 pixels of room for 8 images of 8 pixels with a line of grey around each
+    first = contents.part["images"]["udlm"][4][0, :, :, 0]
+    assert (saved[factor : 9 * factor : factor, factor : 9 * factor : factor] == first).all()

@@ -9,7 +9,7 @@ from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.experiment.gather import read_timings
-from pairflow.report.results import mean_bounds
+from pairflow.report.results import FinishedExperiment
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
@@ -49,7 +49,7 @@ def test_absent_provenance_and_absent_keys_are_null(experiment, tmp_path):
     assert times.dtypes["samples_seen"] == pd.Int64Dtype()
 
 
-def test_a_bound_is_the_mean_over_seeds():
+def test_a_bound_is_the_mean_over_seeds(experiment):
     rows = pd.DataFrame(
         {
             "method": ["udlm", "udlm", "pairflow", "pairflow", "udlm"],
@@ -58,4 +58,5 @@ def test_a_bound_is_the_mean_over_seeds():
             "value": [1.0, 2.0, 3.0, 5.0, 0.5],
         }
     ).assign(evaluation=[*["likelihood"] * 4, "main"])
-    assert mean_bounds(rows) == {"nll_bound": {"udlm": 1.5, "pairflow": 4.0}}
+    finished = FinishedExperiment("a", experiment, rows, pd.DataFrame())
+    assert finished.bounds == {"nll_bound": {"udlm": 1.5, "pairflow": 4.0}}

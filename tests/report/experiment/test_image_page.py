@@ -8,7 +8,6 @@ from pages import given_table
 from pairflow.kinds.images.kind import METRICS
 from pairflow.kinds.images.page.page import name_extractor
 from pairflow.report import figures
-from pairflow.report.drawing import choose_ticks
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
@@ -24,58 +23,44 @@ def test_sections_of_images(image_page, parse):
     ]
 
 
-def test_no_word_of_molecules(image_page):
+def test_pages_have_no_words_of_other_kinds(image_page, molecule_page, parse):
     said = image_page.partition("<body>")[2].partition("<details><summary>The whole configuration")
     rest = said[0] + said[2].partition("</details>")[2]
     assert [word for word in WORDS_OF_MOLECULES if word in rest] == []
-
-
-def test_no_word_of_images_on_a_page_of_molecules(molecule_page, parse):
     said = parse(molecule_page).words()
-    for word in ("image", "pixel", "FD", "FID", "classifier", "real against"):
-        assert word not in said
+    assert [word for word in ("image", "pixel", "FD", "FID", "classifier") if word in said] == []
 
 
 def test_what_the_page_shows(image_page, parse):
     said = parse(image_page).words()
     for text in (
-        *("Training images 1,257", "Test images 540", "Image size 8 × 8 pixels, grey"),
-        *("Length N 64 tokens", "Vocabulary K 2 levels"),
-        "How images are compared: FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from "
-        "1,000 samples; IS by the features of",
+        *("Training rows 1,257", "Validation rows 540", "Image size 8 × 8 pixels, grey"),
+        *("Length N 64 tokens", "Vocabulary K 2 symbols"),
+        "FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from 1,000 samples; IS by",
         "; L2, from 1,000 samples; share of copies, from 1,000 samples. Only",
-        *(
-            f"The dotted line is the floor, the same distance between real images: {floor} (from 540)."
-            for floor in ("FD to the training images 4.8", "L2 to the nearest training image 1,234.5")
-        ),
+        "the floor, the same distance between real images: FD to the training images 4.8 (from 540).",
     ):
         assert said.count(text) == 1
-    assert said.count("FD by the features") == 1
     # The lowest distance is best, and the highest score.
     for text in ("<strong>14.0</strong>", "84.0", "<strong>8.6</strong>", "1.6"):
         assert f"<td>{text}</td>" in image_page
-    assert image_page.count('<td class="real">4.8</td>') == 4
     pictures = image_page.split("<img ")[1:]
     assert len(pictures) == 3 * 2 + 2 * 12 + 2 + 2
     assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in pictures)
     assert 'alt="64 samples of udlm at 1 sampling step"' in image_page
-    assert 'alt="64 samples of pairflow at 32 sampling steps"' in image_page
-    assert "image-rendering: pixelated" in image_page
 
 
-def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_images, parse):
-    contents = make_images()
-    html = render(contents)
-    times = (1, 0.75, 0.5, 0.25, 0)
-    for name, distances in contents.trajectory.distances.items():
-        assert f'alt="5 states of a training image, {name}"' in html
-        said = (f"t = {time} d = {distance}" for time, distance in zip(times, distances, strict=True))
-        assert f"{name.capitalize()} {' '.join(said)}" in parse(html).words()
+def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_images, image_page, parse):
+    for name, distances in make_images().trajectory.distances.items():
+        assert f'alt="5 states of a training image, {name}"' in image_page
+        times = zip((1, 0.75, 0.5, 0.25, 0), distances, strict=True)
+        said = (f"t = {time} d = {distance}" for time, distance in times)
+        assert f"{name.capitalize()} {' '.join(said)}" in parse(image_page).words()
 
 
 def test_training_images_stand_beside_the_best_method(make_images):
     contents = make_images()
-    html = render(make_images(training_images=contents.part.images["udlm"][1]))
+    html = render(make_images(examples=contents.part["images"]["udlm"][1]))
     opened = html.split('<details class="method" open>')[1].split("</details>")[0]
     alts = [f"64 samples of {text}" for text in ("the training data", "pairflow at 1 sampling step")]
     assert [text for text in alts if f'alt="{text}"' in opened] == alts
@@ -117,20 +102,19 @@ PART = "cifar10: 10,000 of 50,000 training images are here"
     [
         (without_floor, ["FD to"], ["floor", "real images</th>", "real images</li>"]),
         (
-            lambda _: {"images": {}, "pairs": {}, "neighbours": {}, "trajectory": None},
+            lambda _: {"images": {}, "ends": {}, "neighbours": {}, "trajectory": None},
             ['id="coupling"'],
             ["<img", 'id="samples"', 'id="neighbours"'],
         ),
         (lambda _: {"couplings": {}}, ['id="coupling"', "<li>t = 0.75</li>"], []),  # only the pairs
         (
             lambda contents: {
-                "data": {**contents.data, "shape": (3, 4, 6), "partial": PART},
-                "trajectory": None,
+                **{"data": {**contents.data, "shape": (3, 4, 6)}, "partial": PART, "trajectory": None}
             },
             ["6 × 4 pixels, 3 channels", f"<strong>Part of the data.</strong> {PART}</p>"],
             [],
         ),
-        (lambda contents: {"data": {**contents.data, "partial": None}}, [], ["Part of the data"]),
+        (lambda _: {"partial": None}, [], ["Part of the data"]),
     ],
 )
 def test_parts_that_are_not_there(make_images, change, shown, absent):
@@ -155,20 +139,15 @@ def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(mak
 def test_names_of_extractors(make_images):
     names = {"inception": "Inception", "dinov2-0011aabb": "DINOv2 0011aabb", "mine": "mine"}
     names |= {"classifier-9f": "the classifier 9f"}
-    assert {name: name_extractor(name, make_images().part.accuracies) for name in names} == names
+    assert {name: name_extractor(name, make_images().part["accuracies"]) for name in names} == names
 
 
-def test_fid_is_called_so_and_leads_the_summary(make_images, parse):
+def test_fid_is_called_so_and_leads(make_images, parse):
     metrics = make_images().metrics
     fid = metrics[metrics.metric == "fd"].assign(metric="fid", extractor="inception")
     contents = make_images(metrics=pd.concat([metrics, fid]))
-    assert (
-        "How images are compared: FID by the features of Inception, from 1,000 samples; FD by"
-        in parse(render(contents)).words()
-    )
-    assert write_summary(contents)[1].startswith(
-        "In this training, FID to the training images at 1 sampling step: 14.0 with"
-    )
+    assert "FID by the features of Inception, from 1,000 samples; FD by" in parse(render(contents)).words()
+    assert write_summary(contents)[1].startswith("FID to the training images at 1 sampling step: 14.0 with")
 
 
 def test_two_extractors_have_tables_of_their_own(make_images):
@@ -190,50 +169,31 @@ def test_fewer_images_than_features_are_warned_of(make_images, value, warned, pa
     assert "rank_deficient" not in parse(html).words()
 
 
-def test_trials_have_deviations(make_images, parse):
-    rows = make_images().metrics
-    later = rows.assign(trial=1, value=rows.value + 1)
-    html = render(make_images(metrics=pd.concat([rows, later])))
-    assert "<td><strong>14.5</strong> <small>± 0.7</small></td>" in html
-    said = parse(html).words()
-    assert "1,000 samples × 2 trials × 1 seed" in said
-    assert "bars one standard deviation" in said
-
-
 def test_a_metric_over_all_trials_has_single_values(make_images, parse):
     metrics = make_images().metrics.assign(trial=pd.array([pd.NA] * len(make_images().metrics), "Int32"))
     said = parse(render(make_images(metrics=metrics))).words()
-    assert "1,000 samples × 1 seed. Each number is a single value, without a deviation." in said
-    assert "bars one standard deviation" not in said
+    assert "1,000 samples × 1 seed. Each number is a single value" in said
     assert "±" not in said.split("Quality against sampling steps ")[1].split(" Samples The first")[0]
 
 
 def test_summary_of_images(make_images):
-    relative, quality_, distance, _ = write_summary(make_images())
-    assert quality_ == (
-        "In this training, FD to the training images at 1 sampling step: 14.0 with pairflow, 39.0 with "
-        "random and 84.0 with udlm (one value each; 1,000 samples × 1 trial × 1 seed)."
+    relative, ranked, distance, _ = write_summary(make_images())
+    assert ranked == (
+        "FD to the training images at 1 sampling step: 14.0 with pairflow, 39.0 with random and 84.0 with "
+        "udlm (1,000 samples × 1 trial × 1 seed)."
     )
-    assert relative == (
-        "In this training, FD to the training images of pairflow less that of udlm: −70.0 at 1 sampling step "
-        "(not tested: a single value) and −4.0 at 32 sampling steps (not tested: a single value); lower is "
-        "better."
-    )
+    assert relative.endswith("FD to the training images: not tested (a single value).")
     assert "20.00 of 64 tokens" in distance
-
-
-def test_distances_are_on_logarithmic_axes_with_round_ticks():
-    assert choose_ticks(3.9, 101) == [5, 10, 20, 50, 100]
-    assert choose_ticks(0.01, 12) == [0.01, 0.1, 1, 10]
-    assert choose_ticks(1000, 2300) == [1200, 1600, 2000]
 
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [Cell(-0.01, count=1, digits=2), Cell(0.5, count=1, digits=2)]}
     picture = figures.quality(given_table("kd", [1, 2], cells), [10], "q")
-    assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
+    assert "a: −0.01 at 1, 0.5 at 2" in picture.alt
     cells = {"a": [Cell(1, 5, 3), Cell(2, 0.1, 3)]}
-    assert figures.quality(given_table("fd", [1, 2], cells), [10], "q").svg
+    [axes] = figures.quality(given_table("fd", [1, 2], cells), [10], "q").figure.axes
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylim()[0] > 0.2
 
 
 @pytest.mark.parametrize(
@@ -248,28 +208,9 @@ def test_digits_suit_the_smallest_value(values, text):
 def test_long_rows_have_binned_distances():
     shares = np.zeros(3073)
     shares[2800:3000] = 1 / 200
-    edges, width = figures._bins([shares])
-    assert width == 2
-    assert (edges[0], edges[-1]) == (2800, 3000)
-    assert figures._sum_bins(shares, edges) == pytest.approx(np.full(100, 0.01))
+    assert figures.find_bins([shares]).tolist() == list(range(2800, 3001, 2))
+    assert figures.find_bins([np.ones(17)]).tolist() == list(range(18))
     assert "mean 2899.50" in figures.distances({"pairflow": shares}, 256, "d").alt
-    edges, width = figures._bins([np.ones(17)])
-    assert (width, edges.tolist()) == (1, list(range(18)))
-
-
-def test_deviations_of_images_between_seeds_stand_apart_from_those_between_trials(make_images, parse):
-    """The kernel distance has only one seed: no deviation there, and it says so."""
-    rows = make_images().metrics
-    seeds = [
-        rows.assign(seed=seed, trial=trial, value=rows.value + 3 * seed + trial)
-        for seed in (0, 1)
-        for trial in (0, 1)
-    ]
-    metrics = pd.concat(seeds)
-    html = render(make_images(metrics=metrics[(metrics.metric != "kd") | (metrics.seed == 0)]))
-    assert '<strong>16.0</strong> <small>± 2.1</small> <small class="trials">trials ± 0.7</small>' in html
-    assert '<small>(1 of 2 seeds)</small> <small class="trials">trials ± 0.71</small>' in html
-    assert "bars one standard deviation between seeds" in parse(html).words()
 
 
 def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_chart(make_images, parse):
@@ -280,8 +221,6 @@ def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_
     contents = make_images(metrics=pd.concat([rows.drop(real.index), *draws], ignore_index=True))
     [block] = quality.evaluation_blocks(contents)
     assert block.main.floors[0] == "FD to the training images 4.8 ± 1.0 (from 540)"
-    floor = block.main.charts[0].chart.floor
-    assert (floor.y[0], floor.error[0]) == pytest.approx((4.8, 1.0))
     [axes] = block.main.charts[0].figure.axes
     [band] = axes.patches
     assert (band.get_y(), band.get_height()) == pytest.approx((3.8, 2.0))

@@ -52,13 +52,13 @@ def test_grids_grow_by_whole_factors_that_fit(side, factor, shown):
 def test_pairs_are_rows_from_data_to_source():
     x1, x0, between = pictures(2, 3, 3, 1), pictures(2, 3, 3, 1) // 2, pictures(2, 3, 3, 3, 1)
     found = images.draw_pairs(x1, between, x0, "pairflow")
-    assert found.times == [1, 0.75, 0.5, 0.25, 0]
-    pixels = decoded(found.png)
+    assert found["times"] == [1, 0.75, 0.5, 0.25, 0]
+    pixels = decoded(found["png"])
     assert pixels.shape == (2 * 4 + 1, 5 * 4 + 1, 1)
     assert (pixels[5:8, 1:4] == x1[1]).all()
     assert (pixels[1:4, 9:12] == between[0, 1]).all()
     assert (pixels[5:8, 17:20] == x0[1]).all()
-    assert found.png.alt == (
+    assert found["png"].alt == (
         "2 pairs of pairflow, one a row: data x1, states at t = 0.75, 0.5, 0.25, source x0"
     )
 
@@ -66,9 +66,9 @@ def test_pairs_are_rows_from_data_to_source():
 def test_a_sample_stands_above_its_neighbour():
     samples, nearest = pictures(2, 4, 4, 1), pictures(2, 4, 4, 1) // 3
     first, second = images.draw_neighbours(samples, nearest, np.array([1000.4, 0.0]))
-    pixels = decoded(first.png)
+    pixels = decoded(first["png"])
     assert pixels.shape == (11, 6, 1)
     assert (pixels[1:5, 1:5] == samples[0]).all()
     assert (pixels[6:10, 1:5] == nearest[0]).all()
-    assert first.png.alt == "A sample above the training image nearest to it, at 1,000"
-    assert (first.distance, second.distance) == (1000.4, 0.0)
+    assert first["png"].alt == "A sample above the training image nearest to it, at 1,000"
+    assert (first["distance"], second["distance"]) == (1000.4, 0.0)

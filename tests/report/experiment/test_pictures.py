@@ -60,18 +60,18 @@ def test_pictures_of_known_samples(experiment, folder):
     other[:3] = 1 - other[:3]
     drawn = np.stack([tokens[5], other])
     found = pictures.read_images(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
-    assert (found.images["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
-    samples, nearest, distances = found.neighbours["udlm"]
-    assert (samples == found.images["udlm"][4]).all()
+    assert (found["images"]["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
+    samples, nearest, distances = found["neighbours"]["udlm"]
+    assert (samples == found["images"]["udlm"][4]).all()
     assert (nearest == 255 * tokens[[5, 7]].reshape(2, 8, 8, 1)).all()
     assert distances == pytest.approx([0, 255 * np.sqrt(3)])
-    assert list(found.neighbours) == ["udlm"]
-    assert found.accuracies == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
+    assert list(found["neighbours"]) == ["udlm"]
+    assert found["accuracies"] == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
 
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
     root, _ = folder
-    found = pictures.read_images(root, experiment, {}).pairs
+    found = pictures.read_images(root, experiment, {})["ends"]
     assert list(found) == ["pairflow", "random"]
     for (x1, between, x0), other in zip(found.values(), reversed(list(found.values())), strict=True):
         assert x1.shape == x0.shape == (6, 8, 8, 1)

@@ -1,8 +1,8 @@
 """What the page shows of images: samples, pairs with states between, nearest training images."""
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from pairflow.kinds.images.rows import ImageRows
 from pairflow.kinds.images.settings import extractors
 from pairflow.plan import paths
 from pairflow.report import kind_page
-from pairflow.report.contents import PagePart
 from pairflow.report.kind_page import Samples, choose_examples
 from pairflow.report.pixels import ROOM, Png, encode, enlarge, tile
 
@@ -30,43 +29,32 @@ _LEAST = 40  # CSS pixels of an image in a grid
 _STRIP = 90  # CSS pixels of an image in a row of neighbours
 
 
-@dataclass(frozen=True)
-class ImagePart(PagePart):
-    """What only pages of images show, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
+def read_images(root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+    """What only the page of images shows, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
 
     images       method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
-    training_images  some training images (B, H, W, C)
-    pairs        coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
+    examples     some training images (B, H, W, C)
+    ends         coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
                  at t = S/(S+1), ..., 1/(S+1), their sources
     neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
                  (B, H, W, C), and how far apart they are (B,)
     accuracies   extractor -> share of test images that it classifies correctly; None without test images
     """
-
-    images: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
-    training_images: np.ndarray | None = None
-    pairs: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
-    neighbours: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
-    accuracies: dict[str, float | None] = field(default_factory=dict)
-
-
-def read_images(root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
-    """What only the page of images shows."""
     train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
     accuracies = {}
     if classifier := extractors(experiment).get("classifier"):
         facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
         accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
-    return ImagePart(
-        training_images=train[choose_examples(len(train.tokens), SAMPLES, seed)],
-        images={
+    return {
+        "examples": train[choose_examples(len(train.tokens), SAMPLES, seed)],
+        "images": {
             method: {nfe: train.draw(tokens) for nfe, tokens in by_nfe.items()}
             for method, by_nfe in samples.items()
         },
-        pairs={name: _pairs(root, seed, name, train) for name in experiment.couplings()},
-        neighbours=_neighbours(samples, train),
-        accuracies=accuracies,
-    )
+        "ends": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
+        "neighbours": _neighbours(samples, train),
+        "accuracies": accuracies,
+    }
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
@@ -95,22 +83,6 @@ def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarra
     return dict(zip(first, by_method, strict=True))
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Some pairs of a coupling, one a row, under the times of its columns."""
-
-    png: Png
-    times: list[float]
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """A sample above the training image nearest to it, and how far apart they are."""
-
-    png: Png
-    distance: float
-
-
 def draw_grid(images: np.ndarray, title: str) -> Png:
     """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
     size, width = images[0].size, images.shape[2] + 1
@@ -121,13 +93,17 @@ def draw_grid(images: np.ndarray, title: str) -> Png:
     return encode(tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
 
 
-def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> Pairs:
-    """Rows x1 (B, H, W, C), states between (B, S, H, W, C), x0: times fall evenly from t = 1 to t = 0."""
+def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> dict[str, Any]:
+    """Some pairs of a coupling, one a row, under the times of its columns, from t = 1 to t = 0.
+
+    x1 and x0 are (B, H, W, C), the states between them (B, S, H, W, C).
+    """
     states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
     times = np.linspace(1, 0, states.shape[1]).tolist()
     listed = ", ".join(f"{time:.3g}" for time in times[1:-1])
     alt = f"{len(x1)} pairs of {coupling}, one a row: data x1, states at t = {listed}, source x0"
-    return Pairs(encode(tile(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt), times)
+    png = encode(tile(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt)
+    return {"png": png, "times": times}
 
 
 def draw_states(states: np.ndarray, title: str) -> Png:
@@ -135,11 +111,11 @@ def draw_states(states: np.ndarray, title: str) -> Png:
     return encode(tile(states, len(states)), f"{len(states)} states of a training image, {title}")
 
 
-def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
+def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[dict[str, Any]]:
     """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
     factor = enlarge(_STRIP, samples.shape[2] + 2)
     alt = "A sample above the training image nearest to it, at {:,.0f}"
     return [
-        Neighbour(encode(tile(np.stack(both), 1), alt.format(distance), factor), float(distance))
+        {"png": encode(tile(np.stack(both), 1), alt.format(distance), factor), "distance": float(distance)}
         for *both, distance in zip(samples, nearest, distances, strict=True)
     ]

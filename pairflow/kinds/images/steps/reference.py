@@ -15,14 +15,13 @@ from pairflow.steps.options import existing, on_device, out
 def main(settings: ExtractorSettings, tokens: Path, out: Path, device, threads, quiet):
     """Compute mean and covariance of the features of all images, and of a random half."""
     from pairflow.kinds.images import extractors
-    from pairflow.kinds.images.reference import measure
-    from pairflow.kinds.images.rows import read_images
+    from pairflow.kinds.images.rows import measure_statistics, read_images
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
     images = read_images(tokens)
     extractor = extractors.load(settings, choose(device, threads, provenance))
-    statistics = measure(extractor, images, not quiet)
+    statistics = measure_statistics(extractor, images, not quiet)
     with atomic(out) as [temporary]:
         statistics.write(temporary)
     provenance.write(out)

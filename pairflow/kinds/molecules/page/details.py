@@ -1,16 +1,15 @@
 """The part of the section on quality that only molecules have: tables, reasons, properties, speed."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
-from pairflow.report.drawing import Picture, swatch
+from pairflow.report.drawing import legend
 from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details
 from pairflow.report.words import name_file
@@ -23,105 +22,55 @@ YIELDS = {  # counts of molecules -> the same per second
 }
 
 
-@dataclass(frozen=True)
-class Reasons:
-    """A chart of each method's invalid samples, and the legend of the reasons."""
-
-    charts: dict[str, Picture]
-    legend: list[tuple[Markup, str]]
-
-
-@dataclass(frozen=True)
-class Property:
-    """Distributions of one property at one NFE, and every method's distance (`metric`) from training
-    molecules."""
-
-    label: str
-    metric: str
-    picture: Picture
-    distances: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Speed:
-    """Valid molecules against time: a chart, the tables of molecules per second, and the devices."""
-
-    picture: Picture
-    tables: list[Grid]
-    devices: str
-
-
-@dataclass(frozen=True)
-class GuidanceDetails:
-    """Charts of an evaluation that is repeated at several weights of guidance.
-
-    `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
-    property's distribution at each weight, where the page shows it.
-    """
-
-    condition: str
-    trades: dict[int, Picture]
-    shapes: dict[int, dict[str, Picture]]
-
-
-@dataclass(frozen=True)
-class MoleculeDetails(Details):
-    """What was measured in an evaluation of molecules beyond valid, unique and novel."""
-
-    training: Markup = field(default_factory=Markup)
-    reasons: Reasons | None = None
-    properties: dict[int, list[Property]] = field(default_factory=dict)
-    speed: Speed | None = None
-    guidance: GuidanceDetails | None = None
-
-    def name_charts(self) -> Iterator[tuple[str, Picture]]:
-        if self.reasons:
-            for method, picture in self.reasons.charts.items():
-                yield f"invalid-{name_file(method)}", picture
-        for nfe, properties in self.properties.items():
-            yield from ((f"{name_file(own.label)}-nfe{nfe}", own.picture) for own in properties)
-        if self.speed:
-            yield "speed", self.speed.picture
-
-
 def describe_molecules(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str, complete: bool
-) -> MoleculeDetails:
+) -> Details:
     """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
-    properties: dict[int, list[Property]] = {}  # by NFE, the most steps first
-    for nfe, methods in sorted(contents.part.properties.get(evaluation, {}).items(), reverse=True):
+    properties = draw_properties(contents, evaluation, measured, prefix)
+    speed = measure_speed(contents, evaluation, rows, prefix, complete)
+    reasons, fills = {}, {}
+    if members := [table for table in measured.values() if table.about.group == "reasons"]:
+        samples, fills = int(rows.samples.max()), {own.label: charts.REASONS[own.metric] for own in members}
+        reasons = {
+            method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
+            for method in members[0].rows
+        }
+    explained = [shape["metric"] for shapes in properties.values() for shape in shapes]
+    tables = speed["tables"] if speed else []
+    return Details(
+        {
+            "training": legend(["training molecules"], f"{prefix}-training", lambda _: charts.TRAINING),
+            "reasons": reasons,
+            "legend": legend(fills, f"{prefix}-reasons", fills.__getitem__),
+            "properties": properties,
+            "speed": speed,
+            "guidance": describe_guidance(contents, evaluation, PROPERTIES, prefix),
+        },
+        metrics=[*explained, *(table.metric for table in tables)],
+        tables={"Molecules per second": tables} if tables else {},
+    )
+
+
+def draw_properties(
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
+) -> dict[int, list[dict[str, Any]]]:
+    """NFE, the most steps first -> each property with its distribution, and every method's distance
+    (`metric`) from training molecules, as it is printed."""
+    properties: dict[int, list[dict[str, Any]]] = {}
+    for nfe, methods in sorted(contents.part["properties"].get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
         for name, label in PROPERTIES.items():
             shown = [method for method in contents.methods if method in methods]
             counts = {method: methods[method][methods[method].property == name] for method in shown}
-            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
-            table, distances = measured.get(f"{name}_wasserstein"), {}
-            if table and nfe in table.columns:  # each method's mean distance, as it is printed
+            picture = charts.histograms(counts, label, f"{prefix}-{name_file(label)}-nfe{nfe}")
+            metric, distances = f"{name}_wasserstein", {}
+            if (table := measured.get(metric)) and nfe in table.columns:
                 place = table.columns.index(nfe)
                 distances = {method: cells[place].text for method, cells in table.rows.items()}
-            properties[nfe].append(Property(label, f"{name}_wasserstein", picture, distances))
-    reasons = None
-    if members := [table for table in measured.values() if table.about.group == "reasons"]:
-        samples, colours = int(rows.samples.max()), charts.REASONS
-        reasons = Reasons(
-            {
-                method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
-                for i, method in enumerate(members[0].rows)
-            },
-            [(swatch(colours[own.metric], f"{prefix}-{own.metric}"), own.label) for own in members],
-        )
-    speed = measure_speed(contents, evaluation, rows, prefix, complete)
-    shown = [own.metric for shapes in properties.values() for own in shapes]
-    return MoleculeDetails(
-        metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
-        tables={"Molecules per second": speed.tables} if speed else {},
-        training=swatch(charts.TRAINING, f"{prefix}-training"),
-        reasons=reasons,
-        properties=properties,
-        speed=speed,
-        guidance=describe_guidance(contents, evaluation, PROPERTIES, prefix),
-    )
+            shape = {"label": label, "metric": metric, "picture": picture, "distances": distances}
+            properties[nfe].append(shape)
+    return properties
 
 
 def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
@@ -136,8 +85,9 @@ def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFram
 
 def measure_speed(
     contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str, complete: bool
-) -> Speed | None:
-    """Molecules per second of the step `sample`, and its wall time per trial."""
+) -> dict[str, Any] | None:
+    """Valid molecules against time: a chart, the tables of molecules per second of the step `sample`, and the
+    devices."""
     yields = sampling_yields(rows, contents.timings)
     if yields.empty:
         return None
@@ -160,19 +110,23 @@ def measure_speed(
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     count = contents.experiment.count_calls
     means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
-    lines = {method: means[means.method == method] for method in made[0].rows}
-    return Speed(
-        charts.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
-        made,
-        " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
-    )
+    shown_means = pd.concat(means[means.method == method] for method in made[0].rows)
+    return {
+        "picture": charts.trade(shown_means, int(rows.samples.max()), evaluation, f"{prefix}-speed"),
+        "tables": made,
+        "devices": " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
+    }
 
 
 def describe_guidance(
     contents: Contents, evaluation: str, labels: dict[str, str], prefix: str
-) -> GuidanceDetails | None:
-    """The details of one evaluation; None without several weights, or where no class was counted. `labels`
-    are the properties that have histograms, and their names in charts."""
+) -> dict[str, Any] | None:
+    """Charts of an evaluation that is repeated at several weights of guidance; None without several weights,
+    or where no class was counted. `labels` are the properties that have histograms, and their names.
+
+    `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
+    property's distribution at each weight, where the page shows it.
+    """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
     rows = rows[rows.metric.isin(["in_class", "novel_strict", "valid"])]
@@ -184,24 +138,22 @@ def describe_guidance(
     condition = str(contents.experiment.evaluations[evaluation].condition)
     trades = {
         int(nfe): charts.guidance(
-            {method: points[points.method == method] for method in points.method.unique()},
-            f"{condition}, NFE {int(nfe):,}",
-            f"{prefix}-guidance{int(nfe)}",
+            points, f"{condition}, NFE {int(nfe):,}", f"{prefix}-guidance-nfe{int(nfe)}"
         )
         for nfe, points in means.groupby("nfe")
     }
     name = condition.partition("=")[0]
     by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
     for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in labels else ():
-        for nfe, methods in contents.part.properties.get(evaluation, {}).items():
+        for nfe, methods in contents.part["properties"].get(evaluation, {}).items():
             for method, counts in methods.items():
                 own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
                 own[f"guidance {weight:g}"] = counts[counts.property == name]
     shapes = {
         nfe: {
-            method: charts.histograms(counts, labels[name], f"{prefix}-guided{nfe}-{place}")
-            for place, (method, counts) in enumerate(methods.items())
+            method: charts.histograms(counts, labels[name], f"{prefix}-guided-{name_file(method)}-nfe{nfe}")
+            for method, counts in methods.items()
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)
     }
-    return GuidanceDetails(condition, trades, shapes)
+    return {"condition": condition, "trades": trades, "shapes": shapes}

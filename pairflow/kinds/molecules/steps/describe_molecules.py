@@ -14,17 +14,14 @@ from pairflow.steps.options import existing, out, quiet, threads
 @quiet
 def main(smiles: Path, out: Path, threads, quiet):
     """Compute fingerprint and scaffold of all training molecules, and properties of up to 20,000 of them."""
-    from pairflow.kinds.molecules import descriptors, training_molecules
+    from pairflow.kinds.molecules import training_molecules
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()
     known = training_molecules.DatasetMolecules.read(smiles)
-    chosen = training_molecules.some(len(known.trained), training_molecules.PROPERTY_ROWS)
-    processes = threads or available_cpus()
-    fingerprints, scaffolds = descriptors.structures(known.trained, processes, not quiet)
-    properties = descriptors.properties([known.trained[row] for row in chosen], processes, not quiet)
+    described = training_molecules.describe_training(known, threads or available_cpus(), not quiet)
     with atomic(out) as [temporary]:
-        training_molecules.write_training(temporary, known, fingerprints, scaffolds, properties)
+        training_molecules.write_training(temporary, known, described)
     provenance.write(out)
 
 

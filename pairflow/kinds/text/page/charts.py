@@ -1,11 +1,12 @@
 """The chart that only pages on text have: perplexity against entropy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pairflow.report.charts import Axis, Chart, PlotLine
+import pandas as pd
+
 from pairflow.report.colours import Style, contrast
-from pairflow.report.drawing import Picture, draw
-from pairflow.report.figures import describe
+from pairflow.report.drawing import Picture, describe_lines, finish, line_chart, make_lines, make_log
 
 MARKS = {
     "held-out text": Style("ink", "*", ":"),
@@ -16,41 +17,24 @@ MARKS = {
 
 
 def plane(
-    lines: Mapping[str, Mapping[str, Mapping[str, float]]],
+    rows: Sequence[tuple[str, str, Mapping[str, float]]],
     points: Mapping[str, Mapping[str, float]],
     title: str,
     name: str,
 ) -> Picture:
     """The judge's perplexity against the entropy: a line per method through its settings, and single points.
 
-    `lines` are method -> setting -> metric -> mean; `points`, named in `MARKS`, are real text and controls.
+    `rows` are method, setting and values; `points`, named in `MARKS`, are real text and controls.
     """
-    look, drawn, said = contrast(lines), [], {}
-    for method, settings in lines.items():
-        drawn.append(_plane_line(method, look(method), settings))
-        said[method] = "; ".join(f"{_place(values)} at {setting}" for setting, values in settings.items())
-    for point, values in points.items():
-        drawn.append(_plane_line(point, MARKS[point], {"": values}))
-        said[point] = _place(values)
-    chart = Chart(
-        title,
-        Axis("entropy of a sample (nats)"),
-        Axis("judge perplexity", log=True),
-        drawn,
-        describe(f"{title}; perplexity at entropy", said),
-        tall=True,
-    )
-    return draw(chart, name)
+    look = contrast(method for method, *_ in rows)
+    all_rows = [*rows, *((point, point, values) for point, values in points.items())]
+    frame = pd.DataFrame([{"method": own, "setting": setting, **values} for own, setting, values in all_rows])
+    lines = make_lines(frame, "entropy", "judge_ppl", _say, lambda name: MARKS.get(name) or look(name))
+    x, y = "entropy of a sample (nats)", "judge perplexity"
+    with line_chart(lines, x, y) as (figure, axes):
+        make_log(axes, lines)
+        return finish(figure, name, describe_lines(f"{title}; perplexity at entropy", lines), lines)
 
 
-def _plane_line(name: str, look: Style, settings: Mapping[str, Mapping[str, float]]) -> PlotLine:
-    texts = [
-        [setting or name, f"perplexity {values['judge_ppl']:,.4g}", f"entropy {values['entropy']:.3f}"]
-        for setting, values in settings.items()
-    ]
-    entropy, perplexity = ([values[key] for values in settings.values()] for key in ("entropy", "judge_ppl"))
-    return PlotLine(name, look, entropy, perplexity, texts)
-
-
-def _place(values: Mapping[str, float]) -> str:
-    return f"{values['judge_ppl']:,.4g} at {values['entropy']:.2f}"
+def _say(row: Any) -> list[str]:
+    return [row.setting, f"perplexity {row.judge_ppl:,.4g}", f"entropy {row.entropy:.3f}"]

@@ -1,7 +1,7 @@
 """Samples of text beside real text and beside rows that anyone can draw: a table, charts and warnings."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,10 @@ from pairflow.kinds.text.page.charts import MARKS, plane
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet
-from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.flaws import Flaw, Run
+from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.grid import REAL, choose_digits
 from pairflow.report.kind_page import Details
+from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_number, pluralise
 
 HELD_OUT = "held-out text"
@@ -48,89 +48,83 @@ class TextRow:
     warnings: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class TextDetails(Details):
+def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
-    `judge` is what the perplexity is measured by, and `digits` are the decimals of what was measured.
-    `charts` show the perplexity against the entropy: through the numbers of steps, and then through the
-    temperatures at each number of steps, where there are several.
+    Empty where the controls were not measured. `judge` is what the perplexity is measured by, and `columns`
+    are heading -> metric. `charts` show the perplexity against the entropy: through the numbers of steps, and
+    then through the temperatures at each number of steps, where there are several.
     """
-
-    evaluation: str = ""
-    judge: str = ""
-    parts: list[list[TextRow]] = field(default_factory=list)
-    digits: Mapping[str, int] = field(default_factory=dict)
-    legend: Legend | None = None
-    charts: list[Picture] = field(default_factory=list)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Heading of a column -> its metric."""
-        return {_COLUMNS[name]: name for name in self.digits}
-
-    def text(self, row: TextRow, metric: str) -> str:
-        return format_number(row.values.get(metric, np.nan), self.digits[metric])
-
-    def make_sheets(self, origin: str, name: str) -> list[Sheet]:
-        """Samples of text beside real text and the controls."""
-        title = f"Beside real text and controls, evaluation {self.evaluation}"
-        rows = [row for part in self.parts for row in part]
-        columns = {
-            "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
-            **{heading: [self.text(row, metric) for row in rows] for heading, metric in self.columns.items()},
-            "Warnings": ["; ".join(row.warnings) for row in rows],
-        }
-        part = Part(f"{title}; {origin}", list(columns), list(zip(*columns.values(), strict=True)))
-        records = [
-            {
-                "rows": row.name,
-                "nfe": row.nfe,
-                "calls": row.calls,
-                **{key: row.values.get(key) for key in self.digits},
-            }
-            for row in rows
-        ]
-        return [Sheet(f"{name}-controls", title, [part], records)]
-
-
-def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetails | None:
-    """The details of one evaluation; None where the controls were not measured."""
-    points = find_points(contents.evidence.metrics, evaluation)
+    points = find_points(contents.metrics, evaluation)
     if len(points) <= len(CONTROLS):
-        return None
+        return Details()
     rows = measured_rows(contents, evaluation)
-    others = [TextRow(name, "", values) for name, values in points.items()]
-    values = [row.values for row in (*others, *rows)]
+    parts = [[TextRow(name, "", values) for name, values in points.items()], rows]
+    values = [row.values for part in parts for row in part]
     methods = list(dict.fromkeys(row.name for row in rows))
     judged = contents.measured
     judged = judged[(judged.evaluation == evaluation) & (judged.metric == "judge_ppl")]
     *_, order, number = judged.extractor.iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
     for place, name in enumerate(points):
-        keys.add(MARKS[name], name, f"{prefix}-mark{place}")
-    return TextDetails(
-        evaluation=evaluation,
-        judge=f"a Kneser-Ney model of {order}-grams, {number}",
-        parts=[others, rows],
-        digits={
-            name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
-            for name in _COLUMNS
-            if any(name in own for own in values)
-        },
-        legend=keys,
-        charts=_draw(contents, evaluation, rows, points, prefix),
-    )
+        keys.append((key(MARKS[name], f"{prefix}-mark{place}"), name))
+    digits = {
+        name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
+        for name in _COLUMNS
+        if any(name in own for own in values)
+    }
+    printed = {
+        _COLUMNS[name]: [format_number(own.get(name, np.nan), number) for own in values]
+        for name, number in digits.items()
+    }
+    shown = {
+        "judge": f"a Kneser-Ney model of {order}-grams, {number}",
+        "parts": parts,
+        "columns": {_COLUMNS[name]: name for name in digits},
+        "printed": list(zip(*printed.values(), strict=True)),
+        "legend": keys,
+        "charts": _draw(contents, evaluation, rows, points, prefix),
+    }
+    return Details(shown, sheets=[_make_sheet(contents, evaluation, parts, printed, digits)])
 
 
-def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
-    """Every method at each number of steps, with what its values give warning of."""
-    points = find_points(contents.evidence.metrics, evaluation)
+def _make_sheet(
+    contents: Contents,
+    evaluation: str,
+    parts: Sequence[Sequence[TextRow]],
+    printed: Mapping[str, list[str]],
+    metrics: Iterable[str],
+) -> Sheet:
+    """Samples of text beside real text and the controls."""
+    title = f"Beside real text and controls, evaluation {evaluation}"
+    rows = [row for part in parts for row in part]
+    columns = {
+        "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
+        **printed,
+        "Warnings": ["; ".join(row.warnings) for row in rows],
+    }
+    part = Part(f"{title}; {contents.name_origin()}", list(columns), [*zip(*columns.values(), strict=True)])
+    records = [
+        {
+            "rows": row.name,
+            "nfe": row.nfe,
+            "calls": row.calls,
+            **{key: row.values.get(key) for key in metrics},
+        }
+        for row in rows
+    ]
+    return Sheet(f"{contents.name}-{evaluation}-controls", title, [part], records)
+
+
+def measured_rows(results: FinishedExperiment, evaluation: str) -> list[TextRow]:
+    """Every method at each number of steps, with what its values give warning of; none where the controls
+    were not measured."""
+    points = find_points(results.metrics, evaluation)
     if len(points) <= len(CONTROLS):
         return []
-    means = mean_values(contents.measured, evaluation, ["method", "nfe"])
-    count = contents.experiment.count_calls
-    rows = [
+    means = mean_values(results.measured, evaluation, ["method", "nfe"])
+    count = results.experiment.count_calls
+    return [
         TextRow(
             method,
             f"NFE {int(nfe):,}, {pluralise(calls, 'call')}",
@@ -139,11 +133,11 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
             calls,
             find_warnings(values, points[HELD_OUT], points["shuffled"]),
         )
-        for (method, nfe), values in means.items()
+        for method in results.experiment.methods
+        for (name, nfe), values in means.items()
+        if name == method
         for calls in [count(method, int(nfe), evaluation)]
     ]
-    order = {method: place for place, method in enumerate(contents.methods)}
-    return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
 
 
 def _draw(
@@ -154,18 +148,17 @@ def _draw(
     prefix: str,
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
-    lines = _group((row.name, row.setting, row.values) for row in rows)
-    charts = [plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
+    by_steps = [(row.name, row.setting, row.values) for row in rows]
+    charts = [plane(by_steps, points, f"{title} sampling steps", f"{prefix}-plane")]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
-    heated = [
-        (row, f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}")
-        for name, temperature in sorted(temperatures.items(), key=lambda item: item[1])
-        for row in measured_rows(contents, name)
-    ]
-    for nfe in sorted({row.nfe for row, _ in heated if row.nfe}):
-        lines = _group((row.name, setting, row.values) for row, setting in heated if row.nfe == nfe)
+    heated: dict[int | None, list[tuple[str, str, TextValues]]] = {}  # by number of steps
+    for name, temperature in sorted(temperatures.items(), key=lambda item: item[1]):
+        for row in measured_rows(contents, name):
+            setting = f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}"
+            heated.setdefault(row.nfe, []).append((row.name, setting, row.values))
+    for nfe in sorted(filter(None, heated)):
         name = f"{prefix}-frontier{nfe}"
-        charts.append(plane(lines, points, f"{title} temperature, NFE {nfe}", name))
+        charts.append(plane(heated[nfe], points, f"{title} temperature, NFE {nfe}", name))
     return charts
 
 
@@ -175,17 +168,6 @@ def _group(rows: Iterable[tuple[str, str, TextValues]]) -> dict[str, dict[str, T
     for method, setting, values in rows:
         lines.setdefault(method, {})[setting] = values
     return lines
-
-
-def find_nonsense(metrics: pd.DataFrame, evaluation: str) -> Iterator[tuple[Run, Flaw]]:
-    """The warnings about each run; none where the controls were not measured."""
-    points = find_points(metrics, evaluation)
-    if len(points) <= len(CONTROLS):
-        return
-    samples = metrics[~metrics.method.isin([REAL, *CONTROLS])]
-    for (method, nfe), values in mean_values(samples, evaluation, ["method", "nfe"]).items():
-        for text in find_warnings(values, points[HELD_OUT], points["shuffled"]):
-            yield (method, int(nfe)), Flaw("nonsense", text)
 
 
 def find_points(metrics: pd.DataFrame, evaluation: str) -> dict[str, TextValues]:
@@ -214,6 +196,6 @@ def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tu
     own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
     means = own.groupby([*keys, "metric"])["value"].mean()
     values_of: dict[tuple, dict[str, float]] = {}
-    for (*key, metric), value in means.items():
-        values_of.setdefault(tuple(key), {})[metric] = float(value)
+    for (*names, metric), value in means.items():
+        values_of.setdefault(tuple(names), {})[metric] = float(value)
     return values_of

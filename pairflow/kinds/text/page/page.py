@@ -1,22 +1,20 @@
 """What pages show of text."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pairflow.artifacts import Metadata, read_table
 from pairflow.config import Experiment
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.ngrams import mark_padding
-from pairflow.kinds.text.page.details import describe_text, find_nonsense
+from pairflow.kinds.text.page.details import describe_text, measured_rows
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
-from pairflow.report.contents import Contents, PagePart
-from pairflow.report.flaws import Evidence, Flaw, Run
-from pairflow.report.grid import Grid, choose_digits, differ_in_entropy, list_grids
+from pairflow.report.contents import Contents
+from pairflow.report.flaws import Flaw, Run
+from pairflow.report.grid import Grid, differ_in_entropy
 from pairflow.report.headline import Box, Headline, Measure, MethodLine
 from pairflow.report.kind_page import (
     TIMES,
@@ -24,30 +22,23 @@ from pairflow.report.kind_page import (
     Flawed,
     KindPage,
     Samples,
-    count_rows,
-    count_symbols,
     draw_pairs,
     name_rows,
 )
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_number, join_steps
+from pairflow.report.words import join_steps
 
 _PAIRS = 3  # of each coupling
 _LONGEST = 400  # tokens of a pair that are shown
 _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 
 
-@dataclass(frozen=True)
-class TextPart(PagePart):
-    """Some pairs of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
-
-    pairs: Mapping[str, list[list[str]]] = field(default_factory=dict)
-
-
 class TextPage(KindPage):
     section, controls, joint = "kinds/text/page/section.html", tuple(CONTROLS), ""
+    counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> TextPart:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+        """With some `pairs` of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {
             token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
@@ -59,13 +50,7 @@ class TextPage(KindPage):
         }
         names, seed = experiment.couplings(), experiment.seeds[0]
         pairs = {name: _spell_pairs(root, seed, name, symbols) for name in names}
-        return TextPart(symbols, rows, pairs=pairs)
-
-    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
-        return {
-            "judge_rows": len(read_table(paths.data(root, "judge.parquet"), "tokens")[0]),
-            "rejected_rows": len(read_table(paths.data(root, "rejected.parquet"), "rejected rows")[0]),
-        }
+        return {"symbols": symbols, "rows": rows, "pairs": pairs}
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
         """A perplexity per token, and bits per character."""
@@ -74,24 +59,8 @@ class TextPage(KindPage):
         density = tokens / max(sum(len(tokeniser.decode(row)) for row in held_out), 1)
         return lambda nll: {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
 
-    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
-        measures: dict[str, Measure] = {}
-        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
-            if not grid.about.group:
-                real = grid.floor.mean if grid.floor else np.nan
-                digits = max(grid.about.digits, choose_digits([*grid.means.values(), real]))
-                text = format_number(real, digits)
-                measures[grid.metric] = Measure(grid.about.label, grid.metric, grid.means, text, digits)
-        nll, density = (contents.bounds.get(name, {}) for name in ("nll_bound", "bpc_bound"))
-        bounds = {run: np.exp(nll.get(run[0], np.nan)) for run in leading.means}
-        bits = {run: density.get(run[0], np.nan) for run in leading.means}
-        measures["ppl_bound"] = Measure("perplexity bound", "ppl_bound", bounds, digits=2, sign="≤ ")
-        measures["bpc_bound"] = Measure("bits per character", "bpc_bound", bits, digits=3, sign="≤ ")
-        return measures
-
     def write_headline(
-        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
         perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
         found = [entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}]
@@ -108,12 +77,13 @@ class TextPage(KindPage):
         )
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
+        self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        return find_nonsense(evidence.metrics, evaluation)
+        for row in measured_rows(results, evaluation):
+            yield from (((row.name, row.nfe or 0), Flaw("nonsense", text)) for text in row.warnings)
 
     def write_boxes(
-        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
+        self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
         """Methods whose samples, at their best number of steps, have a value like that of nonsense."""
         if suspects := flawed.get("nonsense"):
@@ -126,19 +96,10 @@ class TextPage(KindPage):
             )
             yield Box("Perhaps not text.", text, len(suspects.get(headline.best, ())) > 1, late=True)
 
-    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
-        return [
-            *count_rows(data),
-            ("Rows of the judge", f"{data['judge_rows']:,}"),
-            ("Rejected pieces", f"{data['rejected_rows']:,}"),
-            ("Length N", f"{data['length']:,} tokens"),
-            count_symbols(data),
-        ]
-
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        return describe_text(contents, evaluation, prefix) or Details()
+        return describe_text(contents, evaluation, prefix)
 
 
 def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:

@@ -60,8 +60,8 @@ def test_two_workflows_in_one_folder_do_not_meet(knocked):
 
 
 @pytest.mark.promise("signal")
-def test_a_workflow_that_was_stopped_ends_in_the_bytes_of_the_steps_by_hand(knocked, calm, chain):
-    for step in chain:
+def test_a_stopped_workflow_ends_in_the_bytes_of_the_steps_by_hand(knocked, calm):
+    for step in calm.chain:
         for mine, theirs in zip(knocked.outputs(step), calm.outputs(step), strict=True):
             if mine.name != "log.parquet":  # has times
                 assert mine.read_bytes() == theirs.read_bytes()
@@ -86,6 +86,6 @@ def test_no_name_has_reached_the_page_as_markup(knocked):
     assert "&lt;script&gt;alert" in page
 
 
-def test_rows_that_are_no_molecules_are_rejected_as_they_stand(knocked):
+def test_rejected_rows_stand_as_they_are(knocked):
     table, _ = read_table(knocked.root / "data/rejected.parquet", "rejected rows")
     assert {"$(touch", "`touch", "';", "../../C"} <= {text.split()[0] for text in table["text"].to_pylist()}

@@ -1,0 +1,113 @@
+"""Python and the packages: are they there, do they import, are they new enough, can they use the GPU?"""
+
+import importlib.metadata
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from typing import NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from pairflow.data.status import Finding
+
+IMPORT_SECONDS = 30.0  # usually it takes two; a cold disk or a network's takes many
+CORE = "core packages"
+
+
+class Package(NamedTuple):
+    """The modules to import, what the package is for, the distribution that has it, and the extra of pairflow
+    that installs it. Whatever is not `needed` is optional. `on_gpu` is code that fails unless the package can
+    use the GPU."""
+
+    modules: str
+    use: str
+    distribution: str
+    extra: str = ""
+    needed: bool = False
+    on_gpu: str = ""
+
+
+_CORE = "numpy, scipy, numba, pandas, pyarrow, pydantic, yaml, tqdm, pooch, safetensors"
+_CUPY = "from cupy.cuda import nvrtc; nvrtc.getVersion(); from pairflow.pairing.gpu.engine import missing; "
+PACKAGES = {
+    CORE: Package(_CORE, "every step", "numpy", needed=True),
+    "torch": Package("torch", "training and sampling", "torch", needed=True, on_gpu="torch.cuda.init()"),
+    "torchvision": Package("torchvision", "MNIST and CIFAR-10", "torchvision"),
+    "RDKit": Package("rdkit, rdkit.Chem", "molecules and their validity", "rdkit"),
+    "SELFIES": Package("selfies", "molecules as SELFIES", "selfies", "selfies"),
+    "tokenisers": Package("transformers, tokenizers", "text in subwords", "transformers", "text"),
+    "Snakemake": Package("snakemake", "the workflow", "snakemake", needed=True),
+    "executor plugin": Package(
+        "snakemake_executor_plugin_slurm", "jobs on SLURM", "snakemake-executor-plugin-slurm", "slurm"
+    ),
+    "CuPy": Package(
+        "cupy",
+        "pairing on a GPU (gpu-cuda12: driver below 580)",
+        "cupy-cuda13x",
+        "gpu",
+        on_gpu=f"{_CUPY}assert not missing(), missing()",  # NVRTC is loaded when a kernel is compiled
+    ),
+}
+
+
+def check(package: Package, needed: bool, gpus: bool) -> Finding:
+    """The finding on a package, imported in a process of its own: an import may raise anything, end its
+    process or never return. Without it a user cannot do something that is `needed`."""
+    first, *others = package.modules.split(", ")
+    shown = f"print(getattr({first}, '__version__', ''))"
+    code = f"import {package.modules}; {shown}; {package.on_gpu if gpus else ''}"
+    try:
+        finished = run([sys.executable, "-c", code], IMPORT_SECONDS)
+    except subprocess.TimeoutExpired:
+        load = f"load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
+        text = f"the import timed out after {IMPORT_SECONDS:g} s ({load})"
+        return Finding.attention(text, f'time python -c "import {first}"')
+    if finished.returncode:
+        last = [line for line in finished.stderr.splitlines() if line.strip()][-1:]
+        text = f"the import ends with code {finished.returncode} {''.join(last)[:300]}".rstrip()
+        absent = [name for name in (first, *others) if f"No module named '{name}'" in text]
+        if not absent:
+            return Finding.attention(text, f"pip install --force-reinstall {package.distribution}")
+        install = f'pip install "pairflow[{package.extra}]"' if package.extra else "pip install pairflow"
+        text = f"no {absent[0]}, which is for {package.use}"
+        return (Finding.attention if needed else Finding.optional)(text, install)
+    version = finished.stdout.splitlines()[-1] or importlib.metadata.version(package.distribution)
+    return _within(package.distribution, version, version)
+
+
+def run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Another program's output; raises TimeoutExpired if it takes longer."""
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=seconds,
+        check=False,
+    )
+
+
+def python() -> Finding:
+    version = platform.python_version()
+    return _within("Python", version, f"{version} in {sys.prefix}", "make setup")
+
+
+def _within(distribution: str, version: str, text: str, remedy: str = "") -> Finding:
+    """Whether pairflow takes this version, as its own metadata say."""
+    bounds = _bounds(distribution)
+    if SpecifierSet(bounds).contains(version, prereleases=True):
+        return Finding.ok(text)
+    remedy = remedy or f"pip install {shlex.quote(distribution + bounds)}"
+    return Finding.attention(f"{text}, expected {bounds}", remedy)
+
+
+def _bounds(distribution: str) -> str:
+    """The versions that pairflow requires, as `>=2.11`; empty where it names none."""
+    if distribution == "Python":
+        return importlib.metadata.metadata("pairflow")["Requires-Python"] or ""
+    requirements = map(Requirement, importlib.metadata.requires("pairflow") or [])
+    return next((str(one.specifier) for one in requirements if one.name == distribution), "")
