@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from pairflow.cli import main
 from pairflow.config.file import read
-from pairflow.estimate import collect
+from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
 from pairflow.plan.jobs import jobs, report_inputs
 
@@ -35,7 +35,7 @@ def run(*arguments: str) -> str:
 
 @every_experiment
 def test_estimate_with_rates_in_the_place_of_measured_ones(project, monkeypatch, name):
-    monkeypatch.setattr(collect, "measure", lambda *_: Rate(0.1, 100.0, "measured", 1000))
+    monkeypatch.setattr(forecast, "measure", lambda *_: Rate(0.1, 100.0, "measured", 1000))
     text = run("estimate", name, "--quiet", "--device", "cpu")
     plan = EXPERIMENTS[name]
     unknown = set(

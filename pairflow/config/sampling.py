@@ -18,7 +18,7 @@ class UpdateRule(NamedTuple):
 
 SAMPLERS = {"ancestral": UpdateRule("samplers"), "euler": UpdateRule("samplers")}
 # Of a continuous flow: see `flow.continuous.solve`.
-SOLVERS = EULER, HEUN, DOPRI5 = "euler", "heun", "dopri5"
+SOLVERS = EULER, HEUN = "euler", "heun"
 if TYPE_CHECKING:
     SamplerName = str
     SolverName = str
@@ -127,8 +127,8 @@ class FlowSampleSettings(Settings):
 
     solver: SolverName = Field(
         EULER,
-        description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
-        "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
+        description="Solver of a continuous flow, in equal steps: `euler`, or as a reference `heun`, which "
+        "calls the network twice per step.",
     )
     samples: Samples = 1024
     trials: Trials = 10

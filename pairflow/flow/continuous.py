@@ -13,16 +13,13 @@ import torch
 from torch import Tensor
 
 from pairflow.arguments import checked_choice, checked_integer
-from pairflow.config.sampling import DOPRI5, EULER, HEUN, SOLVERS
-from pairflow.errors import InputError
+from pairflow.config.sampling import EULER, HEUN, SOLVERS
 from pairflow.flow.arguments import each_row, require_shape
 
 Velocity = Callable[[Tensor, float], Tensor]
 """(x, t) -> v_t(x), with x (B, ...) and a time t in [0, 1] for all rows."""
 
-TRACED = (EULER, HEUN)  # solvers whose steps are equal
 MOST_STEPS = 10**6
-TOLERANCE = 1e-5  # of dopri5, absolute and relative
 
 
 class Trajectories(NamedTuple):
@@ -53,21 +50,14 @@ def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
 def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tensor:
     """The solution (B, ...) at t = 1 of dx/dt = v_t(x) from x0 at t = 0, in `steps` equal steps.
 
-    "euler" calls the velocity once per step. "heun" (the trapezoidal rule) calls it twice. "dopri5" chooses
-    its own steps to a tolerance of 1e-5, and ignores `steps`; it needs the package torchdiffeq.
-    InputError for another solver, fewer than one step, or a velocity of another shape than x.
+    "euler" calls the velocity once per step, "heun" (the trapezoidal rule) twice. InputError for another
+    solver, fewer than one step, or a velocity of another shape than x.
     """
-    if checked_choice("solver", solver, SOLVERS) == DOPRI5:
-        return _dopri5(velocity, x0)
-    steps = checked_integer("steps", steps, 1, MOST_STEPS)
-    x = x0
-    for step in range(steps):
-        x = x + _slope(velocity, x, step, steps, solver) / steps
-    return x
+    return trace(velocity, x0, steps, solver).end
 
 
 def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Trajectories:
-    """`solve` by "euler" or "heun", with the energy and the straightness of each path.
+    """`solve`, with the energy and the straightness of each path.
 
     Both are sums over the solver's own steps, of the velocities v_s that it moves by:
 
@@ -76,7 +66,7 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tr
 
     The second form follows because x_1 - x_0 is the mean of the v_s.
     """
-    checked_choice("solver", solver, TRACED)
+    checked_choice("solver", solver, SOLVERS)
     steps = checked_integer("steps", steps, 1, MOST_STEPS)
     x, energy = x0, torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
     for step in range(steps):
@@ -98,17 +88,3 @@ def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) ->
 def _squares(x: Tensor) -> Tensor:
     """|x|^2 of each row (B, ...), float64."""
     return x.double().square().flatten(1).sum(dim=1)
-
-
-def _dopri5(velocity: Velocity, x0: Tensor) -> Tensor:
-    try:
-        from torchdiffeq import odeint
-    except ImportError:
-        raise InputError(
-            'solver: dopri5 needs the package torchdiffeq: pip install "pairflow[continuous]"'
-        ) from None
-    times = torch.tensor([0.0, 1.0], device=x0.device)
-    path = odeint(
-        lambda t, x: velocity(x, float(t)), x0, times, rtol=TOLERANCE, atol=TOLERANCE, method="dopri5"
-    )
-    return path[-1]

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from pairflow.artifacts import row_column, token_column, token_dtype
 from pairflow.artifacts.tables import from_points
 from pairflow.config import FlowSampleSettings, parse_method
-from pairflow.config.sampling import DOPRI5, EULER
-from pairflow.flow.continuous import Trajectories, interpolate, solve, trace, velocity_loss
+from pairflow.config.sampling import EULER
+from pairflow.flow.continuous import Trajectories, interpolate, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
 from pairflow.flow.couple import load
 from pairflow.training.fit import TrainingRows
@@ -47,7 +47,7 @@ def walk(
     """Sources (B, d) from N(0, I), and the paths on which the model's flow takes them to t = 1, on the CPU.
 
     They are a function of the seed and the `labels`: every model of the same data, and every number of steps,
-    starts from the same sources. The energy and the straightness of the paths of dopri5 are not known: NaN.
+    starts from the same sources.
     """
     generator = random_generator(model.device, seed, *labels)
     x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
@@ -58,9 +58,6 @@ def walk(
     def velocity(x: Tensor, t: float) -> Tensor:
         return in_parts(part, x, torch.full((len(x),), t, device=x.device))
 
-    if solver == DOPRI5:
-        unknown = torch.full((rows,), torch.nan, dtype=torch.float64)
-        return x0.cpu(), Trajectories(solve(velocity, x0, steps, solver).cpu(), unknown, unknown)
     paths = trace(velocity, x0, steps, solver)
     return x0.cpu(), Trajectories(*(column.cpu() for column in paths))
 

@@ -107,10 +107,9 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "start: expected a number in [0, 1), found 1.5": lambda: Linear(1.5),
     "vocabulary_size: expected an integer in 2..65537, found 0": lambda: transform(0.0, 0),
     "x1: expected tokens (B, N), found shape (6,)": lambda: shared_noise(ROWS.flatten(), K),
-    "solver: expected one of euler, heun, dopri5, found 'huen' (did you mean 'heun'?)": lambda: solve(
+    "solver: expected one of euler, heun, found 'huen' (did you mean 'heun'?)": lambda: solve(
         decay, POINTS, 2, "huen"
     ),
-    "solver: expected one of euler, heun, found 'dopri5'": lambda: trace(decay, POINTS, 2, "dopri5"),
     "steps: expected an integer in 1..1000000, found 0.0": lambda: solve(decay, POINTS, 0.0),
     "steps: expected an integer in 1..1000000, found -1": lambda: trace(decay, POINTS, -1),
     "velocity: expected shape (2, 2), found (2, 1)": lambda: solve(lambda x, t: x[:, :1], POINTS, 2),

@@ -1,14 +1,11 @@
 """The straight path, its loss, the solvers against exact solutions, and minibatch optimal transport."""
 
 import itertools
-import re
-import sys
 
 import numpy as np
 import pytest
 import torch
 
-from pairflow.errors import InputError
 from pairflow.flow.continuous import interpolate, solve, trace, velocity_loss
 from pairflow.flow.couple.transport import minibatch_ot
 from pairflow.pairing.continuous import empirical_velocity
@@ -50,19 +47,6 @@ def test_each_solver_in_one_step_by_hand():
     assert solve(velocity, x0, 1).item() == 2.0  # 1 + (1 + 0)
     assert solve(velocity, x0, 1, "heun").item() == 3.0  # 1 + ((1 + 0) + (2 + 1)) / 2
     assert solve(velocity, x0, 2).item() == 2.5  # 1.5, and then 1.5 + (1.5 + 0.5) / 2
-
-
-def test_dopri5_meets_the_exact_solution_with_any_number_of_steps():
-    pytest.importorskip("torchdiffeq")
-    x0 = torch.tensor([[1.0], [-2.0]], dtype=torch.float64)
-    torch.testing.assert_close(solve(decay, x0, 1, "dopri5"), x0 / np.e, rtol=1e-4, atol=1e-5)
-
-
-def test_dopri5_without_its_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchdiffeq", None)
-    message = 'solver: dopri5 needs the package torchdiffeq: pip install "pairflow[continuous]"'
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        solve(decay, torch.ones(1, 1), 1, "dopri5")
 
 
 @pytest.mark.parametrize("solver", ["euler", "heun"])

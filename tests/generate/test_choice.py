@@ -9,7 +9,7 @@ import pytest
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
-from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.metrics.metric import best_run, leading_evaluation
 from pairflow.training.model_files import NEEDED, write_description
 
 

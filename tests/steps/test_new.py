@@ -110,7 +110,7 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     """An iteration takes 2 s of the core that trains, so that 0.1 hours have less than 180 of them."""
     rates = {"train": 2.0, "dcd": 2.0, "draw": 1e-6, "pair": 1.0}
     monkeypatch.setattr(
-        "pairflow.estimate.collect.measure", lambda work, *_: Rate(rates[work.kind], 9.0, "x")
+        "pairflow.estimate.forecast.measure", lambda work, *_: Rate(rates[work.kind], 9.0, "x")
     )
     (project / "a.smi").write_text("\n".join(["C" * 60, *SMILES]))
     run = new("a.smi", "--estimate", "--hours", "0.1", "--max-too-long-share", "0")
@@ -143,7 +143,7 @@ def test_the_time_is_that_of_measured_rates(project, monkeypatch):
     def measure(work, *arguments):
         return Rate(rates[work.kind], 100.0, "here")
 
-    monkeypatch.setattr("pairflow.estimate.collect.measure", measure)
+    monkeypatch.setattr("pairflow.estimate.forecast.measure", measure)
     (project / "a.smi").write_text("\n".join(SMILES))
     run = new("a.smi", "--estimate")
     time = r"\nTime: 5\d min on \d+ cores?, give or take a factor of two\."

@@ -17,8 +17,8 @@ from pairflow.artifacts.rows import named_when_damaged
 from pairflow.config import DataSettings
 from pairflow.data.download import DATA_DIR, RawFile, cache, local_copy
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
-from pairflow.data.unpack import gunzip
 from pairflow.errors import InputError
+from pairflow.files import gunzip
 from pairflow.kinds.images.prepare import PreparedImages, RawImages, prepare
 from pairflow.kinds.images.settings import FILES, Images
 from pairflow.runtime.progress import bar

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from pairflow.artifacts import from_cell
-from pairflow.data.unpack import GzipFile, require_plausible
 from pairflow.errors import InputError
+from pairflow.files import GzipFile, require_plausible
 from pairflow.runtime.progress import bar
 
 _FORMATS = {

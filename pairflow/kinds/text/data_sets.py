@@ -18,9 +18,8 @@ from pairflow.config import DataSettings
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.data.status import Finding, described
-from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
-from pairflow.files import read_bytes, read_text, require_regular
+from pairflow.files import read_bytes, read_text, require_plausible, require_regular
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
