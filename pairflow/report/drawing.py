@@ -154,13 +154,13 @@ def describe(title: str, said: dict[str, str]) -> str:
     return f"{title}. {'; '.join(f'{name}: {text}' for name, text in said.items())}."
 
 
-def describe_lines(title: str, lines: Iterable[Line]) -> str:
-    """`Title. udlm: 12 at 1, 14.5 at 2.`"""
+def describe_lines(title: str, lines: Iterable[Line], **more: str) -> str:
+    """`Title. udlm: 12 at 1, 14.5 at 2.`, and then what is `more` than the lines."""
     said = {}
     for line in lines:
         points = [f"{line.y[i]:,.4g} at {line.x[i]:,.4g}".replace("-", "−") for i in line.known]
         said[line.name] = ", ".join(points[-_SPELT:] if len(points) <= _SPELT else points[-1:]) or "–"
-    return describe(title, said)
+    return describe(title, said | more)
 
 
 def start_at_zero(axes: Axes) -> None:

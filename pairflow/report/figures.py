@@ -57,7 +57,8 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
         elif min((line.y[i] for line in drawn for i in line.known), default=0) > 0:
             drawing.make_log(axes, drawn)
         title = f"{label} by calls of the network, evaluation {table.evaluation}"
-        return drawing.finish(figure, name, describe_lines(title, drawn), drawn, named=True)
+        alt = describe_lines(title, lines, **({metric.real: floor.text} if floor else {}))
+        return drawing.finish(figure, name, alt, drawn, named=True)
 
 
 def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> list[str]:

@@ -84,11 +84,6 @@ def shorten(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def name_scale(reduced: bool) -> str:
-    """Whether numbers come from the paper's protocol."""
-    return "reduced scale" if reduced else "paper’s scale"
-
-
 def name_distillation(method: str) -> str:
     """The last distillation of a method: `DCD`, `ReDi`, a new one under its own name; empty for a base."""
     last = method.rpartition("+")[2] if "+" in method else ""

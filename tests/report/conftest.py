@@ -16,7 +16,6 @@ from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
-from pairflow.report.trajectory import follow
 
 NFE = (1, 4, 32)
 COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
@@ -178,9 +177,7 @@ def make() -> Callable[..., Contents]:
                 **{"smiles_rows": 5393, "length": 16, "vocabulary_size": 30},
             },
             logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
-            trajectory=follow(np.eye(16, dtype=int), 3, vocabulary_size=2, steps=20, seed=0),
             part={
-                "symbols": {0: "·", 1: "<bos>"},
                 "samples": {method: {1: samples, 32: samples} for method in COUNTS},
                 **{"examples": [], "properties": {}},
             },
@@ -255,7 +252,6 @@ def make_images(make) -> Callable[..., Contents]:
                 for method in ("udlm", "pairflow")
             },
             "accuracies": {EXTRACTOR: 0.9722},
-            "trajectory": follow(random.integers(0, 2, (30, 64)), 3, vocabulary_size=2, steps=20, seed=0),
         }
         return make({"data": {"source": "digits"}} | (settings or {}), **own | changes)
 

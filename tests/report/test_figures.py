@@ -61,7 +61,7 @@ def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
     udlm, floor = json.loads(picture.points)
     assert (floor["name"], floor["points"][0][2]) == ("real images", ["FD 4.8"])
     assert floor["points"][0][0] < udlm["points"][0][0] < floor["points"][1][0]
-    assert "real images: 4.8 at " in picture.alt
+    assert "real images: 4.8." in picture.alt
 
 
 @pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])

@@ -6,8 +6,8 @@ import numpy as np
 
 from pairflow.report import drawing
 from pairflow.report.colours import HEX, Style, style
-from pairflow.report.compare.sections import ComparedGrid, Contrast, MethodRow
-from pairflow.report.drawing import Legend, Line, Picture
+from pairflow.report.compare.sections import ComparedGrid, ComparedRow, Contrast
+from pairflow.report.drawing import Line, Picture
 from pairflow.report.words import shorten
 
 _LOOKS = (  # of experiments, the baseline first
@@ -32,17 +32,13 @@ def _is_single(grid: ComparedGrid) -> bool:
     return len({row.run for row in grid.table}) == 1
 
 
-def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
-    return drawing.legend(looks, prefix, looks.__getitem__)
-
-
 def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
     """Quality against the calls of the network: a panel per method with a line per experiment.
 
     Of a single experiment one panel has the lines of all methods. Panels of a linear axis share it.
     """
     single = _is_single(grid)
-    panels: dict[str, list[tuple[str, MethodRow]]] = {}
+    panels: dict[str, list[tuple[str, ComparedRow]]] = {}
     for own, row in grid.table.items():
         panels.setdefault(grid.full_label if single else own.method, []).append(
             (own.method if single else own.run, row)
@@ -57,7 +53,7 @@ def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[st
 def _panel(
     grid: ComparedGrid,
     title: str,
-    rows: Sequence[tuple[str, MethodRow]],
+    rows: Sequence[tuple[str, ComparedRow]],
     looks: Mapping[str, Style],
     name: str,
 ) -> Picture:

@@ -150,17 +150,9 @@ def test_every_evaluation_has_its_block(make, words):
     assert said.index("Evaluation main") < said.index("Evaluation check")
 
 
-def test_a_molecule_on_its_way_to_noise_stands_beside_its_uniform_corruption(molecule_page, parse):
-    """The data point is row 3 of a unit matrix, whose tokens 0 and 1 are padding and the start."""
-    words = parse(molecule_page).words()
-    start = "t d State 1 0 · · · <bos> · · · · · · · · · · · · 0.75"
-    for name in ("Backward pairing", "Uniform corruption"):
-        assert f"{name} {start}" in words
-
-
 def test_parts_without_results_are_left_out(make, parse):
     nothing = {name: {} for name in ("couplings", "correlations", "logs", "samples")}
-    empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], trajectory=None, **nothing)
+    empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], **nothing)
     assert parse(render(empty)).headings() == ["run", "metrics"]
 
 

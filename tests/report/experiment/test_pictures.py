@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.kinds.images.page import pictures
+from pairflow.kinds.images.page import page as pictures
 from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs
-from pairflow.report.trajectory import draw_between
+from pairflow.report.kind_page import draw_between
 
 TIMES = (0.75, 0.5, 0.25)
 X0, X1 = np.zeros((3, 400), np.uint8), np.ones((3, 400), np.uint8)
