@@ -57,7 +57,8 @@ def illustrate() -> Illustration:
         name: [(times[i], int(distances[name][i, 0]), " ".join(map(str, own[i, 0]))) for i in shown]
         for name, own in states.items()
     }
-    return Illustration(times, *(own.mean(axis=1) for own in distances.values()), example)
+    backward, uniform = (own.mean(axis=1) for own in distances.values())
+    return Illustration(times, backward, uniform, example)
 
 
 def draw_corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:

@@ -91,8 +91,7 @@ def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
     import torch
 
     from pairflow.generate.sample import trials
-    from pairflow.training.base import base_objective
-    from pairflow.training.fit import TrainingRows
+    from pairflow.training.fit import TrainingRows, base_objective
     from pairflow.training.loop import optimise
     from pairflow.training.model import Model
 

@@ -39,7 +39,6 @@ def make_environment(*folders: Path) -> jinja2.Environment:
         "moment": words.format_moment,
         "p_value": words.format_p_value,
         "percent": words.format_percent,
-        "ratio": words.format_ratio,
         "sha256": sha256,
         "sort_keys": downloads.sort_keys,
     }

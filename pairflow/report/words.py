@@ -10,7 +10,6 @@ from markupsafe import Markup
 from pairflow.config import BASES, DISTILLATIONS, FLOWS, Experiment
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
-CONTINUOUS_BASELINE = "condot"  # likewise in a continuous flow
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 
 
@@ -56,11 +55,6 @@ def format_count(value: float) -> str:
 def format_p_value(p: float) -> str:
     """`p = 0.012`, `p < 0.001`."""
     return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
-
-
-def format_ratio(ratio: float) -> str:
-    """A ratio with the digits that tell it from 1: `0.994`, `1.004`, `12.8`."""
-    return format_number(ratio, 3 if ratio < 1.995 else 2 if ratio < 9.995 else 1)
 
 
 def pluralise(count: int, word: str) -> str:

@@ -12,7 +12,6 @@ from pairflow.report.words import (
     format_duration,
     format_p_value,
     format_percent,
-    format_ratio,
     make_breakable,
     name_distillation,
 )
@@ -173,8 +172,6 @@ def test_numbers_in_words():
     assert {share: format_percent(share) for share in shares} == shares
     counts = {51_200_000.0: "51,200,000", 511.7: "512", np.nan: "–"}
     assert {number: format_count(number) for number in counts} == counts
-    ratios = {0.9944: "0.994", 1.0: "1.000", 1.996: "2.00", 9.99: "9.99", 12.77: "12.8", 1234.5: "1,234.5"}
-    assert {ratio: format_ratio(ratio) for ratio in ratios} == ratios
     p_values = {0.0123: "p = 0.012", 0.0004: "p < 0.001", 1: "p = 1.000"}
     assert {p: format_p_value(p) for p in p_values} == p_values
     durations = {0.04: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 59.6: "1 min 00 s", 200: "3 min 20 s"}

@@ -26,7 +26,6 @@ from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_number, pluralise
 
 HELD_OUT = "held-out text"
-TextValues = Mapping[str, float] | pd.Series  # metric -> mean
 _LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
 _LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
 _COLUMNS = {
@@ -113,8 +112,8 @@ def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
     count = results.experiment.count_calls
     calls = [count(row.method, row.nfe, evaluation) for row in rows.itertuples()]
     settings = [f"NFE {nfe:,}, {pluralise(own, 'call')}" for nfe, own in zip(rows.nfe, calls, strict=True)]
-    controls = (points.loc[HELD_OUT], points.loc["shuffled"]) if len(rows) else ()
-    warnings = [find_warnings(row, *controls) for _, row in rows.iterrows()]
+    controls = [points.loc[name].to_dict() for name in (HELD_OUT, "shuffled") if len(rows)]
+    warnings = [find_warnings(row, *controls) for row in rows.to_dict("records")]
     return rows.assign(calls=calls, setting=settings, warnings=warnings)
 
 
@@ -156,7 +155,9 @@ def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
     return means.loc[[name for name in _MARKS if name in means.index]]
 
 
-def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) -> list[str]:
+def find_warnings(
+    values: Mapping[str, float], real: Mapping[str, float], shuffled: Mapping[str, float]
+) -> list[str]:
     """What is suspicious about samples, from their means and the means of real and shuffled text.
 
     A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
