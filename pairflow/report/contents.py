@@ -57,11 +57,6 @@ class Contents(FinishedExperiment):
         return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
 
     @property
-    def unpaired(self) -> dict[str, float]:
-        rows = self.data["training_rows"]
-        return {name: values["unpaired_rows"] / rows for name, values in self.adopted.items()}
-
-    @property
     def distances(self) -> dict[str, np.ndarray]:
         """Coupling -> (N+1,) share of its pairs at each Hamming distance of x0 and x1."""
         return self._series("hamming_mean", "hamming_share", range(self.data["length"] + 1))

@@ -133,7 +133,8 @@ def rows_of_couplings(values: dict[str, dict[str, float]], evaluation: str) -> p
     """The metric rows that `values` of couplings or correlations come from."""
     rows = [(name, metric, value) for name, own in values.items() for metric, value in own.items()]
     frame = pd.DataFrame(rows, columns=["method", "metric", "value"])
-    return as_metrics(frame, seed=0, samples=1000, evaluation=evaluation)
+    unpaired = frame.method.map(lambda name: values[name].get("unpaired_rows", 0))
+    return as_metrics(frame.assign(samples=5123 - unpaired), seed=0, evaluation=evaluation)
 
 
 def replace_parts(contents: Contents, **changes: Any) -> Contents:

@@ -141,7 +141,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
-        "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
+        "means": {name: contents.couplings[name]["hamming_mean"] for name in contents.distances},
         "expected": independent_distance(length, size),
         "least": least_distance(contents.data["training_rows"], length, size),
     }

@@ -169,9 +169,7 @@ def _explain_bold(table: Grid) -> str:
 
 
 def _entry(cell: Cell, table: Grid) -> Entry:
-    if not cell.count:
-        return Entry("")
-    return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
+    return Entry(cell.text if cell.count else "", cell.spread.removeprefix("± "), cell.best, table.lack(cell))
 
 
 def _records(table: Grid) -> Iterable[dict[str, Any]]:

@@ -39,7 +39,31 @@ class ImagesPage(KindPage):
     copies, copies_expected = "nn_copies", False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        return read_images(root, experiment, samples)
+        """What only the page of images shows, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
+
+        images       method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
+        examples     some training images (B, H, W, C)
+        ends         coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points,
+                     states at t = S/(S+1), ..., 1/(S+1), their sources
+        neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
+                     (B, H, W, C), and how far apart they are (B,)
+        accuracies   extractor -> share of test images that it classifies correctly; None without test images
+        """
+        train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
+        accuracies = {}
+        if classifier := extractors(experiment).get("classifier"):
+            facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
+            accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
+        return {
+            "examples": train[choose_examples(len(train.tokens), SAMPLES, seed)],
+            "images": {
+                method: {nfe: train.draw(tokens) for nfe, tokens in by_nfe.items()}
+                for method, by_nfe in samples.items()
+            },
+            "ends": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
+            "neighbours": _neighbours(samples, train),
+            "accuracies": accuracies,
+        }
 
     def read_row(self, path: Path, count: int) -> np.ndarray:
         return image_rows.read_images(path, "samples", count)[:]  # the first trial stands first
@@ -90,34 +114,6 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)
     return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
-
-
-def read_images(root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-    """What only the page of images shows, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
-
-    images       method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
-    examples     some training images (B, H, W, C)
-    ends         coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
-                 at t = S/(S+1), ..., 1/(S+1), their sources
-    neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
-                 (B, H, W, C), and how far apart they are (B,)
-    accuracies   extractor -> share of test images that it classifies correctly; None without test images
-    """
-    train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
-    accuracies = {}
-    if classifier := extractors(experiment).get("classifier"):
-        facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
-        accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
-    return {
-        "examples": train[choose_examples(len(train.tokens), SAMPLES, seed)],
-        "images": {
-            method: {nfe: train.draw(tokens) for nfe, tokens in by_nfe.items()}
-            for method, by_nfe in samples.items()
-        },
-        "ends": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
-        "neighbours": _neighbours(samples, train),
-        "accuracies": accuracies,
-    }
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
