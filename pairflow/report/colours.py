@@ -6,7 +6,7 @@ a light and a dark value for it.
 
 import re
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,12 +99,15 @@ def style(method: str) -> Style:
     return Style(colour, marker if match["subsets"] else round_marker, line, hollow=True)
 
 
-def contrast(methods: Collection[str]) -> Callable[[str], Style]:
+def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
     """How methods look in a chart of results: baselines are grey, unless there is nothing else to see."""
-    grey = {method for method in methods if method.partition("+")[0] in _BASELINES}
-    if grey.issuperset(methods):
+
+    def is_baseline(method: str) -> bool:
+        return method.partition("+")[0] in _BASELINES
+
+    if all(map(is_baseline, methods)):
         return style
-    return lambda method: replace(style(method), colour="grey") if method in grey else style(method)
+    return lambda method: replace(style(method), colour="grey") if is_baseline(method) else style(method)
 
 
 def _pick(name: str, choices: Sequence) -> Any:

@@ -44,8 +44,6 @@ _TRAININGS = {  # flaws of trainings -> the box about them
     ),
 }
 
-Values = Mapping[tuple[str, int], float]  # (method, NFE) -> a mean
-
 
 class Flaw(NamedTuple):
     """`text` follows the name of a method; `value` is what was measured, NaN where `text` says it all."""
@@ -82,7 +80,7 @@ class Measure:
 
     heading: str
     metric: str
-    values: Values
+    values: Mapping[Run, float]
     real: str = "–"
     digits: int | None = None
     sign: str = ""
