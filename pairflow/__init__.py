@@ -8,7 +8,7 @@ from pairflow.errors import InputError
 
 if TYPE_CHECKING:
     from pairflow import pairing
-    from pairflow.artifacts.rows import write_pairs
+    from pairflow.artifacts.pairs import write_pairs
     from pairflow.generate.sample import sample
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.pairing.pair import pair
@@ -33,7 +33,7 @@ _HOMES = {  # function -> its module
     "results": "pairflow.report.results",
     "sample": "pairflow.generate.sample",
     "transport": "pairflow.pairing.transport",
-    "write_pairs": "pairflow.artifacts.rows",
+    "write_pairs": "pairflow.artifacts.pairs",
 }
 
 

@@ -20,7 +20,9 @@ from benchmarks.paper.printed import (
 )
 from benchmarks.paper.verdicts import JUDGED, Comparison, Effect, Status
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import BASELINE, CONTINUOUS_BASELINE, OURS, format_number
+from pairflow.report.words import BASELINE, OURS, format_number
+
+_CONTINUOUS = "condot"  # the baseline in a continuous flow
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,7 @@ def _effects(rows: list[PrintedRow]) -> list[EffectRow]:
     effects = []
     for name, row in by_method.items():
         base, plus, rounds = (name or "").partition("+")
-        known = (by_method.get(f"{name}{plus}{rounds}") for name in (BASELINE, CONTINUOUS_BASELINE))
+        known = (by_method.get(f"{name}{plus}{rounds}") for name in (BASELINE, _CONTINUOUS))
         baseline = next((row for row in known if row), None)
         if not base.startswith(OURS) or baseline is None:
             continue

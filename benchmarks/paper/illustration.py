@@ -15,7 +15,7 @@ from pairflow.pairing.oracle import backward_states
 from pairflow.report import drawing
 from pairflow.report.colours import style
 from pairflow.report.drawing import Line, Picture
-from pairflow.report.trajectory import Trajectory, draw_between, follow
+from pairflow.report.kind_page import draw_between
 
 LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
 POINTS, STEPS, SEED = 1000, 20, 0
@@ -26,13 +26,13 @@ PRINTED = {"backward": "6.47", "uniform": "9.0"}
 class Illustration:
     """Mean Hamming distance of x_t from its data point, (T+1,) each, at `times` from 1 down to 0.
 
-    `example` are the states of the first row.
+    `example` has the first row's states at some times: name -> a list of time, distance and tokens.
     """
 
     times: np.ndarray
     backward: np.ndarray
     uniform: np.ndarray
-    example: Trajectory
+    example: Mapping[str, list[tuple[float, int, str]]]
 
 
 def toy_set() -> np.ndarray:
@@ -45,18 +45,20 @@ def illustrate() -> Illustration:
     """Algorithm 1 on the toy set, and uniform corruption of the same rows with kappa(t) = t."""
     rows, numbers = toy_set(), np.arange(POINTS)
     settings = {"vocabulary_size": SYMBOLS, "steps": STEPS, "seed": SEED}
-    backward = [_distance(state, rows) for state in backward_states(rows, rows, numbers, **settings)]
     times = 1 - np.arange(STEPS + 1) / STEPS
     x0 = rng.uniform_tokens(SEED, numbers, LENGTH, SYMBOLS)
-    states = draw_between(x0, rows, SEED, tuple(times))
-    uniform = [_distance(states[:, step], rows) for step in range(STEPS + 1)]
-    example = follow(rows, 0, **settings)
-    assert example is not None  # the set is small
-    return Illustration(times, np.array(backward), np.array(uniform), example)
-
-
-def _distance(states: np.ndarray, rows: np.ndarray) -> float:
-    return float(np.count_nonzero(states != rows, axis=1).mean())
+    states = {
+        "backward pairing": np.stack([*backward_states(rows, rows, numbers, **settings)]),
+        "uniform corruption": draw_between(x0, rows, SEED, tuple(times)).swapaxes(0, 1),
+    }
+    distances = {name: np.count_nonzero(own != rows, axis=2) for name, own in states.items()}
+    shown = range(0, STEPS + 1, 5)
+    example = {
+        name: [(times[i], int(distances[name][i, 0]), " ".join(map(str, own[i, 0]))) for i in shown]
+        for name, own in states.items()
+    }
+    backward, uniform = (own.mean(axis=1) for own in distances.values())
+    return Illustration(times, backward, uniform, example)
 
 
 def draw_corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:

@@ -9,8 +9,8 @@ import numpy as np
 from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment
 from pairflow.errors import InputError
+from pairflow.kinds import page_of
 from pairflow.plan import paths
-from pairflow.report.pages import page_of
 from pairflow.report.results import FinishedExperiment, read_finished
 
 ROW = 8  # pictures in a row, as in the paper's figures

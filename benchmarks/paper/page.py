@@ -26,7 +26,7 @@ from pairflow.report.drawing import legend
 from pairflow.report.pixels import Png, encode, enlarge, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.templates import make_environment
-from pairflow.report.words import join_steps
+from pairflow.report.words import format_number, join_steps
 
 _GROUPS = {
     "QM9": ("qm9_", "appendix_tc"),
@@ -81,6 +81,11 @@ class PaperPage:
         return tabulate(self.sections)
 
 
+def format_ratio(ratio: float) -> str:
+    """A ratio with the digits that tell it from 1: `0.994`, `1.004`, `12.8`."""
+    return format_number(ratio, 3 if ratio < 1.995 else 2 if ratio < 9.995 else 1)
+
+
 def render(page: PaperPage) -> str:
     """The page as HTML. It has no scripts and fetches nothing."""
     figure = figure1.illustrate()
@@ -89,30 +94,28 @@ def render(page: PaperPage) -> str:
         name: [section for section in page.sections if section.table.startswith(starts)]
         for name, starts in _GROUPS.items()
     }
-    return (
-        make_environment(Path(__file__).parents[1])
-        .get_template("paper/paper.html")
-        .render(
-            page=page,
-            groups=groups,
-            generators=generators(page.runs.values()),
-            opened=_choose_open(section for group in groups.values() for section in group),
-            count_outcomes=count_outcomes,
-            moons=compare_dimensions(page.runs.values()),
-            effects=write_effects(page.sections, page.runs),
-            advice=[*advise(page.sections, page.experiments, page.runs)],
-            origin=ORIGIN,
-            scales={name: describe_scale(run) for name, run in page.runs.items()},
-            protocol=f"benchmarks/paper/{PROTOCOL.name}",
-            seeds=SEEDS,
-            trials=TRIALS,
-            figure=figure,
-            toy=figure1,
-            legend_of_figure=legend(looks, "figure", looks.__getitem__),
-            picture=figure1.draw_corruption(
-                figure.times, {"pairflow": figure.backward, "udlm": figure.uniform}, "figure"
-            ),
-        )
+    environment = make_environment(Path(__file__).parents[1])
+    environment.filters["ratio"] = format_ratio
+    return environment.get_template("paper/paper.html").render(
+        page=page,
+        groups=groups,
+        generators=generators(page.runs.values()),
+        opened=_choose_open(section for group in groups.values() for section in group),
+        count_outcomes=count_outcomes,
+        moons=compare_dimensions(page.runs.values()),
+        effects=write_effects(page.sections, page.runs),
+        advice=[*advise(page.sections, page.experiments, page.runs)],
+        origin=ORIGIN,
+        scales={name: describe_scale(run) for name, run in page.runs.items()},
+        protocol=f"benchmarks/paper/{PROTOCOL.name}",
+        seeds=SEEDS,
+        trials=TRIALS,
+        figure=figure,
+        toy=figure1,
+        legend_of_figure=legend(looks, "figure", looks.__getitem__),
+        picture=figure1.draw_corruption(
+            figure.times, {"pairflow": figure.backward, "udlm": figure.uniform}, "figure"
+        ),
     )
 
 

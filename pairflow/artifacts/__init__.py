@@ -2,8 +2,9 @@
 
 from pairflow.artifacts.atomic import atomic, digest, own_files, sole_writer
 from pairflow.artifacts.cells import as_cell, from_cell
+from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
-from pairflow.artifacts.rows import ADOPTED, OWN, read_array, read_rows, write_pairs
+from pairflow.artifacts.rows import read_array, read_rows
 from pairflow.artifacts.tables import (
     METRIC_COLUMNS,
     Metadata,

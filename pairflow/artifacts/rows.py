@@ -1,4 +1,4 @@
-"""A user's own token rows, from an array or from a file that pairflow has not written, and own pairs."""
+"""A user's own token rows, from an array or from a file that pairflow has not written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,15 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import ArrayLike
 
-from pairflow.arguments import checked_integer
 from pairflow.arrays import checked_tokens
-from pairflow.artifacts.atomic import atomic
-from pairflow.artifacts.tables import Metadata, token_column, write_table
 from pairflow.errors import InputError
-from pairflow.files import checked_path, require_file, require_regular
-from pairflow.limits import MAX_VOCABULARY
+from pairflow.files import require_regular
 
 SUFFIXES = (".npy", ".parquet")
 
@@ -73,40 +68,3 @@ def _read_column(path: Path) -> np.ndarray:
         found = f"{lengths[0]} tokens in row 0 and {lengths[others[0]]} in row {others[0]}"
         raise InputError(f"{path}: expected rows of one length, found {found}")
     return values.to_numpy(zero_copy_only=False).reshape(len(column), lengths[0] if len(lengths) else 0)
-
-
-OWN = "own"  # the coupling of such pairs
-ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts among the parameters of those that a model trains on
-
-
-def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_size: int) -> None:
-    """Write pairs of your own as a file that an experiment can train on.
-
-    The experiment names the file under `pairs`, and the method `pairs-<name>` trains on it: see
-    docs/tokens.md.
-
-    Args:
-        x0: (M, N) integers in [0, K): the source of each data row.
-        x1: (M, N) integers in [0, K): training rows, in any order and as often as you like.
-        path: the file to write, which ends in .parquet; its folder has to be there.
-        vocabulary_size: K, the number of symbols.
-
-    Raises:
-        InputError: if a token is out of range or masked, the shapes differ, or the file cannot be written.
-    """
-    path = checked_path("path", path)
-    require_file("path", path)
-    if path.suffix != ".parquet":
-        raise InputError(f"{path}: expected a name that ends in .parquet")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: expected a file in a folder that is there, found no folder {path.parent}")
-    size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
-    columns = {"x0": checked_tokens(x0, size, "x0"), "x1": checked_tokens(x1, size, "x1")}
-    shapes = [rows.shape for rows in columns.values()]
-    if shapes[0] != shapes[1]:
-        raise InputError(f"x0, x1: expected one shape (rows, positions), found {shapes[0]} and {shapes[1]}")
-    coupling = {"coupling": OWN}
-    metadata = Metadata(kind="pairs", length=shapes[0][1], vocabulary_size=size, parameters=coupling)
-    with atomic(path) as [temporary]:
-        table = pa.table({name: token_column(rows, size) for name, rows in columns.items()})
-        write_table(temporary, table, metadata)

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pairflow.config import Experiment
     from pairflow.config.fields import NewSettings
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.kinds.kind import Kind
+    from pairflow.report.kind_page import KindPage
 
 # The only list of them. The last one takes every source that no other claims.
 KINDS = ("images", "text", "tokens", "vectors", "molecules")
@@ -42,6 +45,12 @@ def kind_of(data: Any) -> "Kind":
 def load_kind(name: str) -> "Kind":
     """The kind of that name."""
     return import_module(f"pairflow.kinds.{name}.kind").KIND
+
+
+def page_of(experiment: "Experiment") -> "KindPage":
+    """What pages ask about an experiment's kind of data: the kind's own page, or the plain one."""
+    page = f"pairflow.kinds.{experiment.data.kind}.page"
+    return import_module(f"{page}.page" if find_spec(page) else "pairflow.report.kind_page").PAGE
 
 
 def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":

@@ -146,7 +146,7 @@ class Kind(ABC):
     """(settings, real, machine) -> the metric rows of real data in the place of samples; only a kind with a
     `floor` has it. Asked by `pairflow floor`."""
 
-    # The page. What it draws and writes is in the kind's folder `page`, where there is one (`report.pages`).
+    # The page. What it draws and writes is in the kind's folder `page`, where there is one (`kinds.page_of`).
 
     metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page
     groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables

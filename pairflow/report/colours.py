@@ -101,16 +101,13 @@ def style(method: str) -> Style:
 
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
     """How methods look in a chart of results: baselines are grey, unless there is nothing else to see."""
-    if all(family(method) in _BASELINES for method in methods):
+
+    def is_baseline(method: str) -> bool:
+        return method.partition("+")[0] in _BASELINES
+
+    if all(map(is_baseline, methods)):
         return style
-    return lambda method: (
-        replace(style(method), colour="grey") if family(method) in _BASELINES else style(method)
-    )
-
-
-def family(method: str) -> str:
-    """The base of a method, which decides its colour."""
-    return method.partition("+")[0]
+    return lambda method: replace(style(method), colour="grey") if is_baseline(method) else style(method)
 
 
 def _pick(name: str, choices: Sequence) -> Any:

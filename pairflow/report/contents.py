@@ -10,7 +10,6 @@ import numpy as np
 from pairflow.pairing.bound import independent_distance
 from pairflow.report.grid import Grid
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.trajectory import Trajectory
 
 _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
 
@@ -22,15 +21,13 @@ class Contents(FinishedExperiment):
     """An experiment's results, and what else its page shows. A part that is empty is left out of the page.
 
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
-    data           training_rows, validation_rows, length (N), vocabulary_size (K), and what the kind's page
-                   adds (`KindPage.counted`, `KindPage.read_data`)
-    trajectory     a training row on its way to noise, where PairFlow has pairs of all the data, else None
+    data           training_rows, validation_rows, length (N), vocabulary_size (K), shape (of pixels), and
+                   the rows of the tables that the kind's page counts (`KindPage.counted`)
     sample_command the command that draws samples from the best model; empty where there is none
     part           what only pages of this kind of data show (`KindPage.read`)
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
-    trajectory: Trajectory | None = None
     sample_command: str = ""
     part: Mapping[str, Any] = field(default_factory=dict)
 
@@ -58,11 +55,6 @@ class Contents(FinishedExperiment):
     def adopted(self) -> Values:
         """Coupling of a user's own -> its metrics, with the training rows that have no pair."""
         return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
-
-    @property
-    def unpaired(self) -> dict[str, float]:
-        rows = self.data["training_rows"]
-        return {name: values["unpaired_rows"] / rows for name, values in self.adopted.items()}
 
     @property
     def distances(self) -> dict[str, np.ndarray]:

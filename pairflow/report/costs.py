@@ -1,6 +1,6 @@
 """What training and sampling cost, from the recorded timings only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,8 @@ class TrainingCost:
     samples_seen: float
     samples_generated: float
     peak_memory_mb: float
-    share: float
-    device: str
+    share: float = np.nan
+    device: str = ""
 
 
 def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, list[TrainingCost]]:
@@ -56,42 +56,33 @@ def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:
     """The base training first."""
     own = timings[timings.method == base]
-    pieces = [(base, "base training", own[own.step == "train"]), (base, "pairing", own[own.step == "pair"])]
-    later = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
-    pieces += [
-        (str(name), _name_round(str(name)), jobs) for name, jobs in later.groupby("method", sort=False)
-    ]
-    training = _measure(pieces[0][2])["seconds"]
-    costs = []
-    for method, work, jobs in pieces:
-        if len(jobs):
-            measures, taught = _measure(jobs), (jobs.step == "teach").any()
-            costs.append(
-                TrainingCost(
-                    method=method,
-                    work=work,
-                    **measures,
-                    samples_generated=float(experiment.teach_settings(method, seed=0).count)
-                    if taught
-                    else np.nan,
-                    share=measures["seconds"] / training if training else np.nan,
-                    device=" and ".join(jobs.device.dropna().unique()),
-                )
-            )
-    return costs
+    rounds = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
+    pieces = {
+        (base, "base training"): own[own.step == "train"],
+        (base, "pairing"): own[own.step == "pair"],
+        **{(str(name), _name_round(str(name))): jobs for name, jobs in rounds.groupby("method", sort=False)},
+    }
+    costs = [_measure(*names, jobs, experiment) for names, jobs in pieces.items() if len(jobs)]
+    whole = costs[0].seconds or np.nan
+    return [replace(cost, share=cost.seconds / whole) for cost in costs]
 
 
-def _measure(jobs: pd.DataFrame) -> dict[str, float]:
+def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment) -> TrainingCost:
     """A seed's jobs added up, then the mean over seeds: a seed with an unknown time is left out."""
     seeds = jobs.groupby("seed", dropna=False)
     times = seeds[["seconds", "device_seconds"]].sum(min_count=1)
-    times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)]
-    return {
-        "seconds": float(times["seconds"].mean()),
-        "device_seconds": float(times["device_seconds"].mean()),
-        "samples_seen": float(jobs.loc[jobs.step.isin(["train", "distill"]), "samples_seen"].mean()),
-        "peak_memory_mb": float(jobs.peak_memory_mb.max()),
-    }
+    times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)].mean()
+    taught = (jobs.step == "teach").any()
+    return TrainingCost(
+        method,
+        work,
+        seconds=float(times.seconds),
+        device_seconds=float(times.device_seconds),
+        samples_seen=float(jobs.loc[jobs.step.isin(["train", "distill"]), "samples_seen"].mean()),
+        samples_generated=float(experiment.teach_settings(method, seed=0).count) if taught else np.nan,
+        peak_memory_mb=float(jobs.peak_memory_mb.max()),
+        device=" and ".join(jobs.device.dropna().unique()),
+    )
 
 
 def _name_round(method: str) -> str:

@@ -1,8 +1,6 @@
 """Tables as files to download: CSV with every digit, LaTeX in the paper's layout."""
 
 import base64
-import csv
-import io
 import json
 import math
 import re
@@ -48,17 +46,12 @@ class Part:
     align: str = ""
 
 
-@dataclass(frozen=True)
-class File:
+class File(NamedTuple):
     """A file that a reader can save; its link says `kind`."""
 
     kind: str
     name: str
     text: str
-
-    @property
-    def uri(self) -> str:
-        return data_uri(self.text, self.name)
 
 
 @dataclass(frozen=True)
@@ -81,28 +74,13 @@ class Sheet:
 
 def as_latex(parts: Iterable[Part]) -> str:
     """Tables in the paper's layout."""
-    tables = (
-        latex_table(part.caption, part.head, [map(_latex_cell, row) for row in part.rows], part.align)
-        for part in parts
-    )
-    return _LATEX_HEAD + "\n".join(tables)
-
-
-def _latex_cell(entry: Entry | str) -> str:
-    if isinstance(entry, str):
-        return latex_escape(entry)
-    text = latex_value(entry.text, entry.spread, entry.best)
-    return f"{text} ({entry.note})" if entry.note else text
+    return _LATEX_HEAD + "\n".join(map(latex_table, parts))
 
 
 def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     """Records under their columns; floats with all their digits, None and NaN empty."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow({name: None if pd.isna(value) else as_cell(value) for name, value in record.items()})
-    return buffer.getvalue()
+    cells = [[as_cell(record.get(name)) for name in columns] for record in records]
+    return pd.DataFrame(cells, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def sort_keys(row: Iterable[Any]) -> str:
@@ -121,27 +99,30 @@ def latex_escape(text: str) -> str:
     return text.translate(_LATEX_ESCAPED)
 
 
-def latex_value(text: str, spread: str = "", bold: bool = False) -> str:
-    """A printed number, such as `1,234.5`, with its deviation if there is one; an empty text is a dash."""
-    if not text:
+def latex_cell(entry: Entry | str) -> str:
+    """Words, or a number such as `1,234.5` with its deviation if there is one; an empty number is a dash."""
+    if isinstance(entry, str):
+        return latex_escape(entry)
+    if not entry.text:
         return "--"
-    text, spread = (part.replace(",", "{,}").replace("−", "-") for part in (text, spread))
-    mean = rf"\mathbf{{{text}}}" if bold else text
-    return f"${mean} \\pm {spread}$" if spread else f"${mean}$"
+    text, spread = (part.replace(",", "{,}").replace("−", "-") for part in entry[:2])
+    mean = rf"\mathbf{{{text}}}" if entry.best else text
+    note = f" ({entry.note})" if entry.note else ""
+    return f"${mean} \\pm {spread}${note}" if spread else f"${mean}${note}"
 
 
-def latex_table(caption: str, head: Sequence[str], rows: Iterable[Iterable[str]], align: str = "") -> str:
-    """A table environment: `caption` and `head` are text, `rows` LaTeX. Only the first column stands left."""
+def latex_table(part: Part) -> str:
+    """A table environment. Unless the part has an alignment, only the first column stands left."""
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{latex_escape(caption)}.}}",
-            rf"\begin{{tabular}}{{{align or 'l' + 'r' * (len(head) - 1)}}}",
+            rf"\caption{{{latex_escape(part.caption)}.}}",
+            rf"\begin{{tabular}}{{{part.align or 'l' + 'r' * (len(part.head) - 1)}}}",
             r"\toprule",
-            rf"{' & '.join(map(latex_escape, head))} \\",
+            rf"{' & '.join(map(latex_escape, part.head))} \\",
             r"\midrule",
-            *(rf"{' & '.join(row)} \\" for row in rows),
+            *(rf"{' & '.join(map(latex_cell, row))} \\" for row in part.rows),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",

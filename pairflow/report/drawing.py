@@ -154,16 +154,13 @@ def describe(title: str, said: dict[str, str]) -> str:
     return f"{title}. {'; '.join(f'{name}: {text}' for name, text in said.items())}."
 
 
-def describe_lines(title: str, lines: Iterable[Line]) -> str:
-    """`Title. udlm: 12 at 1, 14.5 at 2; real images: 4.8.`, of a long line only the last point."""
+def describe_lines(title: str, lines: Iterable[Line], **more: str) -> str:
+    """`Title. udlm: 12 at 1, 14.5 at 2.`, and then what is `more` than the lines."""
     said = {}
     for line in lines:
-        values = [f"{line.y[i]:,.4g}".replace("-", "−") for i in line.known]
-        points = [f"{value} at {line.x[i]:,.4g}" for value, i in zip(values, line.known, strict=True)]
-        if not line.look.marker:  # a floor, the same everywhere
-            points = values[:1]
-        said[line.name] = ", ".join(points if len(points) <= _SPELT else points[-1:]) or "–"
-    return describe(title, said)
+        points = [f"{line.y[i]:,.4g} at {line.x[i]:,.4g}".replace("-", "−") for i in line.known]
+        said[line.name] = ", ".join(points[-_SPELT:] if len(points) <= _SPELT else points[-1:]) or "–"
+    return describe(title, said | more)
 
 
 def start_at_zero(axes: Axes) -> None:

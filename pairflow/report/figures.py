@@ -57,7 +57,8 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
         elif min((line.y[i] for line in drawn for i in line.known), default=0) > 0:
             drawing.make_log(axes, drawn)
         title = f"{label} by calls of the network, evaluation {table.evaluation}"
-        return drawing.finish(figure, name, describe_lines(title, drawn), drawn, named=True)
+        alt = describe_lines(title, lines, **({metric.real: floor.text} if floor else {}))
+        return drawing.finish(figure, name, alt, drawn, named=True)
 
 
 def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> list[str]:
@@ -78,11 +79,12 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     For long rows only the distances that occur are drawn, several to a bin.
     """
     length = len(next(iter(histograms.values()))) - 1
+    numbers = np.arange(length + 1)
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
-    expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
+    expected = binom.pmf(numbers, length, 1 - 1 / vocabulary_size)
     edges = find_bins([*shares.values(), expected])
     width = edges[1] - edges[0]
-    means = {coupling: f"mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items()}
+    means = {coupling: f"mean {numbers @ share:.2f}" for coupling, share in shares.items()}
     with drawing.canvas() as (figure, axes):
         for coupling, share in shares.items():
             look, binned = style(coupling), np.add.reduceat(share, edges[:-1])
@@ -128,11 +130,6 @@ def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit
         axes.set_xlabel(f"total correlation ({unit})")
         alt = describe(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"})
         return drawing.finish(figure, name, alt)
-
-
-def mean_distance(counts: np.ndarray) -> float:
-    """Mean of a histogram over 0 .. N."""
-    return float(np.average(np.arange(len(counts)), weights=counts))
 
 
 def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str) -> Picture:

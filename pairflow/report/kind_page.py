@@ -13,12 +13,19 @@ from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
-from pairflow.report.flaws import Flaw, Run
 from pairflow.report.grid import REAL, Grid, list_grids
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_bounds, measure_grid
+from pairflow.report.headline import (
+    Box,
+    Flaw,
+    Headline,
+    Measure,
+    MethodLine,
+    Run,
+    measure_bounds,
+    measure_grid,
+)
 from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.trajectory import draw_between
 from pairflow.report.words import format_percent, join_steps
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
@@ -48,9 +55,9 @@ class KindPage:
     `things` is what samples are called, `section` the file of the page's macros for this kind, below the
     folder of the package. `shown` is how many samples of a method the page shows at a number of steps, None
     for all. `bounded`: a training logs a bound on the likelihood of held-out rows. `controls` are the methods
-    of metric rows that no model has drawn. `joint` stands between the tokens of a row. `counted` are further
-    tables of the data whose rows the page counts, and the terms for these numbers. `copies` is the metric of
-    the share of samples that equal training rows; `copies_expected`: data may hold nearly all of their kind.
+    of metric rows that no model has drawn. `counted` are further tables of the data whose rows the page
+    counts, and the terms for these numbers. `copies` is the metric of the share of samples that equal
+    training rows; `copies_expected`: data may hold nearly all of their kind.
     """
 
     things: ClassVar[str] = "rows"
@@ -58,7 +65,6 @@ class KindPage:
     shown: ClassVar[int | None] = 8
     bounded: ClassVar[bool] = True
     controls: ClassVar[Sequence[str]] = ()
-    joint: ClassVar[str] = " "
     counted: ClassVar[Mapping[str, str]] = {}
     copies: ClassVar[str] = "copies"
     copies_expected: ClassVar[bool] = True
@@ -69,7 +75,7 @@ class KindPage:
         """What only the page of this kind shows; `samples` are those of the first trial.
 
         `rows` are some rows in words: training rows under `data`, samples of each method; `pictures` are the
-        same as images (B, H, W, C) uint8, where they have any. `symbols` are the names of tokens.
+        same as images (B, H, W, C) uint8, where they have any.
         """
         named = name_rows(root, samples, self.shown)
         drawn = {name: self.to_pictures(rows) for name, rows in named.items()}
@@ -79,16 +85,14 @@ class KindPage:
         }
 
     def spell(self, row: np.ndarray) -> str:
-        """A row (N,) as a line."""
-        return spell_numbers(row)
+        """A row (N,) as a line: its numbers, of which a long one has only the first."""
+        numbers = row[:_LONGEST].tolist()
+        texts = (f"{number:.4g}" if isinstance(number, float) else f"{number}" for number in numbers)
+        return " ".join(texts) + " …" * (len(row) > _LONGEST)
 
     def to_pictures(self, rows: np.ndarray) -> np.ndarray | None:
         """Rows (B, N) as pictures (B, H, W, C) uint8; None where rows have none."""
         return None
-
-    def read_data(self, metadata: Metadata) -> dict[str, Any]:
-        """Facts of the data beyond their numbers of rows; `metadata` are those of the training rows."""
-        return {}
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
         """From a bound on the NLL (nats per token) of held-out rows to further metrics of it, by name."""
@@ -167,8 +171,7 @@ class KindPage:
         return Details()
 
     def draw(self, contents: Contents) -> dict[str, Any]:
-        """The figures that the macros of `section` know as `drawn`, and under `states` what they draw of the
-        trajectory."""
+        """The figures that the macros of `section` know as `drawn`."""
         pictures = contents.part.get("pictures", {}).items()
         return {
             "pictures": {
@@ -218,6 +221,15 @@ def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.nd
     return x1, draw_between(x0, x1, seed, TIMES), x0
 
 
+def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, ...]) -> np.ndarray:
+    """States (B, S, N) at `times` between token rows x0 and x1 (B, N): x1 with probability t, else x0.
+
+    A position that holds x1 at one time holds it at all later times.
+    """
+    uniforms, _ = rng.draws(rng.stream_seed(seed, "between"), np.arange(len(x1)), 0, x1.shape[1])
+    return np.stack([np.where(uniforms < time, x1, x0) for time in times], axis=1)
+
+
 def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.ndarray]:
     """`data` -> the first training rows, `udlm, NFE 4` -> its first rows, each (B, N)."""
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
@@ -232,13 +244,6 @@ def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.n
 def name_column(table: Any) -> str:
     """The column of a table that holds its rows, which are tokens or numbers."""
     return "values" if "values" in table.column_names else "tokens"
-
-
-def spell_numbers(row: np.ndarray) -> str:
-    """A row as numbers; a long one ends in an ellipsis."""
-    numbers = row[:_LONGEST].tolist()
-    texts = (f"{number:.4g}" if isinstance(number, float) else f"{number}" for number in numbers)
-    return " ".join(texts) + " …" * (len(row) > _LONGEST)
 
 
 PAGE = KindPage()

@@ -17,7 +17,6 @@ from pairflow.kinds import kind_of
 from pairflow.metrics.metric import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.grid import REAL
-from pairflow.report.words import name_scale
 
 LIKELIHOOD = "likelihood"  # the evaluation of rows that hold bounds on the likelihood of held-out rows
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
@@ -57,7 +56,7 @@ class FinishedExperiment:
 
     @property
     def scale(self) -> str:
-        return name_scale(self.reduced)
+        return "reduced scale" if self.reduced else "paper’s scale"
 
     @cached_property
     def bounds(self) -> dict[str, dict[str, float]]:

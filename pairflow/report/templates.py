@@ -39,7 +39,6 @@ def make_environment(*folders: Path) -> jinja2.Environment:
         "moment": words.format_moment,
         "p_value": words.format_p_value,
         "percent": words.format_percent,
-        "ratio": words.format_ratio,
         "sha256": sha256,
         "sort_keys": downloads.sort_keys,
     }
@@ -67,8 +66,11 @@ class MetricEntry(NamedTuple):
 
 @cache
 def read_entries() -> dict[str, MetricEntry]:
-    """Metric -> its entry."""
-    _, *parts = _HEADING.split(_read())
+    """Metric -> its entry, from the file in an installed package, which carries it with the workflow, or in a
+    clone."""
+    root = _FOLDER.parent / "workflow"
+    root = root if root.is_dir() else _FOLDER.parent.parent
+    _, *parts = _HEADING.split((root / "docs" / "metrics.md").read_text(encoding="utf-8"))
     entries: dict[str, MetricEntry] = {}
     for heading, rest in zip(parts[::2], parts[1::2], strict=True):
         names, (text, *paragraphs) = tuple(re.findall(r"\w+", heading)), rest.strip().split("\n\n")
@@ -87,13 +89,6 @@ def name_entry(metric: str) -> str:
 def list_entries(metrics: Iterable[str]) -> list[MetricEntry]:
     """The entries of some metrics, each once."""
     return [read_entries()[name] for name in dict.fromkeys(map(name_entry, metrics)) if name]
-
-
-def _read() -> str:
-    """The file in an installed package, which carries it with the workflow, or in a clone."""
-    folder = _FOLDER.parent / "workflow"
-    root = folder if folder.is_dir() else _FOLDER.parent.parent
-    return (root / "docs" / "metrics.md").read_text(encoding="utf-8")
 
 
 def _markup(markdown: str) -> Markup:

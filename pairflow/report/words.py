@@ -10,7 +10,6 @@ from markupsafe import Markup
 from pairflow.config import BASES, DISTILLATIONS, FLOWS, Experiment
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
-CONTINUOUS_BASELINE = "condot"  # likewise in a continuous flow
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 
 
@@ -58,11 +57,6 @@ def format_p_value(p: float) -> str:
     return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
 
 
-def format_ratio(ratio: float) -> str:
-    """A ratio with the digits that tell it from 1: `0.994`, `1.004`, `12.8`."""
-    return format_number(ratio, 3 if ratio < 1.995 else 2 if ratio < 9.995 else 1)
-
-
 def pluralise(count: int, word: str) -> str:
     """`1 seed`, `1,024 seeds`."""
     return f"{count:,} {word}{'s' * (count != 1)}"
@@ -82,11 +76,6 @@ def join_steps(numbers: Sequence[int], unit: str = "sampling step") -> str:
 def shorten(name: str, most: int) -> str:
     """A name of at most so many characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def name_scale(reduced: bool) -> str:
-    """Whether numbers come from the paper's protocol."""
-    return "reduced scale" if reduced else "paper’s scale"
 
 
 def name_distillation(method: str) -> str:

@@ -16,7 +16,6 @@ from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
-from pairflow.report.trajectory import follow
 
 NFE = (1, 4, 32)
 COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
@@ -134,7 +133,8 @@ def rows_of_couplings(values: dict[str, dict[str, float]], evaluation: str) -> p
     """The metric rows that `values` of couplings or correlations come from."""
     rows = [(name, metric, value) for name, own in values.items() for metric, value in own.items()]
     frame = pd.DataFrame(rows, columns=["method", "metric", "value"])
-    return as_metrics(frame, seed=0, samples=1000, evaluation=evaluation)
+    unpaired = frame.method.map(lambda name: values[name].get("unpaired_rows", 0))
+    return as_metrics(frame.assign(samples=5123 - unpaired), seed=0, evaluation=evaluation)
 
 
 def replace_parts(contents: Contents, **changes: Any) -> Contents:
@@ -178,9 +178,7 @@ def make() -> Callable[..., Contents]:
                 **{"smiles_rows": 5393, "length": 16, "vocabulary_size": 30},
             },
             logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
-            trajectory=follow(np.eye(16, dtype=int), 3, vocabulary_size=2, steps=20, seed=0),
             part={
-                "symbols": {0: "·", 1: "<bos>"},
                 "samples": {method: {1: samples, 32: samples} for method in COUNTS},
                 **{"examples": [], "properties": {}},
             },
@@ -255,7 +253,6 @@ def make_images(make) -> Callable[..., Contents]:
                 for method in ("udlm", "pairflow")
             },
             "accuracies": {EXTRACTOR: 0.9722},
-            "trajectory": follow(random.integers(0, 2, (30, 64)), 3, vocabulary_size=2, steps=20, seed=0),
         }
         return make({"data": {"source": "digits"}} | (settings or {}), **own | changes)
 

@@ -61,7 +61,7 @@ def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
     udlm, floor = json.loads(picture.points)
     assert (floor["name"], floor["points"][0][2]) == ("real images", ["FD 4.8"])
     assert floor["points"][0][0] < udlm["points"][0][0] < floor["points"][1][0]
-    assert picture.alt.endswith("; real images: 4.8.")
+    assert "real images: 4.8." in picture.alt
 
 
 @pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])
@@ -95,7 +95,6 @@ def test_distances_and_jumps_tell_their_means_and_sums():
     picture = figures.distances({"pairflow": np.array([1, 2, 1])}, 30, "d")
     assert picture.alt == "Hamming distance between source and data. pairflow: mean 1.00."
     assert "share of pairs" in texts(picture.svg)
-    assert figures.mean_distance(np.array([1, 0, 3])) == 1.5
     picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
     assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
     assert "jumps per row and step" in texts(picture.svg)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.paper.advice import advise
 from benchmarks.paper.costs import describe_cost, seed_minutes
-from benchmarks.paper.page import PaperPage, render
+from benchmarks.paper.page import PaperPage, format_ratio, render
 from benchmarks.paper.printed import NUMBERS, printed
 from benchmarks.paper.summary import count_outcomes, write_effects
 from pairflow.report.downloads import data_uri
@@ -157,6 +157,11 @@ def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_exper
     ]
     assert "small, reduced scale 1 step udlm pairflow 2 steps udlm pairflow" in parse(html).words()
     assert shown.count('src="data:image/png;base64,') == 4
+
+
+def test_ratios_have_the_digits_that_tell_them_from_one():
+    ratios = {0.9944: "0.994", 1.0: "1.000", 1.996: "2.00", 9.99: "9.99", 12.77: "12.8", 1234.5: "1,234.5"}
+    assert {ratio: format_ratio(ratio) for ratio in ratios} == ratios
 
 
 def test_one_row_of_the_toy_set_shows_the_method(empty, parse):

@@ -15,7 +15,7 @@ from numba.extending import intrinsic, models, overload, register_model
 
 WORDS = 8
 BITS = 64 * WORDS
-TOGETHER = 64  # numbers that `equal_bits` and `at_least_bits` compare
+TOGETHER = 64  # numbers that `equal_bits` compares
 
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, WORDS)
@@ -127,9 +127,6 @@ def _compared(relation):
 
 equal_bits = _compared("==")
 """A uint64 whose bit k is 1 where numbers[first + k] == wanted, of uint16 numbers, for k = 0..63."""
-
-at_least_bits = _compared(">=")
-"""A uint64 whose bit k is 1 where numbers[first + k] >= wanted, of uint16 numbers, for k = 0..63."""
 
 
 def _unary(emit, result, operand):

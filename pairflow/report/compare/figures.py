@@ -6,8 +6,8 @@ import numpy as np
 
 from pairflow.report import drawing
 from pairflow.report.colours import HEX, Style, style
-from pairflow.report.compare.sections import ComparedGrid, Contrast, MethodRow
-from pairflow.report.drawing import Legend, Line, Picture
+from pairflow.report.compare.sections import ComparedGrid, ComparedRow, Contrast
+from pairflow.report.drawing import Line, Picture
 from pairflow.report.words import shorten
 
 _LOOKS = (  # of experiments, the baseline first
@@ -32,21 +32,16 @@ def _is_single(grid: ComparedGrid) -> bool:
     return len({row.run for row in grid.table}) == 1
 
 
-def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
-    return drawing.legend(looks, prefix, looks.__getitem__)
-
-
 def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
     """Quality against the calls of the network: a panel per method with a line per experiment.
 
     Of a single experiment one panel has the lines of all methods. Panels of a linear axis share it.
     """
     single = _is_single(grid)
-    panels: dict[str, list[tuple[str, MethodRow]]] = {}
+    panels: dict[str, dict[str, ComparedRow]] = {}
     for own, row in grid.table.items():
-        panels.setdefault(grid.full_label if single else own.method, []).append(
-            (own.method if single else own.run, row)
-        )
+        title, subject = (grid.full_label, own.method) if single else (own.method, own.run)
+        panels.setdefault(title, {})[subject] = row
     return {
         title: _panel(grid, title, rows, looks, f"{name}-{place}")
         for place, (title, rows) in enumerate(panels.items())
@@ -55,11 +50,7 @@ def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[st
 
 
 def _panel(
-    grid: ComparedGrid,
-    title: str,
-    rows: Sequence[tuple[str, MethodRow]],
-    looks: Mapping[str, Style],
-    name: str,
+    grid: ComparedGrid, title: str, rows: Mapping[str, ComparedRow], looks: Mapping[str, Style], name: str
 ) -> Picture:
     lines = [
         Line(
@@ -69,12 +60,12 @@ def _panel(
             [cell.mean for cell in row.cells.values()],
             error=[cell.std for cell in row.cells.values()],
         )
-        for subject, row in rows
+        for subject, row in rows.items()
     ]
     label = f"{grid.about.label} of {max(grid.counts):,}" if grid.about.counted else grid.about.label
     with drawing.line_chart(lines, "calls of the network", label) as (figure, axes):
-        steps = sorted({nfe for _, row in rows for nfe in row.calls})
-        calls = [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in steps]
+        steps = sorted({nfe for row in rows.values() for nfe in row.calls})
+        calls = [min(row.calls[nfe] for row in rows.values() if nfe in row.calls) for nfe in steps]
         drawing.show_calls(axes, calls)
         cells = [cell for row in grid.table.values() for cell in row.cells.values()]
         if grid.about.log and min(cell.mean for cell in cells) > 0:

@@ -11,6 +11,7 @@ from pairflow.report.compare.sections import ComparedGrid, DataSection
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.differences import count_verdicts
+from pairflow.report.drawing import legend
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment
@@ -64,7 +65,7 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
     if grid.contrasts and grid.about.chart:
         looks = figures.choose_looks(grid, [run.name for run in section.runs])
         drawings = {
-            "legend": figures.make_legend(looks, name),
+            "legend": legend(looks, name, looks.__getitem__),
             "curves": figures.curves(grid, looks, name),
             "forest": figures.forest(grid, looks, section.baseline, f"{name}-differences"),
         }

@@ -11,8 +11,8 @@ import pandas as pd
 
 from pairflow.metrics.metric import leading_evaluation
 from pairflow.report.compare.inputs import explain_difference, group_by_data
-from pairflow.report.flaws import Flaws, find_flaws
 from pairflow.report.grid import Grid, list_metrics
+from pairflow.report.headline import Flaws, find_flaws
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference
 from pairflow.report.words import BASELINE, REFERENCES, pluralise
@@ -39,23 +39,17 @@ Kinds = Mapping[MetricKind, Mapping[str, pd.DataFrame]]  # -> experiment -> its 
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """Values of a method of an experiment: NFE -> an estimate or a difference."""
+    """A method of an experiment: NFE -> an estimate or a difference, and NFE -> calls of the network."""
 
     key: RowKey
     cells: Mapping[int, Any]
+    calls: Mapping[int, int]
 
     @property
     def note(self) -> str:
         """What most of the values are over, or how most of them were tested."""
         notes = Counter(cell.note for cell in self.cells.values() if cell.note)
         return next((text for text, _ in notes.most_common(1)), "")
-
-
-@dataclass(frozen=True)
-class MethodRow(ComparedRow):
-    """Means, and the calls of the network for a sample: NFE -> calls."""
-
-    calls: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -113,7 +107,7 @@ class ComparedGrid(Grid):
         return super().test(ours, baseline)
 
     @cached_property
-    def table(self) -> dict[RowKey, MethodRow]:
+    def table(self) -> dict[RowKey, ComparedRow]:
         """The rows of means: the rows of one method stand together, in the order of the experiments."""
         table = {}
         for method in dict.fromkeys(method for run in self.runs for method in run.experiment.methods):
@@ -122,7 +116,7 @@ class ComparedGrid(Grid):
                 cells = {nfe: self.estimates[key, nfe] for nfe in self.columns if (key, nfe) in self.values}
                 calls = {nfe: run.experiment.count_calls(method, nfe, self.evaluation) for nfe in cells}
                 if cells:
-                    table[key] = MethodRow(key, cells, calls)
+                    table[key] = ComparedRow(key, cells, calls)
         return table
 
     @cached_property
@@ -133,8 +127,9 @@ class ComparedGrid(Grid):
             key: RowKey(method, key.run) if method else RowKey(key.method, first) for key in self.table
         }
         tests = self.compare({key: base for key, base in baselines.items() if key != base})
+        warnings = {key: {nfe: self._warn(nfe, key, baselines[key]) for nfe in tests[key]} for key in tests}
         return [
-            Contrast(key, cells, baselines[key], {nfe: self._warn(nfe, key, baselines[key]) for nfe in cells})
+            Contrast(key, cells, self.table[key].calls, baselines[key], warnings[key])
             for key, cells in tests.items()
         ]
 

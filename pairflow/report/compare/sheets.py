@@ -1,13 +1,13 @@
 """The numbers of a comparison: all of them in a frame, and its tables as sheets to download."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pairflow.report.compare.sections import ComparedGrid, MethodRow
+from pairflow.report.compare.sections import ComparedGrid, ComparedRow
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.stats import Difference, Estimate
 
@@ -48,14 +48,14 @@ def _rows(grid: ComparedGrid) -> Iterator[dict[str, Any]]:
         for nfe, difference in contrast.cells.items():
             yield {
                 **asdict(difference),
-                **_shared(grid, "difference", nfe, grid.table[contrast.key]),
+                **_shared(grid, "difference", nfe, contrast),
                 "baseline_experiment": contrast.baseline.run,
                 "baseline_method": contrast.baseline.method,
                 "p_holm": difference.adjusted,
             }
 
 
-def _shared(grid: ComparedGrid, name: str, nfe: int, row: MethodRow) -> dict[str, Any]:
+def _shared(grid: ComparedGrid, name: str, nfe: int, row: ComparedRow) -> dict[str, Any]:
     samples = grid.cell_counts[row.key, nfe]
     return {
         **{"row": name, "experiment": row.key.run, "method": row.key.method, "nfe": nfe},
@@ -67,41 +67,40 @@ def _shared(grid: ComparedGrid, name: str, nfe: int, row: MethodRow) -> dict[str
 
 def mean_sheet(grid: ComparedGrid, title: str) -> Sheet:
     """Means with their deviations."""
-    rows: list[list[Entry | str]] = [
-        [method, run, *(_mean(grid, row.cells.get(nfe)) for nfe in grid.columns)]
-        for (method, run), row in grid.table.items()
-    ]
-    return _sheet(grid, "mean", f"{title}: means", rows)
+    return _sheet(grid, "mean", f"{title}: means", grid.table.values(), _mean)
 
 
 def difference_sheet(grid: ComparedGrid, title: str, baseline: str) -> Sheet:
     """Differences from the baseline with their intervals; in bold what is decided."""
-    rows: list[list[Entry | str]] = [
-        [*contrast.key, *(_difference(grid, contrast.cells.get(nfe)) for nfe in grid.columns)]
-        for contrast in grid.contrasts
-    ]
-    return _sheet(grid, "difference", f"{title}: differences from {baseline}, those decided in bold", rows)
+    title = f"{title}: differences from {baseline}, those decided in bold"
+    return _sheet(grid, "difference", title, grid.contrasts, _difference)
 
 
-def _sheet(grid: ComparedGrid, kind: str, title: str, rows: list[list[Entry | str]]) -> Sheet:
+def _sheet(
+    grid: ComparedGrid,
+    kind: str,
+    title: str,
+    rows: Iterable[ComparedRow],
+    write: Callable[[ComparedGrid, Any], Entry],
+) -> Sheet:
     frame = tabulate([grid])
     own = frame[frame.row == kind].dropna(axis="columns", how="all")
+    printed: list[list[Entry | str]] = [
+        [*row.key, *(write(grid, row.cells[nfe]) if nfe in row.cells else Entry("") for nfe in grid.columns)]
+        for row in rows
+    ]
     head = ["Method", "Experiment", *map(str, grid.columns)]
-    part = Part(title, head, rows, "ll" + "r" * len(grid.columns))
-    name = "-".join(
-        filter(None, ["comparison", grid.evaluation, grid.metric, grid.reference, grid.extractor, kind])
-    )
-    return Sheet(name, title, [part], [*own.to_dict("records")])
+    part = Part(title, head, printed, "ll" + "r" * len(grid.columns))
+    names = ["comparison", grid.evaluation, grid.metric, grid.reference, grid.extractor, kind]
+    return Sheet("-".join(filter(None, names)), title, [part], own.to_dict("records"))
 
 
-def _mean(grid: ComparedGrid, cell: Estimate | None) -> Entry:
-    if cell is None:
-        return Entry("")
+def _mean(grid: ComparedGrid, cell: Estimate) -> Entry:
     return Entry(grid.number(cell.mean), "" if np.isnan(cell.std) else grid.number(cell.std))
 
 
-def _difference(grid: ComparedGrid, cell: Difference | None) -> Entry:
-    if cell is None or np.isnan(cell.value):
+def _difference(grid: ComparedGrid, cell: Difference) -> Entry:
+    if np.isnan(cell.value):
         return Entry("")
     interval = f"{grid.number(cell.low, '+')} to {grid.number(cell.high, '+')}" if cell.test else ""
     return Entry(grid.number(cell.value, "+"), best=cell.decided, note=interval.replace("−", "-"))

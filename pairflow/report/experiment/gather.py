@@ -7,15 +7,13 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
-from pairflow.config import FLOWS, Experiment
+from pairflow.config import Experiment
+from pairflow.kinds import page_of
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.report.contents import Contents
-from pairflow.report.kind_page import choose_examples, name_column
-from pairflow.report.pages import page_of
+from pairflow.report.kind_page import name_column
 from pairflow.report.results import LIKELIHOOD, read_logs
-from pairflow.report.trajectory import Trajectory, follow
-from pairflow.report.words import OURS
 
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
@@ -88,9 +86,8 @@ def read_contents(
             **{f"{name}_rows": number for name, number in rows.items()},
             "length": metadata.length,
             "vocabulary_size": metadata.vocabulary_size,
-            **page.read_data(metadata),
+            "shape": metadata.shape,
         },
-        trajectory=_read_trajectory(root, experiment),
         sample_command=page.sample_command(root, experiment),
         part=page.read(root, experiment, _read_samples(root, experiment)),
     )
@@ -105,17 +102,6 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
         drawn = token_array(table[name_column(table)])
         samples[run.method][run.nfe] = drawn[table["trial"].to_numpy() == 0][:most]
     return samples
-
-
-def _read_trajectory(root: Path, experiment: Experiment) -> Trajectory | None:
-    """A random training row on its way to noise, where PairFlow pairs all of the data."""
-    if not FLOWS[experiment.flow].tokens or OURS not in experiment.couplings():
-        return None
-    table, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
-    seed, size = experiment.seeds[0], metadata.dimensions[1]
-    row = choose_examples(len(table), 1, seed)[0]
-    settings = {"vocabulary_size": size, "steps": experiment.pairing.steps, "seed": seed}
-    return follow(token_array(table["tokens"]), row, **settings)
 
 
 def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from pairflow.kinds import page_of
 from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
@@ -17,7 +18,6 @@ from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.headline import find_cautions, make_headline
-from pairflow.report.pages import page_of
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment, scripts
 from pairflow.report.words import is_paired, join_words, name_distillation, name_file
@@ -52,8 +52,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         **parts,
         scripts=scripts(),
         contents=contents,
-        part={"rows": {}, "symbols": {}, "pairs": {}, **contents.part},
-        states=parts["drawn"].get("states", {}),
+        part={"rows": {}, "pairs": {}, **contents.part},
         experiment=experiment,
         provenance=contents.provenance,
         headline=headline,
@@ -142,7 +141,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
-        "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
+        "means": {name: contents.couplings[name]["hamming_mean"] for name in contents.distances},
         "expected": independent_distance(length, size),
         "least": least_distance(contents.data["training_rows"], length, size),
     }

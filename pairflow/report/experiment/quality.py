@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pairflow.kinds import kind_of
+from pairflow.kinds import kind_of, page_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, key, legend
 from pairflow.report.grid import Grid, describe_scope, list_counts, list_grids
-from pairflow.report.pages import page_of
 from pairflow.report.words import name_file
 
 

@@ -76,23 +76,21 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
     """Total correlation per method, and its ceiling; `correlation` is that part of the page."""
-    names = ("total_correlation", "total_correlation_se")
+    names, ceiling = ("total_correlation", "total_correlation_se"), correlation["ceiling"]
     values = {method: [metrics[name] for name in names] for method, metrics in correlation["rows"].items()}
-    rows = [
-        *([method, Entry(f"{mean:.2f}", f"{error:.2f}")] for method, (mean, error) in values.items()),
-        ["ceiling: draws from the data", Entry(f"{correlation['ceiling']:.2f}")],
+    columns = {
+        "Method": [*values, "ceiling: draws from the data"],
+        "Total correlation (bits)": [
+            *map("{0[0]:.2f} ± {0[1]:.2f}".format, values.values()),
+            f"{ceiling:.2f}",
+        ],
+    }
+    records = [
+        {"method": method, **dict(zip(names, numbers, strict=True))}
+        for method, numbers in {**values, REAL: [ceiling, None]}.items()
     ]
     over = f"mean ± standard error over {correlation['sources']:,} source states"
-    caption = f"Conditional total correlation; {contents.name_origin()}; {over}"
-    return Sheet(
-        name=f"{contents.name}-correlation",
-        title="Total correlation per method",
-        parts=[Part(caption, ["Method", "Total correlation (bits)"], rows)],
-        records=[
-            {"method": method, **dict(zip(names, numbers, strict=True))}
-            for method, numbers in {**values, REAL: [correlation["ceiling"], None]}.items()
-        ],
-    )
+    return _text_sheet(contents, "correlation", "Total correlation per method", columns, records, "", over)
 
 
 def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]]) -> Sheet:
@@ -171,9 +169,7 @@ def _explain_bold(table: Grid) -> str:
 
 
 def _entry(cell: Cell, table: Grid) -> Entry:
-    if not cell.count:
-        return Entry("")
-    return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
+    return Entry(cell.text if cell.count else "", cell.spread.removeprefix("± "), cell.best, table.lack(cell))
 
 
 def _records(table: Grid) -> Iterable[dict[str, Any]]:

@@ -9,7 +9,6 @@ from pairflow.pairing.bound import independent_distance
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
 from pairflow.report.differences import Place, describe_differences, describe_entropies
-from pairflow.report.figures import mean_distance
 from pairflow.report.grid import Grid, describe_scope, leading_grid, list_grids
 from pairflow.report.words import OURS, baselines, format_duration, format_percent, join_steps, join_words
 
@@ -93,7 +92,7 @@ def _describe_distance(contents: Contents) -> str:
     if OURS not in contents.distances:
         return ""
     length, size = contents.data["length"], contents.data["vocabulary_size"]
-    measured = mean_distance(contents.distances[OURS])
+    measured = contents.couplings[OURS]["hamming_mean"]
     meaning = "there is less to undo"
     if OURS in contents.independent:
         meaning = "it is nearly independent of the data, because hardly any weight counts but a row's own"

@@ -72,7 +72,6 @@ def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
     charts += ["coupling-distances", "coupling-jumps", "correlation"]
     charts += ["training-loss", "training-validation_nll"]
     pixels = ["grids-udlm-4", "pairs-pairflow", "pairs-random"]
-    pixels += ["states-backward-pairing", "states-uniform-corruption"]
     pixels += [f"neighbours-{method}-{number}" for method in ("udlm", "pairflow") for number in range(12)]
     names = {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")} | {
         f"{name}.png" for name in pixels

@@ -45,17 +45,9 @@ def test_what_the_page_shows(image_page, parse):
     for text in ("<strong>14.0</strong>", "84.0", "<strong>8.6</strong>", "1.6"):
         assert f"<td>{text}</td>" in image_page
     pictures = image_page.split("<img ")[1:]
-    assert len(pictures) == 3 * 2 + 2 * 12 + 2 + 2
+    assert len(pictures) == 3 * 2 + 2 * 12 + 2
     assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in pictures)
     assert 'alt="64 samples of udlm at 1 sampling step"' in image_page
-
-
-def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_images, image_page, parse):
-    for name, distances in make_images().trajectory.distances.items():
-        assert f'alt="5 states of a training image, {name}"' in image_page
-        times = zip((1, 0.75, 0.5, 0.25, 0), distances, strict=True)
-        said = (f"t = {time} d = {distance}" for time, distance in times)
-        assert f"{name.capitalize()} {' '.join(said)}" in parse(image_page).words()
 
 
 def test_training_images_stand_beside_the_best_method(make_images):
@@ -102,15 +94,13 @@ PART = "cifar10: 10,000 of 50,000 training images are here"
     [
         (without_floor, ["FD to"], ["floor", "real images</th>", "real images</li>"]),
         (
-            lambda _: {"images": {}, "ends": {}, "neighbours": {}, "trajectory": None},
+            lambda _: {"images": {}, "ends": {}, "neighbours": {}},
             ['id="coupling"'],
             ["<img", 'id="samples"', 'id="neighbours"'],
         ),
         (lambda _: {"couplings": {}}, ['id="coupling"', "<li>t = 0.75</li>"], []),  # only the pairs
         (
-            lambda contents: {
-                **{"data": {**contents.data, "shape": (3, 4, 6)}, "partial": PART, "trajectory": None}
-            },
+            lambda contents: {**{"data": {**contents.data, "shape": (3, 4, 6)}, "partial": PART}},
             ["6 × 4 pixels, 3 channels", f"<strong>Part of the data.</strong> {PART}</p>"],
             [],
         ),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pairflow.kinds.images.page import pictures as images
+from pairflow.kinds.images.page import page as images
 
 
 def decoded(png: images.Png) -> np.ndarray:

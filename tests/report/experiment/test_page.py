@@ -12,7 +12,6 @@ from pairflow.report.words import (
     format_duration,
     format_p_value,
     format_percent,
-    format_ratio,
     make_breakable,
     name_distillation,
 )
@@ -150,17 +149,9 @@ def test_every_evaluation_has_its_block(make, words):
     assert said.index("Evaluation main") < said.index("Evaluation check")
 
 
-def test_a_molecule_on_its_way_to_noise_stands_beside_its_uniform_corruption(molecule_page, parse):
-    """The data point is row 3 of a unit matrix, whose tokens 0 and 1 are padding and the start."""
-    words = parse(molecule_page).words()
-    start = "t d State 1 0 · · · <bos> · · · · · · · · · · · · 0.75"
-    for name in ("Backward pairing", "Uniform corruption"):
-        assert f"{name} {start}" in words
-
-
 def test_parts_without_results_are_left_out(make, parse):
     nothing = {name: {} for name in ("couplings", "correlations", "logs", "samples")}
-    empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], trajectory=None, **nothing)
+    empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], **nothing)
     assert parse(render(empty)).headings() == ["run", "metrics"]
 
 
@@ -181,8 +172,6 @@ def test_numbers_in_words():
     assert {share: format_percent(share) for share in shares} == shares
     counts = {51_200_000.0: "51,200,000", 511.7: "512", np.nan: "–"}
     assert {number: format_count(number) for number in counts} == counts
-    ratios = {0.9944: "0.994", 1.0: "1.000", 1.996: "2.00", 9.99: "9.99", 12.77: "12.8", 1234.5: "1,234.5"}
-    assert {ratio: format_ratio(ratio) for ratio in ratios} == ratios
     p_values = {0.0123: "p = 0.012", 0.0004: "p < 0.001", 1: "p = 1.000"}
     assert {p: format_p_value(p) for p in p_values} == p_values
     durations = {0.04: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 59.6: "1 min 00 s", 200: "3 min 20 s"}

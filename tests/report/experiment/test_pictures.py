@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.kinds.images.page import pictures
+from pairflow.kinds.images.page.page import PAGE
 from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs
-from pairflow.report.trajectory import draw_between
+from pairflow.report.kind_page import draw_between
 
 TIMES = (0.75, 0.5, 0.25)
 X0, X1 = np.zeros((3, 400), np.uint8), np.ones((3, 400), np.uint8)
@@ -59,7 +59,7 @@ def test_pictures_of_known_samples(experiment, folder):
     other = tokens[7].copy()
     other[:3] = 1 - other[:3]
     drawn = np.stack([tokens[5], other])
-    found = pictures.read_images(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
+    found = PAGE.read(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
     assert (found["images"]["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
     samples, nearest, distances = found["neighbours"]["udlm"]
     assert (samples == found["images"]["udlm"][4]).all()
@@ -71,7 +71,7 @@ def test_pictures_of_known_samples(experiment, folder):
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
     root, _ = folder
-    found = pictures.read_images(root, experiment, {})["ends"]
+    found = PAGE.read(root, experiment, {})["ends"]
     assert list(found) == ["pairflow", "random"]
     for (x1, between, x0), other in zip(found.values(), reversed(list(found.values())), strict=True):
         assert x1.shape == x0.shape == (6, 8, 8, 1)

@@ -1,23 +1,37 @@
-"""What pages show of images."""
+"""What pages show of images: samples, pairs with states between, nearest training images."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pairflow.artifacts import Metadata
+from pairflow.artifacts import read_metadata
+from pairflow.artifacts.tables import from_points
 from pairflow.config import Experiment
-from pairflow.kinds.images.page import pictures
-from pairflow.kinds.images.page.pictures import SAMPLES
-from pairflow.kinds.images.prepare import to_images
-from pairflow.kinds.images.rows import read_images
+from pairflow.kinds.images import rows as image_rows
+from pairflow.kinds.images.extractors import SHIPPED
+from pairflow.kinds.images.measures import nearest
+from pairflow.kinds.images.rows import ImageRows
+from pairflow.kinds.images.settings import extractors
+from pairflow.plan import paths
+from pairflow.report import kind_page
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid
-from pairflow.report.kind_page import Details, KindPage, Samples
+from pairflow.report.kind_page import Details, KindPage, Samples, choose_examples
+from pairflow.report.pixels import ROOM, Png, encode, enlarge, tile
 from pairflow.report.words import join_steps
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
+SAMPLES = 64  # at most, for each method and NFE
+_PAIRS = 6
+_NEIGHBOURS = 12
+_SHOWN = 64  # images of a grid, if they are small
+_BYTES = 2**18  # most raw pixels of a grid
+_COLUMNS = 8
+_LEAST = 40  # CSS pixels of an image in a grid
+_STRIP = 90  # CSS pixels of an image in a row of neighbours
 
 
 class ImagesPage(KindPage):
@@ -25,13 +39,34 @@ class ImagesPage(KindPage):
     copies, copies_expected = "nn_copies", False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        return pictures.read_images(root, experiment, samples)
+        """What only the page of images shows, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
 
-    def read_data(self, metadata: Metadata) -> dict[str, Any]:
-        return {"shape": metadata.shape}
+        images       method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
+        examples     some training images (B, H, W, C)
+        ends         coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points,
+                     states at t = S/(S+1), ..., 1/(S+1), their sources
+        neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
+                     (B, H, W, C), and how far apart they are (B,)
+        accuracies   extractor -> share of test images that it classifies correctly; None without test images
+        """
+        train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
+        accuracies = {}
+        if classifier := extractors(experiment).get("classifier"):
+            facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
+            accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
+        return {
+            "examples": train[choose_examples(len(train.tokens), SAMPLES, seed)],
+            "images": {
+                method: {nfe: train.draw(tokens) for nfe, tokens in by_nfe.items()}
+                for method, by_nfe in samples.items()
+            },
+            "ends": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
+            "neighbours": _neighbours(samples, train),
+            "accuracies": accuracies,
+        }
 
     def read_row(self, path: Path, count: int) -> np.ndarray:
-        return read_images(path, "samples", count)[:]  # the first trial stands first
+        return image_rows.read_images(path, "samples", count)[:]  # the first trial stands first
 
     def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
         channels, height, width = data["shape"]
@@ -55,30 +90,21 @@ class ImagesPage(KindPage):
 
     def draw(self, contents: Contents) -> dict[str, Any]:
         part = contents.part
-        states = contents.trajectory.states if contents.trajectory else {}
-        shape, levels = tuple(contents.data["shape"]), contents.data["vocabulary_size"]
         examples = part["examples"]
         return {
-            "examples": None if examples is None else pictures.draw_grid(examples, "the training data"),
+            "examples": None if examples is None else draw_grid(examples, "the training data"),
             "grids": {
                 method: {
-                    nfe: pictures.draw_grid(images, f"{method} at {join_steps([nfe])}")
+                    nfe: draw_grid(images, f"{method} at {join_steps([nfe])}")
                     for nfe, images in sorted(by_nfe.items())
                 }
                 for method, by_nfe in part["images"].items()
                 if by_nfe
             },
             "pairs": {
-                name: pictures.draw_pairs(x1, between, x0, name)
-                for name, (x1, between, x0) in part["ends"].items()
+                name: draw_pairs(x1, between, x0, name) for name, (x1, between, x0) in part["ends"].items()
             },
-            "neighbours": {
-                name: pictures.draw_neighbours(*nearest) for name, nearest in part["neighbours"].items()
-            },
-            "states": {
-                name: pictures.draw_states(to_images(tokens, shape, levels), name)
-                for name, tokens in states.items()
-            },
+            "neighbours": {name: draw_neighbours(*nearest) for name, nearest in part["neighbours"].items()},
         }
 
 
@@ -88,6 +114,65 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)
     return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
+
+
+def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
+    """Some pairs as images: x1, states between (B, S, H, W, C) and x0; of real numbers the nearest tokens."""
+    parts = kind_page.draw_pairs(root, seed, coupling, _PAIRS)
+    if np.issubdtype(parts[0].dtype, np.floating):
+        levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
+        parts = tuple(from_points(part, levels) for part in parts)
+    x1, states, x0 = parts
+    images = train.draw(states.reshape(-1, x1.shape[1]))
+    return train.draw(x1), images.reshape(*states.shape[:2], *images.shape[1:]), train.draw(x0)
+
+
+def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarray, ...]]:
+    """Method -> first samples of its highest NFE, their nearest training images, L2 distances of pixels."""
+    first = {
+        method: train.draw(by_nfe[max(by_nfe)][:_NEIGHBOURS]) for method, by_nfe in samples.items() if by_nfe
+    }
+    if not first:
+        return {}
+    images = np.concatenate(list(first.values()))
+    data = train[:]
+    distance, row = nearest(images.reshape(len(images), -1), data.reshape(len(data), -1))
+    ends = np.cumsum([len(samples) for samples in first.values()])[:-1]
+    by_method = zip(*(np.split(rows, ends) for rows in (images, data[row], distance)), strict=True)
+    return dict(zip(first, by_method, strict=True))
+
+
+def draw_grid(images: np.ndarray, title: str) -> Png:
+    """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
+    size, width = images[0].size, images.shape[2] + 1
+    least = -(-_LEAST // width) * width
+    columns = max(1, min(_COLUMNS, ROOM // least))
+    rows = max(1, min(_SHOWN, _BYTES // size) // columns)
+    first = images[: rows * columns]
+    return encode(tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
+
+
+def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> dict[str, Any]:
+    """Some pairs of a coupling, one a row, under the times of its columns, from t = 1 to t = 0.
+
+    x1 and x0 are (B, H, W, C), the states between them (B, S, H, W, C).
+    """
+    states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
+    times = np.linspace(1, 0, states.shape[1]).tolist()
+    listed = ", ".join(f"{time:.3g}" for time in times[1:-1])
+    alt = f"{len(x1)} pairs of {coupling}, one a row: data x1, states at t = {listed}, source x0"
+    png = encode(tile(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt)
+    return {"png": png, "times": times}
+
+
+def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[dict[str, Any]]:
+    """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
+    factor = enlarge(_STRIP, samples.shape[2] + 2)
+    alt = "A sample above the training image nearest to it, at {:,.0f}"
+    return [
+        {"png": encode(tile(np.stack(both), 1), alt.format(distance), factor), "distance": float(distance)}
+        for *both, distance in zip(samples, nearest, distances, strict=True)
+    ]
 
 
 PAGE = ImagesPage()

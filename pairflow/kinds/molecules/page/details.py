@@ -45,7 +45,7 @@ def describe_molecules(
             "legend": legend(fills, f"{prefix}-reasons", fills.__getitem__),
             "properties": properties,
             "speed": speed,
-            "guidance": describe_guidance(contents, evaluation, PROPERTIES, prefix),
+            "guidance": describe_guidance(contents, evaluation, prefix),
         },
         metrics=[*explained, *(table.metric for table in tables)],
         tables={"Molecules per second": tables} if tables else {},
@@ -118,11 +118,9 @@ def measure_speed(
     }
 
 
-def describe_guidance(
-    contents: Contents, evaluation: str, labels: dict[str, str], prefix: str
-) -> dict[str, Any] | None:
+def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, Any] | None:
     """Charts of an evaluation that is repeated at several weights of guidance; None without several weights,
-    or where no class was counted. `labels` are the properties that have histograms, and their names.
+    or where no class was counted.
 
     `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
     property's distribution at each weight, where the page shows it.
@@ -144,14 +142,16 @@ def describe_guidance(
     }
     name = condition.partition("=")[0]
     by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
-    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in labels else ():
+    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in PROPERTIES else ():
         for nfe, methods in contents.part["properties"].get(evaluation, {}).items():
             for method, counts in methods.items():
                 own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
                 own[f"guidance {weight:g}"] = counts[counts.property == name]
     shapes = {
         nfe: {
-            method: charts.histograms(counts, labels[name], f"{prefix}-guided-{name_file(method)}-nfe{nfe}")
+            method: charts.histograms(
+                counts, PROPERTIES[name], f"{prefix}-guided-{name_file(method)}-nfe{nfe}"
+            )
             for method, counts in methods.items()
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)

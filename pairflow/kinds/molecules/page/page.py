@@ -16,9 +16,8 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.metric import leading_evaluation
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
-from pairflow.report.flaws import Flaw, Run, end_losses
 from pairflow.report.grid import Grid, list_grids
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_bounds
+from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run, end_losses, measure_bounds
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
     Details,
@@ -51,7 +50,7 @@ class MoleculesPage(KindPage):
         properties  evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
                     molecules have the property in a bin, as `chemistry.histograms` counts them
         """
-        from pairflow.kinds.molecules.prepare import PAD, Vocabulary
+        from pairflow.kinds.molecules.prepare import Vocabulary
 
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
         table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
@@ -66,7 +65,6 @@ class MoleculesPage(KindPage):
                     frame["samples"] += by_method[run.method]["samples"]
                 by_method[run.method] = frame
         return {
-            "symbols": dict(enumerate(vocabulary.tokens)) | {PAD: "·"},
             "samples": {
                 method: {nfe: [vocabulary.decode(row) for row in tokens] for nfe, tokens in by_nfe.items()}
                 for method, by_nfe in samples.items()

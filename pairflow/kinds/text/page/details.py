@@ -1,18 +1,25 @@
 """Samples of text beside real text and beside rows that anyone can draw: a table, charts and warnings."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.kind import METRICS
-from pairflow.kinds.text.page.charts import MARKS, plane
-from pairflow.report import figures
+from pairflow.report.colours import Style, contrast
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet
-from pairflow.report.drawing import Picture, key, legend
+from pairflow.report.drawing import (
+    Picture,
+    describe_lines,
+    finish,
+    key,
+    legend,
+    line_chart,
+    make_lines,
+    make_log,
+)
 from pairflow.report.grid import REAL, choose_digits
 from pairflow.report.kind_page import Details
 from pairflow.report.results import FinishedExperiment
@@ -21,8 +28,6 @@ from pairflow.report.words import format_number, pluralise
 HELD_OUT = "held-out text"
 _LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
 _LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
-
-TextValues = Mapping[str, float]  # metric -> mean
 _COLUMNS = {
     "judge_ppl": "Perplexity",
     "gen_ppl": "GPT-2’s",
@@ -33,19 +38,12 @@ _COLUMNS = {
     "distinct_4": "Distinct",
     "copied_span": "Copied",
 }  # metric -> heading
-
-
-@dataclass(frozen=True)
-class TextRow:
-    """A row of the table: its name and setting, its values by metric, and what they give warning of; `nfe`
-    and `calls` of the network are None for real text and controls."""
-
-    name: str
-    setting: str
-    values: TextValues
-    nfe: int | None = None
-    calls: int | None = None
-    warnings: Sequence[str] = ()
+_MARKS = {
+    HELD_OUT: Style("ink", "*", ":"),
+    "shuffled": Style("muted", "P", ":"),
+    "chain": Style("muted", "p", ":"),
+    "snippet": Style("muted", "h", ":"),
+}
 
 
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
@@ -59,125 +57,107 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
     if len(points) <= len(CONTROLS):
         return Details()
     rows = measured_rows(contents, evaluation)
-    parts = [[TextRow(name, "", values) for name, values in points.items()], rows]
-    values = [row.values for part in parts for row in part]
-    methods = list(dict.fromkeys(row.name for row in rows))
+    methods = [*rows.method.unique()]
     judged = contents.measured
     judged = judged[(judged.evaluation == evaluation) & (judged.metric == "judge_ppl")]
     *_, order, number = judged.extractor.iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
-    keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
-    for place, name in enumerate(points):
-        keys.append((key(MARKS[name], f"{prefix}-mark{place}"), name))
-    digits = {
-        name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
-        for name in _COLUMNS
-        if any(name in own for own in values)
-    }
-    printed = {
-        _COLUMNS[name]: [format_number(own.get(name, np.nan), number) for own in values]
-        for name, number in digits.items()
-    }
-    shown = {
-        "judge": f"a Kneser-Ney model of {order}-grams, {number}",
-        "parts": parts,
-        "columns": {_COLUMNS[name]: name for name in digits},
-        "printed": list(zip(*printed.values(), strict=True)),
-        "legend": keys,
-        "charts": _draw(contents, evaluation, rows, points, prefix),
-    }
-    return Details(shown, sheets=[_make_sheet(contents, evaluation, parts, printed, digits)])
-
-
-def _make_sheet(
-    contents: Contents,
-    evaluation: str,
-    parts: Sequence[Sequence[TextRow]],
-    printed: Mapping[str, list[str]],
-    metrics: Iterable[str],
-) -> Sheet:
-    """Samples of text beside real text and the controls."""
+    keys = legend(methods, f"{prefix}-text", contrast(methods))
+    for place, name in enumerate(points.index):
+        keys.append((key(_MARKS[name], f"{prefix}-mark{place}"), name))
+    real = points.reset_index().assign(setting="", warnings=[[] for _ in points.index])
+    both = pd.concat([real, rows], ignore_index=True).astype({"nfe": "Int64", "calls": "Int64"})
+    shown = {name: heading for name, heading in _COLUMNS.items() if name in both}
+    printed = {heading: _print(both[name], METRICS[name].digits) for name, heading in shown.items()}
+    lines = both[["method", "setting", "warnings"]].assign(texts=[*zip(*printed.values(), strict=True)])
+    records = lines.to_dict("records")
     title = f"Beside real text and controls, evaluation {evaluation}"
-    rows = [row for part in parts for row in part]
-    columns = {
-        "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
+    named = {
+        "Rows": (both.method + " " + both.setting).str.rstrip(),
         **printed,
-        "Warnings": ["; ".join(row.warnings) for row in rows],
+        "Warnings": both.warnings.str.join("; "),
     }
-    part = Part(f"{title}; {contents.name_origin()}", list(columns), [*zip(*columns.values(), strict=True)])
-    records = [
+    part = Part(f"{title}; {contents.name_origin()}", list(named), [*zip(*named.values(), strict=True)])
+    numbers = both.rename(columns={"method": "rows"})[["rows", "nfe", "calls", *shown]].to_dict("records")
+    return Details(
         {
-            "rows": row.name,
-            "nfe": row.nfe,
-            "calls": row.calls,
-            **{key: row.values.get(key) for key in metrics},
-        }
-        for row in rows
-    ]
-    return Sheet(f"{contents.name}-{evaluation}-controls", title, [part], records)
+            "judge": f"a Kneser-Ney model of {order}-grams, {number}",
+            "parts": [records[: len(points)], records[len(points) :]],
+            "columns": {heading: name for name, heading in shown.items()},
+            "legend": keys,
+            "charts": _draw(contents, evaluation, rows, points, prefix),
+        },
+        sheets=[Sheet(f"{contents.name}-{evaluation}-controls", title, [part], numbers)],
+    )
 
 
-def measured_rows(results: FinishedExperiment, evaluation: str) -> list[TextRow]:
-    """Every method at each number of steps, with what its values give warning of; none where the controls
-    were not measured."""
-    points = find_points(results.metrics, evaluation)
-    if len(points) <= len(CONTROLS):
-        return []
+def _print(values: pd.Series, least: int) -> list[str]:
+    """A column of the table, with as many decimals as its values need."""
+    digits = max(least, choose_digits(values))
+    return [format_number(value, digits) for value in values]
+
+
+def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
+    """Every method at each number of steps: rows method, nfe, calls of the network, setting (these two in
+    words), warnings (what its values give warning of, in words), and the mean of each metric.
+
+    Empty where the controls were not measured.
+    """
+    points, methods = find_points(results.metrics, evaluation), results.experiment.methods
     means = mean_values(results.measured, evaluation, ["method", "nfe"])
+    if len(points) <= len(CONTROLS):
+        means = means.iloc[:0]
+    rows = means.reset_index().sort_values(
+        "method", key=lambda names: names.map(methods.index), kind="stable"
+    )
     count = results.experiment.count_calls
-    return [
-        TextRow(
-            method,
-            f"NFE {int(nfe):,}, {pluralise(calls, 'call')}",
-            values,
-            int(nfe),
-            calls,
-            find_warnings(values, points[HELD_OUT], points["shuffled"]),
-        )
-        for method in results.experiment.methods
-        for (name, nfe), values in means.items()
-        if name == method
-        for calls in [count(method, int(nfe), evaluation)]
-    ]
+    calls = [count(row.method, row.nfe, evaluation) for row in rows.itertuples()]
+    settings = [f"NFE {nfe:,}, {pluralise(own, 'call')}" for nfe, own in zip(rows.nfe, calls, strict=True)]
+    controls = [points.loc[name].to_dict() for name in (HELD_OUT, "shuffled") if len(rows)]
+    warnings = [find_warnings(row, *controls) for row in rows.to_dict("records")]
+    return rows.assign(calls=calls, setting=settings, warnings=warnings)
 
 
 def _draw(
-    contents: Contents,
-    evaluation: str,
-    rows: Sequence[TextRow],
-    points: Mapping[str, TextValues],
-    prefix: str,
+    contents: Contents, evaluation: str, rows: pd.DataFrame, points: pd.DataFrame, prefix: str
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
-    by_steps = [(row.name, row.setting, row.values) for row in rows]
-    charts = [plane(by_steps, points, f"{title} sampling steps", f"{prefix}-plane")]
+    charts = [_plane(rows, points, f"{title} sampling steps", f"{prefix}-plane")]
+    heated = [rows.iloc[:0]]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
-    heated: dict[int | None, list[tuple[str, str, TextValues]]] = {}  # by number of steps
     for name, temperature in sorted(temperatures.items(), key=lambda item: item[1]):
-        for row in measured_rows(contents, name):
-            setting = f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}"
-            heated.setdefault(row.nfe, []).append((row.name, setting, row.values))
-    for nfe in sorted(filter(None, heated)):
+        own = measured_rows(contents, name)
+        settings = [f"temperature {temperature:g}, {pluralise(calls, 'call')}" for calls in own.calls]
+        heated.append(own.assign(setting=settings))
+    for nfe, own in pd.concat(heated).groupby("nfe"):
         name = f"{prefix}-frontier{nfe}"
-        charts.append(plane(heated[nfe], points, f"{title} temperature, NFE {nfe}", name))
+        charts.append(_plane(own, points, f"{title} temperature, NFE {nfe}", name))
     return charts
 
 
-def _group(rows: Iterable[tuple[str, str, TextValues]]) -> dict[str, dict[str, TextValues]]:
-    """Method -> setting -> values."""
-    lines: dict[str, dict[str, TextValues]] = {}
-    for method, setting, values in rows:
-        lines.setdefault(method, {})[setting] = values
-    return lines
+def _plane(rows: pd.DataFrame, points: pd.DataFrame, title: str, name: str) -> Picture:
+    """The judge's perplexity against the entropy: a line per method through its settings, and the points."""
+    look = contrast(rows.method)
+    both = pd.concat([rows, points.reset_index().assign(setting=points.index)], ignore_index=True)
+    lines = make_lines(both, "entropy", "judge_ppl", _say, lambda name: _MARKS.get(name) or look(name))
+    x, y = "entropy of a sample (nats)", "judge perplexity"
+    with line_chart(lines, x, y) as (figure, axes):
+        make_log(axes, lines)
+        return finish(figure, name, describe_lines(f"{title}; perplexity at entropy", lines), lines)
 
 
-def find_points(metrics: pd.DataFrame, evaluation: str) -> dict[str, TextValues]:
-    """Real text and the controls, as far as they were measured."""
-    means = mean_values(metrics, evaluation, ["method"])
-    points = {HELD_OUT: means.get((REAL,), {})} | {name: means.get((name,), {}) for name in CONTROLS}
-    return {name: values for name, values in points.items() if values}
+def _say(row: Any) -> Sequence[str]:
+    return [row.setting, f"perplexity {row.judge_ppl:,.4g}", f"entropy {row.entropy:.3f}"]
 
 
-def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) -> list[str]:
+def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
+    """The mean of each metric: a row for real text and for each control, as far as these were measured."""
+    means = mean_values(metrics, evaluation, ["method"]).rename(index={REAL: HELD_OUT})
+    return means.loc[[name for name in _MARKS if name in means.index]]
+
+
+def find_warnings(
+    values: Mapping[str, float], real: Mapping[str, float], shuffled: Mapping[str, float]
+) -> list[str]:
     """What is suspicious about samples, from their means and the means of real and shuffled text.
 
     A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
@@ -191,11 +171,7 @@ def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) ->
     return [text for text, holds in suspicious.items() if holds]
 
 
-def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
-    """Key -> metric -> the mean over seeds and trials."""
-    own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
-    means = own.groupby([*keys, "metric"])["value"].mean()
-    values_of: dict[tuple, dict[str, float]] = {}
-    for (*names, metric), value in means.items():
-        values_of.setdefault(tuple(names), {})[metric] = float(value)
-    return values_of
+def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> pd.DataFrame:
+    """Means over seeds and trials: a row for each value of the keys, a column for each metric."""
+    own = rows[rows.evaluation == evaluation].dropna(subset="value")
+    return own.groupby([*keys, "metric"])["value"].mean().unstack()

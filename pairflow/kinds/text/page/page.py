@@ -13,9 +13,8 @@ from pairflow.kinds.text.page.details import describe_text, measured_rows
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
-from pairflow.report.flaws import Flaw, Run
 from pairflow.report.grid import Grid, differ_in_entropy
-from pairflow.report.headline import Box, Headline, Measure, MethodLine
+from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run
 from pairflow.report.kind_page import (
     TIMES,
     Details,
@@ -34,7 +33,7 @@ _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 
 
 class TextPage(KindPage):
-    section, controls, joint = "kinds/text/page/section.html", tuple(CONTROLS), ""
+    section, controls = "kinds/text/page/section.html", tuple(CONTROLS)
     counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
@@ -50,7 +49,7 @@ class TextPage(KindPage):
         }
         names, seed = experiment.couplings(), experiment.seeds[0]
         pairs = {name: _spell_pairs(root, seed, name, symbols) for name in names}
-        return {"symbols": symbols, "rows": rows, "pairs": pairs}
+        return {"rows": rows, "pairs": pairs}
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
         """A perplexity per token, and bits per character."""
@@ -79,8 +78,8 @@ class TextPage(KindPage):
     def find_flaws(
         self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        for row in measured_rows(results, evaluation):
-            yield from (((row.name, row.nfe or 0), Flaw("nonsense", text)) for text in row.warnings)
+        for row in measured_rows(results, evaluation).itertuples():
+            yield from (((row.method, row.nfe), Flaw("nonsense", text)) for text in row.warnings)
 
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment

@@ -1,0 +1,50 @@
+"""A user's own pairs: written with what their use in a training asks of them."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from pairflow.arguments import checked_integer
+from pairflow.arrays import checked_tokens
+from pairflow.artifacts.atomic import atomic
+from pairflow.artifacts.tables import Metadata, token_column, write_table
+from pairflow.errors import InputError
+from pairflow.files import checked_path, require_file
+from pairflow.limits import MAX_VOCABULARY
+
+OWN = "own"  # the coupling of such pairs
+ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts among the parameters of those that a model trains on
+
+
+def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_size: int) -> None:
+    """Write pairs of your own as a file that an experiment can train on.
+
+    The experiment names the file under `pairs`, and the method `pairs-<name>` trains on it: see
+    docs/tokens.md.
+
+    Args:
+        x0: (M, N) integers in [0, K): the source of each data row.
+        x1: (M, N) integers in [0, K): training rows, in any order and as often as you like.
+        path: the file to write, which ends in .parquet; its folder has to be there.
+        vocabulary_size: K, the number of symbols.
+
+    Raises:
+        InputError: if a token is out of range or masked, the shapes differ, or the file cannot be written.
+    """
+    path = checked_path("path", path)
+    require_file("path", path)
+    if path.suffix != ".parquet":
+        raise InputError(f"{path}: expected a name that ends in .parquet")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: expected a file in a folder that is there, found no folder {path.parent}")
+    size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    columns = {"x0": checked_tokens(x0, size, "x0"), "x1": checked_tokens(x1, size, "x1")}
+    shapes = [rows.shape for rows in columns.values()]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"x0, x1: expected one shape (rows, positions), found {shapes[0]} and {shapes[1]}")
+    coupling = {"coupling": OWN}
+    metadata = Metadata(kind="pairs", length=shapes[0][1], vocabulary_size=size, parameters=coupling)
+    with atomic(path) as [temporary]:
+        table = pa.table({name: token_column(rows, size) for name, rows in columns.items()})
+        write_table(temporary, table, metadata)
