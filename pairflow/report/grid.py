@@ -11,7 +11,8 @@ import pandas as pd
 
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
-from pairflow.metrics.metric import Metric, best_run, leading_evaluation
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.report.stats import (
     REPETITIONS,
     Difference,
