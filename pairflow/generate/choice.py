@@ -11,7 +11,7 @@ from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of_model
 from pairflow.kinds.kind import Kind, OnDemandKind, on_demand_kinds
-from pairflow.metrics.metric import best_run, leading_evaluation, mean_values
+from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description

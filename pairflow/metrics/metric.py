@@ -1,10 +1,7 @@
-"""How pages name, order and draw a metric, which evaluation leads, and which model is the best by one."""
+"""How pages name, order and draw a metric; the lists of metrics are those of the kinds of data."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-
-import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -38,25 +35,3 @@ class Metric:
 _path = partial(Metric, real="held-out data", digits=3, group="paths")
 PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}
 PATH_GROUP = {"paths": "Paths from source to sample"}
-
-
-CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
-
-
-def leading_evaluation(names: Iterable[str]) -> str:
-    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
-    return min(names, key=lambda name: (name != "main", name))
-
-
-def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
-    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
-    of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
-    means = of_seeds.groupby(["method", "nfe"]).mean()
-    return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
-
-
-def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
-    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
-    best = (min if lowest else max)(means.values())
-    close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
-    return min(close, key=lambda run: (run[1], abs(means[run] - best)))

@@ -11,7 +11,8 @@ import pandas as pd
 
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
-from pairflow.metrics.metric import Metric, best_run, leading_evaluation
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.report.stats import (
     REPETITIONS,
     Difference,
@@ -290,7 +291,7 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
 
 
 def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
-    """The first metric with a headline, in the leading one of the evaluations that have values of one."""
+    """The first metric with `leads_as`, in the leading one of the evaluations that have values of one."""
     leading: dict[str, Grid] = {}
     for name in experiment.evaluations:
         for grid in list_grids(metrics, experiment, name):

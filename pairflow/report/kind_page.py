@@ -122,8 +122,8 @@ class KindPage:
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
         return (
-            f"The best method, {best.method} at {join_steps([best.nfe])}, has {first.heading} of "
-            f"{first.text(best)}; {real}."
+            f"The best method, {best.method} at {join_steps([best.nfe])}, has {leading.about.leads_as}"
+            f"{f' {leading.beside}' * bool(leading.beside)} of {first.text(best)}; {real}."
         )
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:

@@ -14,7 +14,7 @@ from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.files import checked_path
 from pairflow.kinds import kind_of
-from pairflow.metrics.metric import leading_evaluation, mean_values
+from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.grid import REAL
 

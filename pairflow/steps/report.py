@@ -14,10 +14,7 @@ from pairflow.steps.options import existing, out, out_folder
 @existing("--root", help="The experiment's folder, results/<experiment>.")
 @out("--metrics", help="All metric rows, Parquet.")
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
-@out_folder(
-    "--figures",
-    "Folder for the page's figures: charts as SVG and PDF, images as PNG.",
-)
+@out_folder("--figures", "Folder for the page's figures: charts as SVG and PDF, images as PNG.")
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures: Path, out: Path):
     """Gather an experiment's metric rows and timings over its seeds, and write its page and its figures.

@@ -176,13 +176,13 @@ def offline(name):
 
 
 def test_copies_in_the_cache_and_in_the_folder(folder, monkeypatch):
-    cached = MOLECULES["zinc250k"].table.cached_copy
+    cached = MOLECULES["zinc250k"].file.cached_copy
     cached.parent.mkdir(parents=True)
     cached.write_text("smiles\n")
     wrong = Finding.attention(f"{cached}: not the published file, by its checksum", f"rm {cached}")
     assert offline("zinc250k") == wrong
     assert offline("qm9") == Finding.optional("to be downloaded; the network was not asked")
-    cached = MOLECULES["qm9"].table.cached_copy
+    cached = MOLECULES["qm9"].file.cached_copy
     cached.write_text("smiles\n")
     assert offline("qm9") == Finding.ok(str(cached))
     assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")

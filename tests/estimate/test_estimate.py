@@ -135,7 +135,7 @@ def test_no_rule_is_guessed():
     for plan in (experiment(), check(Experiment, IMAGES, "x")):
         table = [Job(name, {}, {"out": Path("x")}) for name in names]
         costs = job_costs(table, plan, SIZES, {}, 1, "cpu")
-        guessed[plan.modality] = {job.rule for job, cost in costs.items() if cost.guessed}
+        guessed[plan.data.kind] = {job.rule for job, cost in costs.items() if cost.guessed}
     assert guessed == {"molecules": {"reference"}, "images": {"describe_molecules"}}
 
 

@@ -9,8 +9,8 @@ import pytest
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
-from pairflow.metrics.metric import best_run, leading_evaluation
-from pairflow.training.model_files import NEEDED, write_description
+from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.training.model_files import Description, write_description
 
 
 @pytest.fixture
@@ -74,7 +74,11 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     root = experiment([("a", 1, 0, 500)])
     weights = root / "model.safetensors"
     weights.touch()
-    facts = dict.fromkeys(NEEDED) | {"method": "udlm", "network": {"name": "mlp"}, "prediction": "posterior"}
+    facts = dict.fromkeys(name for name, field in Description.model_fields.items() if field.is_required()) | {
+        "method": "udlm",
+        "network": {"name": "mlp"},
+        "prediction": "posterior",
+    }
     write_description(
         root / "model.json", facts | {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}, weights
     )

@@ -19,7 +19,9 @@ def html(make) -> str:
     timings.loc[timings.step == "sample", "nfe"] = [1, 4, 32] * 3
     fourth = contents.metrics[contents.metrics.method == "random"].assign(method="mdlm")
     metrics = pd.concat([contents.metrics, fourth])
-    html = render(make(metrics=metrics, timings=timings, couplings={}, correlations={}, samples={}))
+    settings = {"methods": ["udlm", "random", "pairflow", "mdlm"]}
+    changes = {"settings": settings, "metrics": metrics, "timings": timings, "couplings": {}}
+    html = render(make(**changes, correlations={}, samples={}))
     assert len(html.encode()) < MOST
     return html
 
@@ -128,7 +130,7 @@ def test_evil_names_are_only_text(make, metric_rows, open_page):
     contents = make(
         name=EVIL,
         settings={"methods": [EVIL]},
-        metrics=metric_rows({EVIL: (1, 2, 3)}).assign(evaluation=EVIL),
+        metrics=metric_rows({EVIL: (1, 2, 3)}),
         couplings={},
         correlations={},
         logs={},

@@ -314,10 +314,7 @@ _IMAGES: tuple[ImageSource, ...] = (
         cached="cifar-10-batches-py",
         url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
         copies="cifar-10-batches-py",
-        readers={
-            "cifar-10-batches-py": read_batches,
-            "cifar10_subset.npz": read_subset,
-        },
+        readers={"cifar-10-batches-py": read_batches, "cifar10_subset.npz": read_subset},
     ),
     # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.
     PublishedFolder(

@@ -13,7 +13,7 @@ from pairflow.config import Experiment
 from pairflow.kinds import kind_of
 from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.limits import HOPELESS, USABLE
-from pairflow.metrics.metric import leading_evaluation
+from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid, list_grids

@@ -15,15 +15,7 @@ from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid, differ_in_entropy
 from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run
-from pairflow.report.kind_page import (
-    TIMES,
-    Details,
-    Flawed,
-    KindPage,
-    Samples,
-    draw_pairs,
-    name_rows,
-)
+from pairflow.report.kind_page import TIMES, Details, Flawed, KindPage, Samples, draw_pairs, name_rows
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import join_steps
 

@@ -1,0 +1,26 @@
+"""Which evaluation leads, and which model is the best by a metric."""
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
+
+
+def leading_evaluation(names: Iterable[str]) -> str:
+    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
+    return min(names, key=lambda name: (name != "main", name))
+
+
+def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
+    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
+    of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
+    means = of_seeds.groupby(["method", "nfe"]).mean()
+    return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
+
+
+def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
+    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
+    best = (min if lowest else max)(means.values())
+    close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
+    return min(close, key=lambda run: (run[1], abs(means[run] - best)))
