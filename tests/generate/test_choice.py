@@ -74,14 +74,10 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     root = experiment([("a", 1, 0, 500)])
     weights = root / "model.safetensors"
     weights.touch()
-    facts = dict.fromkeys(name for name, field in Description.model_fields.items() if field.is_required()) | {
-        "method": "udlm",
-        "network": {"name": "mlp"},
-        "prediction": "posterior",
-    }
-    write_description(
-        root / "model.json", facts | {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}, weights
-    )
+    needed = [name for name, field in Description.model_fields.items() if field.is_required()]
+    facts = dict.fromkeys(needed) | {"method": "udlm", "network": {"name": "mlp"}, "prediction": "posterior"}
+    facts |= {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}
+    write_description(root / "model.json", facts, weights)
     assert choose(root, 4) == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)
