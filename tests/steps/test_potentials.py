@@ -1,0 +1,122 @@
+"""Semidiscrete transport in the workflow: the step `potentials`, and trainings on new sources."""
+
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from pairflow.artifacts import Metadata, read_metadata, read_table, token_array, token_column, write_table
+from pairflow.artifacts.provenance import Provenance
+from pairflow.config import PotentialsSettings
+from pairflow.errors import Interrupted
+from pairflow.flow.couple.semidiscrete import Semidiscrete
+from pairflow.pairing import potentials, transport
+from pairflow.runtime.resume import ResumeOptions
+
+K, N, ROWS = 5, 6, 200
+TRAINING = {"batch_size": 16, "iterations": 8, "learning_rate": 1e-3, "validate_every": 4, "ema_decay": 0.9}
+NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Token rows for training and validation, unlabelled."""
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    centres = generator.integers(K, size=(8, N))
+    tokens = centres[generator.integers(8, size=ROWS)]
+    redrawn = generator.random(tokens.shape) < 0.4
+    tokens[redrawn] = generator.integers(K, size=redrawn.sum())
+    for split in ("train", "validation"):
+        metadata = Metadata(kind="tokens", length=N, vocabulary_size=K, split=split, data="d", vocabulary="v")
+        table = pa.table({"tokens": token_column(tokens.astype(np.uint8), K)})
+        write_table(tmp_path / f"{split}.parquet", table, metadata)
+    return tmp_path
+
+
+def make(step, name="pairs.parquet", **options):
+    done = step("potentials", tokens="train.parquet", out=name, tau=0.3, quiet=True, **options)
+    assert done.exit_code == 0, done.output
+    return read_table(name, "pairs")
+
+
+def test_the_file_has_a_source_and_a_potential_for_each_row(folder, step):
+    table, metadata = make(step)
+    x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
+    assert (x1 == token_array(read_table("train.parquet", "tokens")[0]["tokens"])).all()
+    found = metadata.parameters
+    assert (found["coupling"], found["tau"], found["seed"]) == ("sdot", 0.3, 0)
+    assert found["spread"] == pytest.approx(1, abs=transport.TOLERANCE)
+    assert (x0 != x1).mean() == pytest.approx(found["distance"] / N, abs=0.05)
+    assert 0 < found["information"] < np.log(ROWS)
+    assert table["potential"].to_numpy().max() == 0
+
+
+def test_threads_and_interruptions_change_no_byte(folder, step, monkeypatch):
+    expected = make(step, "whole.parquet", threads=1)[0]
+    settings, resume = PotentialsSettings(tau=0.3), ResumeOptions(folder / "resume", 0.0)
+    run = {"threads": 2, "progress": False}
+
+    def stop(search):
+        advance(search)
+        if search.step == 7:
+            signal.raise_signal(signal.SIGTERM)
+
+    advance = transport.Search.advance
+    monkeypatch.setattr(transport.Search, "advance", stop)
+    arguments = settings, folder / "train.parquet", folder / "parts.parquet", resume
+    with pytest.raises(Interrupted, match="stopped after 7 steps, which are saved"):
+        potentials.write_potentials(*arguments, Provenance(), **run)
+    assert not (folder / "parts.parquet").exists()
+    monkeypatch.setattr(transport.Search, "advance", advance)
+    potentials.write_potentials(*arguments, Provenance(), **run)
+    assert read_table(folder / "parts.parquet", "pairs")[0].equals(expected)
+    assert not (folder / "resume").exists()
+
+
+def test_a_training_takes_new_sources_and_needs_potentials(folder, step, refused):
+    make(step)
+    settings = {"network": NETWORK, "training": TRAINING, "seed": 0}
+    files = {"validation": "validation.parquet", "quiet": True}
+    outputs = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
+    done = step("train", settings={"method": "sdot", **settings}, data="pairs.parquet", **files, **outputs)
+    assert done.exit_code == 0, done.output
+    assert read_metadata("m/log.parquet").kind == "training log"
+    done = step("diagnose", pairs="pairs.parquet", method="sdot", out="coupling.parquet")
+    assert done.exit_code == 0, done.output
+    names = read_table("coupling.parquet", "metrics")[0]["metric"].to_pylist()
+    assert {"spread", "distance", "information", "hamming_mean"} <= {*names}
+    step("pair", tokens="train.parquet", coupling="random", out="random.parquet", quiet=True)
+    done = step("train", settings={"method": "sdot", **settings}, data="random.parquet", **files, **outputs)
+    refused(done, "train", "pairs of the coupling random, but the method is sdot")
+
+
+def test_sources_go_to_rows_of_their_class():
+    """Each class has a coupling of its own, which is asked with the numbers of its sources."""
+    labels, asked = torch.tensor([0, 1, 0, 1, 1]), []
+
+    def assign(rows):
+        def choose(sources, numbers):
+            asked.append(numbers.tolist())
+            return np.array(rows)[sources[:, 0] % len(rows)]
+
+        return choose
+
+    coupling = Semidiscrete({0: assign([0, 2]), 1: assign([1, 3, 4])})
+    batches = lambda iteration: torch.tensor([3, 0, 4])  # noqa: E731
+    sources = lambda iteration: torch.tensor([[5], [1], [0]])  # noqa: E731
+    rows = coupling(batches, torch.zeros(5, 1), sources, labels)(2)
+    assert rows.tolist() == [4, 2, 1]
+    assert asked == [[7], [6, 8]]
+
+
+def test_classes_of_rows(folder):
+    table, metadata = read_table("train.parquet", "tokens")
+    assert [*potentials.classes(table, metadata)] == [None]
+
+
+def test_a_temperature_of_nothing_is_refused(folder, step, refused):
+    done = step("potentials", tokens="train.parquet", out="x.parquet", tau=0)
+    refused(done, "potentials", "tau: input should be greater than or equal to 0.01, found 0.0")
