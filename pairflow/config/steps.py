@@ -12,9 +12,11 @@ from pairflow.config.sampling import ModelCorrelation
 from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
 
 if TYPE_CHECKING:
-    CouplingName = BalancedName = str
+    CouplingName = str
+    BalancedName = str
 else:
-    CouplingName, BalancedName = Literal[tuple(PAIRED)], Literal[tuple(BALANCED)]
+    CouplingName = Literal[tuple(PAIRED)]
+    BalancedName = Literal[tuple(BALANCED)]
 
 
 class PairSettings(Settings):

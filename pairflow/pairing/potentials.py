@@ -10,7 +10,7 @@ import pyarrow as pa
 from pairflow.artifacts import Metadata, Provenance, digest, read_table, save_table, token_array, token_column
 from pairflow.config import PotentialsSettings
 from pairflow.errors import Interrupted
-from pairflow.pairing.transport import Balance, Search, Transport, complete, start
+from pairflow.pairing.transport import Balance, Search, SemidiscreteCoupling, complete, start
 from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN, ResumeOptions, remove_states
 from pairflow.runtime.snapshots import Snapshots
@@ -66,7 +66,7 @@ def classes(table: pa.Table, metadata: Metadata) -> dict[int | None, np.ndarray]
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
 
 
-def _search(search: Search, snapshots: Snapshots, progress: bool) -> Transport:
+def _search(search: Search, snapshots: Snapshots, progress: bool) -> SemidiscreteCoupling:
     """Complete a search, from its last saved state on; Interrupted on a signal of `signals.STOP`."""
     import torch
 

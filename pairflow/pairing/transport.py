@@ -54,7 +54,7 @@ class Balance(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Transport:
+class SemidiscreteCoupling:
     """A coupling of uniform sources with token rows (M, N): `draw` it, or ask where given sources go.
 
     `potentials` (M,) int32 are in units of tau / 4, the greatest is 0. `balance` is what was measured.
@@ -174,13 +174,13 @@ class Search:
         if self.step == _last_mark(self.step):
             self.state["older sum"], self.state["newer sum"] = self.state["newer sum"], np.zeros(rows)
 
-    def result(self) -> Transport:
+    def result(self) -> SemidiscreteCoupling:
         """The coupling of the mean potentials."""
         mark = _last_mark(self.step)
         since = mark // 2 if mark > _BETWEEN else 0
         means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - since)
         potentials = -_buckets(means).astype(np.int32)
-        return Transport(self.tokens, self.size, self.tau, self.seed, potentials)
+        return SemidiscreteCoupling(self.tokens, self.size, self.tau, self.seed, potentials)
 
 
 def _last_mark(step: int) -> int:
@@ -202,7 +202,7 @@ def transport(
     seed: int = 0,
     threads: int | None = None,
     progress: bool = True,
-) -> Transport:
+) -> SemidiscreteCoupling:
     """The semidiscrete coupling of uniform sources with the rows of `tokens`, at temperature tau.
 
     See docs/method.md, "Semidiscrete transport".
@@ -217,8 +217,8 @@ def transport(
         progress: whether to show a progress bar.
 
     Returns:
-        A `Transport`, whose `draw` gives as many pairs (x0, x1) as wanted. Its bytes depend only on `tokens`,
-        K, tau and `seed`. Where `balance.reached` is false, some rows are drawn more often than others.
+        A `SemidiscreteCoupling`, whose `draw` gives as many pairs (x0, x1) as wanted. Its bytes depend only
+        on `tokens`, K, tau and `seed`. Where `balance.reached` is false, some rows are drawn more often than others.
 
     Raises:
         InputError: if an argument is out of range.
@@ -246,7 +246,9 @@ def start(tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, thr
     return Search(rows, size, tau, seed, threads)
 
 
-def complete(search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None) -> Transport:
+def complete(
+    search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None
+) -> SemidiscreteCoupling:
     """Take steps until the rows are balanced, at most 400. `after_step` is called after each."""
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:
@@ -261,7 +263,7 @@ def complete(search: Search, *, progress: bool, after_step: Callable[[], None] =
             after_step()
 
 
-def relative_distance(coupling: Transport) -> float:
+def relative_distance(coupling: SemidiscreteCoupling) -> float:
     """The mean distance of the coupling over that of independent sources."""
     if coupling.balance is None:
         raise InputError("the coupling has not been measured")

@@ -33,8 +33,8 @@ def main(
     from pairflow.pairing.potentials import write_potentials
 
     provenance = Provenance()
-    options = {"threads": threads, "progress": not quiet}
-    balance = write_potentials(settings, tokens, out, resume, provenance, **options)
+    arguments = settings, tokens, out, resume, provenance
+    balance = write_potentials(*arguments, threads=threads, progress=not quiet)
     if not balance.reached:
         click.echo(
             f"pairflow potentials: note: the rows are not balanced: the variance of their hits is "

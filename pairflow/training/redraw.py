@@ -16,7 +16,7 @@ from pairflow.errors import InputError
 from pairflow.flow.couple import Coupling, load
 from pairflow.flow.couple.semidiscrete import Semidiscrete
 from pairflow.pairing.pair import make_pairer
-from pairflow.pairing.transport import Transport
+from pairflow.pairing.transport import SemidiscreteCoupling
 from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, FlowObjective, Objective
@@ -51,12 +51,14 @@ def _semidiscrete(model: DiscreteModel, rows: TrainingRows) -> Coupling:
     assign = {}
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        part = Transport(rows.x1[members], size, tau, seed, rows.potentials[members])
+        part = SemidiscreteCoupling(rows.x1[members], size, tau, seed, rows.potentials[members])
         assign[None if rows.labels is None else int(label)] = partial(_assign, part, members)
     return Semidiscrete(assign)
 
 
-def _assign(part: Transport, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+def _assign(
+    part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
+) -> np.ndarray:
     """The rows of all data that sources go to among the `members` of a class."""
     return members[part.rows(sources, numbers, threads=torch.get_num_threads())]
 

@@ -21,7 +21,7 @@ EXPERIMENTS = SHIPPED | {
     | {
         "data": {"source": "my.smi", "length": 16},
         "seeds": [0, 1],
-        "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
+        "methods": ["mdlm", "random", "sdot", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
         "chemistry": {"fcd": True},
     },
     "conditional": SHIPPED["qm9"]

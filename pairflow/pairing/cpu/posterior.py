@@ -44,7 +44,7 @@ class Buckets(NamedTuple):
     rows: np.ndarray
     of_block: np.ndarray
     first_blocks: np.ndarray
-    count: int  # M
+    number: int  # M
 
 
 class Law(NamedTuple):
@@ -54,7 +54,7 @@ class Law(NamedTuple):
     high: np.ndarray
 
 
-class Work(NamedTuple):
+class LawWorkspace(NamedTuple):
     """What one thread writes to. Levels and buckets are the axes of `counts` and `weights`."""
 
     state: State
@@ -77,7 +77,7 @@ class Posterior:
         self.law = Law(
             posterior.nearness(tau, data.shape[1]), posterior.heights(len(self.buckets.first_blocks) - 1)
         )
-        self._idle: list[Work] = []  # of threads that have ended
+        self._idle: list[LawWorkspace] = []  # of threads that have ended
 
     def draw(
         self,
@@ -121,10 +121,10 @@ class Posterior:
             run_blocks(block, len(sources), size, threads=threads, progress=False, name="transport")
         return rows, entropies
 
-    def _workspace(self) -> Work:
+    def _workspace(self) -> LawWorkspace:
         cells = len(self.law.near), len(self.law.high)
         counts, weights = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-        return Work(state_for(self.keys), scratch_for(self.keys), counts, weights)
+        return LawWorkspace(state_for(self.keys), scratch_for(self.keys), counts, weights)
 
 
 def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Buckets]:
@@ -188,7 +188,7 @@ def _count_cells(keys, buckets, law, work):
         number = open_level(keys, state, nearest, scratch)
     if keys.listed:
         _count_all_levels(keys, buckets, nearest, state.counters, counts)
-    left, mass, level = buckets.count, 0.0, 0
+    left, mass, level = buckets.number, 0.0, 0
     while True:
         if not keys.listed:
             _count_level(buckets, nearest - level, number, scratch, counts[level])
