@@ -53,6 +53,16 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "device": (None, 5, "", "gpu", "meta", "cuda:99", ["cpu"]),
         },
     ),
+    "transport": (
+        {"tokens": ROWS, "vocabulary_size": 3},
+        {
+            "tokens": (*NO_ROWS, ROWS[:1]),
+            "vocabulary_size": (*NO_INTEGER, 1, 2**16 + 1),
+            "tau": (None, True, "0.2", float("nan"), [1], 0, -1, 0.001, 101),
+            "seed": NO_INTEGER,
+            "threads": (*NO_INTEGER[1:], 0),
+        },
+    ),
     "write_pairs": (
         {"x0": ROWS, "x1": ROWS, "path": "a.parquet", "vocabulary_size": 3},
         {

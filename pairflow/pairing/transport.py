@@ -218,7 +218,8 @@ def transport(
 
     Returns:
         A `SemidiscreteCoupling`, whose `draw` gives as many pairs (x0, x1) as wanted. Its bytes depend only
-        on `tokens`, K, tau and `seed`. Where `balance.reached` is false, some rows are drawn more often than others.
+        on `tokens`, K, tau and `seed`. Where `balance.reached` is false, some rows are drawn more often than
+        others.
 
     Raises:
         InputError: if an argument is out of range.
