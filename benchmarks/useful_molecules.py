@@ -36,9 +36,10 @@ from pairflow.estimate.rates import Work
 from pairflow.kinds.molecules import chemistry, library, training_molecules
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.draft import Survey, chosen_rules, plan
+from pairflow.kinds.molecules.draft import chosen_rules, plan
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import LONGEST, Molecules, NewLibrary, chemistry_settings
+from pairflow.kinds.molecules.survey import Survey
 
 METRICS = (
     "useful_strict",

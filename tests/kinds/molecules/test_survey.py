@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.draft import FEATURES, Survey, find_column, first_rejected
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import prepare
 from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.survey import FEATURES, Survey, find_column, first_rejected
 
 ROWS = [
     *map(Row, count(1), ["CCO", "OCC", "x"]),

@@ -76,7 +76,7 @@ def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pic
                 for arrow, edge, share in zip("<>", edges[[0, -1]], shares[method][[0, -1]], strict=True):
                     if share:
                         axes.plot(edge, share, arrow, color=colour, clip_on=False)
-        first = panels[0, 0]  # whose scales are those of all
+        first = panels[0, 0]  # all panels share its scales
         first.xaxis.set_major_locator(MaxNLocator(2))
         first.yaxis.set_major_locator(MaxNLocator(3))
         first.set_ylim(bottom=0)

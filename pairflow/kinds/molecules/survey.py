@@ -1,0 +1,137 @@
+"""What a file of molecules holds, before an experiment is made of it: counts, and its SMILES column."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rdkit import Chem, rdBase
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
+from pairflow.kinds.molecules.prepare import SPECIALS, ReadMolecules
+from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse
+
+_ANY = 2**62  # tokens: no row is too long
+SAMPLED_ROWS = 200
+
+TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
+FEATURES = {  # what molecules are counted by -> the rule that treats it
+    "of several fragments": "fragments",
+    "with charged atoms": "charges",
+    "with isotope labels": "isotopes",
+    "with stereocentres": "stereo",
+    "with double bond geometry": "stereo",
+    "with R groups or dummy atoms": "dummies",
+    "with metals": "metals",
+    f"of under {TINY} heavy atoms": "min_heavy_atoms",
+}
+
+
+class Survey(ReadMolecules):
+    """What a file holds: its molecules, standardised as the experiment will do it, and counts.
+
+    `features` counts the molecules that have each of `FEATURES` before they are standardised, duplicates and
+    molecules that a rule rejects included. `ions` counts those that are charged because a counter-ion was
+    removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the D distinct molecules, and
+    `groups` (D,) the numbers of their scaffolds. `unit` (line, record, row) is what a number in the file
+    counts.
+    """
+
+    def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line"):
+        """Read all rows; InputError if none of them is a molecule."""
+        self.unit, self.ions, self.features = unit, 0, dict.fromkeys(FEATURES, 0)
+        super().__init__(rows, settings.model_copy(update={"drop_duplicates": False}), length=_ANY)
+        self.rejects = pd.DataFrame(
+            [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected],
+            columns=["number", "text", "reason"],
+        )
+        if not self.smiles:
+            examples = "; ".join(
+                f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
+                for reason, count, number, text in first_rejected(self.rejects)
+            )
+            raise InputError(f"no molecule in {self.total:,} rows: {examples}")
+        first = pd.Series(self.smiles).drop_duplicates().index  # as `prepare`: the first of equal rows
+        self._counts = np.frombuffer(self.token_counts, np.int64)
+        self.lengths, self.groups = self._counts[first] + 2, np.array(self.scaffolds)[first]
+
+    def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
+        for name in _features(raw):
+            self.features[name] += 1
+        molecule, smiles = super().standardise(raw)
+        self.ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
+        return molecule, smiles
+
+    @property
+    def duplicates(self) -> int:
+        return len(self.smiles) - len(self.lengths)
+
+    def length(self, max_too_long_share: float, multiple: int = 8) -> int:
+        """The smallest multiple of `multiple` as N that at most this share of the molecules exceeds."""
+        ordered = np.sort(self.lengths)
+        needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
+        return -(-needed // multiple) * multiple
+
+    def vocabulary_size(self, length: int) -> int:
+        """K: the special symbols, and the symbols of molecules that fit `length`."""
+        fitting = np.repeat(self._counts + 2 <= length, self._counts)
+        return len(SPECIALS) + len(np.unique(np.frombuffer(self.written, np.uint32)[fitting]))
+
+
+def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
+    """(reason, how many rows, number of the first, its text), the most frequent reason first."""
+    firsts = rejected.drop_duplicates("reason").set_index("reason")
+    for reason, count in Counter(rejected["reason"]).most_common():
+        yield reason, count, *firsts.loc[reason, ["number", "text"]]
+
+
+def find_column(path: Path) -> str:
+    """The column of a CSV file that holds SMILES, judged by its first rows: one with a usual name
+    (`SMILES_COLUMNS`), or else the only one in which most fields are molecules. InputError where there is
+    none or several, and where the header is a molecule itself."""
+    mostly_molecules = {
+        name: sum(map(is_molecule, fields)) > len(fields) / 2
+        for name, fields in library.columns(path, SAMPLED_ROWS).items()
+    }
+    usable = [name for name, holds in mostly_molecules.items() if holds]
+    usual = sorted(
+        (name for name in usable if name.lower() in SMILES_COLUMNS),
+        key=lambda name: SMILES_COLUMNS.index(name.lower()),
+    )
+    names = ", ".join(map(repr, usable or list(mostly_molecules)[:20]))
+    if not usable:
+        raise InputError(f"{path}: no column holds SMILES in most rows; found {names}")
+    if not usual and len(usable) > 1:
+        raise InputError(f"{path}: several columns hold SMILES, {names}: name one with --column")
+    column = (usual or usable)[0]
+    if is_molecule(column):
+        raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
+    return column
+
+
+def is_molecule(text: str) -> bool:
+    """Whether RDKit reads a text as a molecule with atoms."""
+    with rdBase.BlockLogs(), suppress(InputError):
+        return parse(text.strip()).GetNumAtoms() > 0
+    return False
+
+
+def _features(molecule: Chem.Mol) -> list[str]:
+    """The names of FEATURES that a molecule has."""
+    atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
+    present = (
+        len(Chem.GetMolFrags(molecule)) > 1,
+        any(atom.GetFormalCharge() for atom in atoms),
+        any(atom.GetIsotope() for atom in atoms),
+        any(atom.GetChiralTag() != unknown for atom in atoms),
+        any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
+        has_dummy(molecule),
+        has_metal(molecule),
+        molecule.GetNumHeavyAtoms() < TINY,
+    )
+    return [name for name, here in zip(FEATURES, present, strict=True) if here]
