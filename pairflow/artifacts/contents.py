@@ -68,7 +68,8 @@ _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
 _FLOATS = Column("finite numbers", _is_real)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
-_POTENTIAL = Column("integers", types.is_integer, lowest=-10_000, highest=0, optional=True)
+# Lower ones cannot come of a search, and their exponentials would be 0.
+_POTENTIAL = Column("integers", types.is_integer, lowest=-2000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
 _ENDS = {"target": replace(_COUNT, optional=True), "moved": replace(_FLOATS, lowest=0, optional=True)}
 _VECTOR_PAIRS = {"x0": _VECTORS, "x1": _VECTORS, **_ENDS}

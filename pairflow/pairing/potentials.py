@@ -1,5 +1,6 @@
 """The potentials of a file's rows, with a source for each row: searched, saved on the way, and written."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pairflow.config import PotentialsSettings
 from pairflow.errors import Interrupted
 from pairflow.pairing.transport import Balance, Search, SemidiscreteCoupling, complete, start
 from pairflow.runtime import signals
-from pairflow.runtime.resume import RERUN, ResumeOptions, remove_states
+from pairflow.runtime.resume import RERUN, ResumeOptions, add_earlier_costs, remove_states
 from pairflow.runtime.snapshots import Snapshots
 
 
@@ -38,12 +39,13 @@ def write_potentials(
     parameters = settings.model_dump(mode="json")
     metadata = replace(metadata, kind="pairs", parameters=parameters, inputs={"tokens": digest(path)})
     folder = resume.state_folder(out, settings.coupling, metadata.__dict__)
+    add_earlier_costs(folder / "spent", provenance)
     for label, members in classes(table, metadata).items():
         search = start(
             tokens[members], vocabulary_size=size, tau=settings.tau, seed=settings.seed, threads=threads
         )
-        snapshots = Snapshots(folder / f"class-{label}", resume.save_every, provenance)
-        found = _search(search, snapshots, progress)
+        snapshots = Snapshots(folder / f"class-{label}", resume.save_every)
+        found = _search(search, snapshots, lambda: provenance.write(folder / "spent"), progress)
         x0[members], potentials[members] = found.sources(threads), found.potentials
         balances.append((len(members), found.balance))
     balance = _mean(balances)
@@ -66,8 +68,13 @@ def classes(table: pa.Table, metadata: Metadata) -> dict[int | None, np.ndarray]
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
 
 
-def _search(search: Search, snapshots: Snapshots, progress: bool) -> SemidiscreteCoupling:
-    """Complete a search, from its last saved state on; Interrupted on a signal of `signals.STOP`."""
+def _search(
+    search: Search, snapshots: Snapshots, note_costs: Callable[[], None], progress: bool
+) -> SemidiscreteCoupling:
+    """Complete a search, from its last saved state on; Interrupted on a signal of `signals.STOP`.
+
+    `note_costs` is called before each save.
+    """
     import torch
 
     if saved := snapshots.load():
@@ -78,6 +85,7 @@ def _search(search: Search, snapshots: Snapshots, progress: bool) -> Semidiscret
         handled = received[:]
         del received[: len(handled)]
         if handled or snapshots.due:
+            note_costs()
             snapshots.save(
                 search.step, {name: torch.from_numpy(value) for name, value in search.state.items()}
             )

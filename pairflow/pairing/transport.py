@@ -49,7 +49,7 @@ class Balance(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether the hits are those of equally likely rows, up to `TOLERANCE`."""
+        """Whether all rows are equally likely, up to `TOLERANCE` in the spread of their hits."""
         return abs(self.spread - 1) <= TOLERANCE
 
 
@@ -70,19 +70,27 @@ class SemidiscreteCoupling:
     def rows(self, sources: ArrayLike, numbers: ArrayLike, *, threads: int | None = None) -> np.ndarray:
         """The rows (S,) int64 that `sources` (S, N) go to, each drawn by its number (S,) and the seed.
 
-        InputError for sources of another length or with other symbols.
+        InputError for sources of another length or with other symbols, and for numbers that are no integers
+        from 0 on, one for each source.
         """
         sources = checked_tokens(sources, self.vocabulary_size, "sources")
         if sources.shape[1] != self.tokens.shape[1]:
             raise InputError(f"sources: expected {self.tokens.shape[1]} positions, found {sources.shape[1]}")
-        drawn, _ = self._posterior.draw(sources, np.asarray(numbers), self.seed, threads=threads)
+        numbers = np.asarray(numbers)
+        if numbers.shape != (len(sources),) or numbers.dtype.kind not in "iu" or numbers.min() < 0:
+            raise InputError(f"numbers: expected {len(sources)} integers from 0 on, one for each source")
+        drawn, _ = self._posterior.draw(sources, numbers, self.seed, threads=threads)
         return drawn[:, 0].astype(np.int64)
 
     def draw(
         self, count: int, first: int = 0, *, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs (x0, x1), each (count, N), of the sources number `first` and the following ones."""
+        """Pairs (x0, x1), each (count, N), of the sources number `first` and the following ones.
+
+        InputError for a count or a number out of range.
+        """
         count = checked_integer("count", count, 1, 2**40)
+        first = checked_integer("first", first, 0, 2**62)
         numbers = np.arange(first, first + count)
         x0 = rng.uniform_tokens(self.seed, numbers, self.tokens.shape[1], self.vocabulary_size)
         x0 = x0.astype(self.tokens.dtype, copy=False)
@@ -239,7 +247,7 @@ def start(tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, thr
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     rows = checked_tokens(tokens, size)
     if (rows == rows[0]).all():
-        raise InputError(f"tokens: expected at least two different rows, found {len(rows)} equal ones")
+        raise InputError("tokens: expected at least two different rows, found only one")
     tau = checked_number("tau", tau, 0.01, 100)
     seed = checked_integer("seed", seed, 0, 2**64 - 1)
     if threads is not None:

@@ -118,7 +118,6 @@ def test_pairs_depend_on_nothing_but_rows_temperature_and_seed(small):
     np.testing.assert_array_equal(x1[20:], later[1])
     again = pairflow.transport(small.tokens.tolist(), vocabulary_size=4, tau=0.25, threads=1, progress=False)
     np.testing.assert_array_equal(again.potentials, small.potentials)
-    assert (x0 != rng.uniform_tokens(1, np.arange(30), 5, 4)).any()
 
 
 def test_equal_rows_have_equal_shares(small):
@@ -135,7 +134,7 @@ def sources_of(coupling, count):
     ("changed", "message"),
     [
         ({"tau": 0}, "tau: expected a number from 0.01 to 100, found 0"),
-        ({"tokens": [[1, 2], [1, 2]]}, "tokens: expected at least two different rows, found 2 equal ones"),
+        ({"tokens": [[1, 2], [1, 2]]}, "tokens: expected at least two different rows, found only one"),
         ({"vocabulary_size": 70_000}, "vocabulary_size: expected an integer in 2..65536, found 70000"),
         ({"tokens": [[0, 9]]}, "tokens: row 0, position 1: expected a token in 0..3, found 9"),
         ({"threads": 0}, "threads: expected an integer in 1..4096, found 0"),
@@ -149,6 +148,22 @@ def test_refusals(changed, message):
     assert str(error.value) == message
 
 
-def test_sources_of_other_lengths_are_refused(small):
-    with pytest.raises(InputError, match=r"^sources: expected 5 positions, found 4$"):
-        small.rows([[0, 1, 2, 3]], [0])
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([0], "sources: expected 5 positions, found 4"),
+        ([], "numbers: expected 1 integers from 0 on, one for each source"),
+        ([-1], "numbers: expected 1 integers from 0 on, one for each source"),
+        ([0.5], "numbers: expected 1 integers from 0 on, one for each source"),
+    ],
+)
+def test_sources_and_numbers_that_cannot_be_are_refused(small, numbers, message):
+    source = [0, 1, 2, 3] if message.startswith("sources") else [0, 1, 2, 3, 0]
+    with pytest.raises(InputError) as error:
+        small.rows([source], numbers)
+    assert str(error.value) == message
+
+
+def test_pairs_begin_at_a_number_from_0_on(small):
+    with pytest.raises(InputError, match=r"^first: expected an integer in 0\.\.\d+, found -1$"):
+        small.draw(3, first=-1)

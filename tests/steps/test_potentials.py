@@ -1,6 +1,7 @@
 """Semidiscrete transport in the workflow: the step `potentials`, and trainings on new sources."""
 
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -112,9 +113,25 @@ def test_sources_go_to_rows_of_their_class():
     assert asked == [[7], [6, 8]]
 
 
-def test_classes_of_rows(folder):
+def test_each_class_is_balanced_on_its_own(folder, step):
+    """The two classes share no symbol at the first position, and each row is drawn within its class."""
     table, metadata = read_table("train.parquet", "tokens")
     assert [*potentials.classes(table, metadata)] == [None]
+    tokens = token_array(table["tokens"]).copy()
+    labels = np.arange(ROWS) % 2
+    tokens[:, 0] = labels
+    labelled = pa.table({"tokens": token_column(tokens, K), "label": pa.array(labels)})
+    write_table(folder / "train.parquet", labelled, replace(metadata, condition={"property": "x"}))
+    parts = potentials.classes(*read_table("train.parquet", "tokens"))
+    assert {label: rows.tolist() for label, rows in parts.items()} == {
+        0: [*range(0, ROWS, 2)],
+        1: [*range(1, ROWS, 2)],
+    }
+    found = make(step)[0]
+    second = transport.complete(
+        transport.start(tokens[1::2], vocabulary_size=K, tau=0.3, seed=0, threads=1), progress=False
+    )
+    np.testing.assert_array_equal(found["potential"].to_numpy()[1::2], second.potentials)
 
 
 def test_a_temperature_of_nothing_is_refused(folder, step, refused):
