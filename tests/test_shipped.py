@@ -17,7 +17,8 @@ from pairflow.plan.jobs import jobs, report_inputs
 
 REPOSITORY = Path(__file__).parent.parent
 CONFIGURATION = REPOSITORY / "workflow_config.yaml"
-EXPERIMENTS = read(CONFIGURATION).experiments
+SHIPPED = yaml.safe_load(CONFIGURATION.read_text())["experiments"]
+EXPERIMENTS = {name: plan for name, plan in read(CONFIGURATION).experiments.items() if name in SHIPPED}
 VALIDATOR = jsonschema.Draft202012Validator(json.loads((REPOSITORY / "config.schema.json").read_text()))
 # Jobs of unknown time, which run Inception or GPT-2 large, by the data.
 BY_INCEPTION = {"reference", "floor", "evaluate"}
@@ -70,5 +71,4 @@ def test_run_print(project, name):
 
 @every_experiment
 def test_schema(name):
-    values = yaml.safe_load(CONFIGURATION.read_text())["experiments"][name]
-    VALIDATOR.validate({"experiments": {name: values}})
+    VALIDATOR.validate({"experiments": {name: SHIPPED[name]}})
