@@ -1,6 +1,6 @@
 """The forecast for an experiment: its jobs, the finished ones, the rates of the work to do, and all costs.
 
-Rates are those of finished jobs, else measured now, else recorded elsewhere.
+Rates come from finished jobs, else from a measurement now, else from a record of another machine.
 """
 
 import shutil
@@ -81,7 +81,7 @@ def forecast(
 ) -> Forecast:
     """The forecast for the experiment in `root` on `cores` cores; with `recorded` nothing is measured.
 
-    If it is `fresh`, none of its jobs is done. `rates` are those of a forecast for the same experiment with
+    If it is `fresh`, none of its jobs is done. `rates` come from a forecast for the same experiment with
     another number of iterations.
     """
     table = jobs(root, experiment, shards)

@@ -72,7 +72,7 @@ class KindPage:
     # Asked by what reads the results
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """What only the page of this kind shows; `samples` are those of the first trial.
+        """What only the page of this kind shows; `samples` come from the first trial.
 
         `rows` are some rows in words: training rows under `data`, samples of each method; `pictures` are the
         same as images (B, H, W, C) uint8, where they have any.

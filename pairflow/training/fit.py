@@ -40,7 +40,7 @@ class TrainingRows(NamedTuple):
     In a continuous flow x0 and x1 (M, ...) are vectors or images of numbers, and nothing validates.
     `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
     `inputs` the hashes of the files. `labels` (M,) are the classes of x1 by `metadata.condition`, or None.
-    `potentials` (M,) are those of a balanced coupling, or None.
+    `potentials` (M,) of the rows come with a balanced coupling; else None.
     """
 
     x0: np.ndarray | None

@@ -109,7 +109,7 @@ class PairObjective(Objective):
         return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
 
     def generator(self, iteration: int) -> torch.Generator:
-        """The random numbers of an iteration, of which those of its sources are the first."""
+        """The random numbers of an iteration, which begin with the numbers for its sources."""
         return random_generator(self.device, self.seed, "noise", iteration)
 
     @abstractmethod

@@ -75,7 +75,7 @@ class ComparedGrid(Grid):
 
     Baselines are the same method of the first of `runs`, or else the method `baseline` of each of them.
     `counts` are the numbers of samples that the values come from. `elsewhere` says which experiments have
-    this metric as another kind, so that they are missing here. `flaws` are those of each experiment.
+    this metric as another kind, so that they are missing here. `flaws` are found in each experiment.
     """
 
     counts: tuple[int, ...] = ()
