@@ -39,7 +39,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
             "dcd": {**SHORT, "validate_every": 2, "teacher_every": 2},
         },
         "pairs": {"mine": "mine.parquet"},
-        "methods": ["udlm", "pairflow", "pairflow+dcd", "pairflow+redi", "pairs-mine"],
+        "methods": ["udlm", "pairflow", "pairflow+dcd", "pairflow+redi", "sdot", "pairs-mine"],
         "correlation": {"sources": 6, "samples": 2, "steps": 1, "methods": ["udlm"]},
     },
     "vectors": {
