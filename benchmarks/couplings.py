@@ -1,0 +1,220 @@
+"""Which coupling of noise and data gives the best samples after the same training: docs/couplings.md.
+
+    python benchmarks/couplings.py demo digits --out benchmarks/records/couplings.json
+    python benchmarks/couplings.py --table --out benchmarks/records/couplings.json
+
+For each data set it writes experiments of one shipped experiment, which differ in their coupling only, runs
+them with `pairflow run` in the folder it is called in, and adds their metrics to the record. A command that
+was stopped can be given again: what is finished is not made again. For each data set one metric is tested:
+the differences from `pairflow`, paired over the seeds, by Student's t with Holm's correction over all
+couplings and numbers of steps. Distilled models are not among those: they have had more training.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from copy import deepcopy
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import yaml
+from pairing import commit, machine
+
+from pairflow.artifacts import read_table, token_array
+from pairflow.flow.couple.transport import minibatch_ot
+from pairflow.pairing.bound import least_distance
+from pairflow.report.stats import adjust, difference, estimate
+
+BASELINE = "pairflow"
+EXPERIMENTS = Path("experiments")  # of the user: files that git does not track
+BATCHES = 20  # whose distances stand for those of transport in a batch
+
+
+class Case(NamedTuple):
+    """A data set: what it changes in the shipped experiment, and which metrics are recorded and tested.
+
+    pool: rows of an assignment of `ot` in its variant. lower: whether lower values are better.
+    """
+
+    shipped: str
+    changes: dict[str, Any]
+    seeds: int
+    metrics: tuple[str, ...]
+    tested: str
+    pool: int
+    lower: bool = False
+
+
+def sampled(samples: int) -> dict[str, Any]:
+    return {"main": {"nfe": [1, 2, 4, 8, 32], "samples": samples, "trials": 3}}
+
+
+QM9 = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024)}
+MOLECULES = ("unique", "valid", "novel")
+CASES = {
+    "demo": Case("demo", {"evaluations": sampled(1024)}, 5, MOLECULES, "unique", 2048),
+    "digits": Case(
+        "digits", {"evaluations": sampled(1000)}, 5, ("fd", "nn_copies"), "fd (test)", 1024, lower=True
+    ),
+    "qm9": Case(
+        "qm9_small",
+        {**QM9, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}},
+        3,
+        MOLECULES,
+        "unique",
+        2048,
+    ),
+    "shakespeare": Case(
+        "shakespeare",
+        {**QM9, "data": {"training_rows": 20_000}, "training": {"iterations": 1500, "validate_every": 500}},
+        3,
+        ("judge_ppl", "entropy", "copied_span"),
+        "judge_ppl",
+        2048,
+        lower=True,
+    ),
+}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {  # name -> its method, and what it changes in `pairing`
+    "pairflow, redrawn every 5 epochs": ("pairflow", {"redraw": 5}),
+    "ot, pool of 8 batches": ("ot", {"pool": None}),
+    "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
+    "sdot, tau 0.4": ("sdot", {"tau": 0.4}),
+}
+METHODS = ["udlm", "random", "pairflow", "ot", "sdot"]
+DISTILLED = ["pairflow+dcd", "pairflow+redi", "sdot+dcd", "sdot+redi"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="*", help=", ".join(CASES))
+    parser.add_argument("--seeds", type=int, help="of each data set, in place of its own number")
+    parser.add_argument("--out", type=Path, default=Path("couplings.json"))
+    parser.add_argument("--table", action="store_true", help="only print the tables of the record")
+    options = parser.parse_args()
+    record = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name in () if options.table else options.data:
+        record[name] = run(name, CASES[name], options.seeds or CASES[name].seeds)
+        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    for name, found in record.items():
+        print(table(name, found))
+
+
+def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
+    """Run all experiments of a data set, and return what the record keeps of them."""
+    shipped = yaml.safe_load(Path("workflow_config.yaml").read_text())["experiments"][case.shipped]
+    base = deepcopy(shipped)
+    for key, value in case.changes.items():
+        base[key] = {**base[key], **value} if key in ("data", "training") else value
+    base |= {"seeds": [*range(seeds)], "description": f"Couplings compared on {name}", "scale": "reduced"}
+    distilled = [method for method in DISTILLED if method.rpartition("+")[2] in base.get("distillation", {})]
+    entries = {f"couplings_{name}": {**base, "methods": METHODS + distilled}}
+    labels = {f"couplings_{name}": {method: method for method in METHODS + distilled}}
+    for number, (label, (method, pairing)) in enumerate(VARIANTS.items()):
+        changed = {key: case.pool if key == "pool" else value for key, value in pairing.items()}
+        key = f"couplings_{name}_{number}"
+        entries[key] = {**base, "methods": [method], "pairing": {**base["pairing"], **changed}}
+        labels[key] = {method: label}
+    key = f"couplings_{name}_kept"
+    pairs = f"results/couplings_{name}/seed0/pairs/sdot.parquet"
+    entries[key] = {**base, "methods": ["pairs-sdot"], "pairs": {"sdot": pairs}}
+    labels[key] = {"pairs-sdot": "sdot, pairs kept"}
+    EXPERIMENTS.mkdir(exist_ok=True)
+    (EXPERIMENTS / f"couplings_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
+    rows = []
+    for key in entries:
+        subprocess.run([sys.executable, "-m", "pairflow", "run", key], check=True)
+        metrics = pd.read_parquet(f"results/{key}/metrics.parquet")
+        metrics["coupling"] = metrics.method.map(labels[key])
+        rows.append(metrics.dropna(subset="coupling"))
+    return {
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "experiment": base,
+        "distances": distances(Path(f"results/couplings_{name}"), pd.concat(rows), base),
+        "values": values(pd.concat(rows), case),
+    }
+
+
+def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
+    """Metric -> coupling -> NFE -> the mean of each seed's trials."""
+    found: dict[str, Any] = {}
+    metrics["name"] = metrics.metric + metrics.reference.map(lambda text: f" ({text})" if text else "")
+    for metric in metrics.name[metrics.metric.isin(case.metrics)].unique():
+        rows = metrics[(metrics.name == metric) & metrics.nfe.notna()]
+        means = rows.groupby(["coupling", "nfe", "seed"], sort=False).value.mean()
+        for (coupling, nfe, seed), value in means.items():
+            by_nfe = found.setdefault(metric, {}).setdefault(coupling, {})
+            by_nfe.setdefault(str(int(nfe)), {})[str(int(seed))] = round(float(value), 4)
+    return found
+
+
+def distances(root: Path, metrics: pd.DataFrame, experiment: dict[str, Any]) -> dict[str, float]:
+    """Mean distances of source and row over those of independent sources, and the least that could be."""
+    rows, metadata = read_table(root / "data/train.parquet", "tokens")
+    tokens, (length, size) = token_array(rows["tokens"]), metadata.dimensions
+    independent = length * (size - 1) / size
+    found = {"bound": least_distance(len(tokens), length, size) / independent}
+    means = metrics[metrics.metric == "hamming_mean"].groupby("coupling", sort=False).value.mean()
+    found |= {coupling: value / independent for coupling, value in means.items()}
+    generator, batch = np.random.default_rng(0), experiment["training"]["batch_size"]
+    drawn = []
+    for _ in range(BATCHES):
+        x1 = tokens[generator.integers(len(tokens), size=batch)]
+        x0 = generator.integers(size, size=x1.shape, dtype=x1.dtype)
+        drawn.append((x0 != x1[minibatch_ot(x0, x1)]).sum(axis=1).mean())
+    return {
+        name: round(float(value), 4) for name, value in {**found, "ot": np.mean(drawn) / independent}.items()
+    }
+
+
+def table(name: str, found: dict[str, Any]) -> str:
+    """Tables in Markdown, a metric each: mean ± deviation of the seeds; bold if ahead of pairflow by test."""
+    parts = []
+    for metric, couplings in found["values"].items():
+        steps = sorted({int(nfe) for by_nfe in couplings.values() for nfe in by_nfe})
+        lines = [
+            f"| {name}, {metric} | {' | '.join(f'NFE {nfe}' for nfe in steps)} |",
+            "|---" * (len(steps) + 1) + "|",
+        ]
+        tests = compare(couplings) if metric == CASES[name].tested else {}
+        sign = -1 if CASES[name].lower else 1
+        for coupling, by_nfe in couplings.items():
+            cells = []
+            for nfe in map(str, steps):
+                about = estimate({int(seed): {0: value} for seed, value in by_nfe[nfe].items()})
+                text = f"{about.mean:.4g} ± {about.std:.2g}"
+                test = tests.get((coupling, nfe))
+                mark = "**" if test and test.decided and sign * test.value > 0 else ""
+                worse = " (behind)" if test and test.decided and sign * test.value < 0 else ""
+                cells.append(f"{mark}{text}{mark}{worse}")
+            lines.append(f"| {coupling} | {' | '.join(cells)} |")
+        parts.append("\n".join(lines))
+    ratios = ", ".join(f"{coupling} {value:.3f}" for coupling, value in found["distances"].items())
+    return "\n\n".join([*parts, f"Distance over that of independent sources: {ratios}.\n"])
+
+
+def compare(couplings: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """The tested difference of each coupling from pairflow, for each NFE; distilled models are left out."""
+    keys = [
+        (coupling, nfe)
+        for coupling, by_nfe in couplings.items()
+        for nfe in by_nfe
+        if coupling != BASELINE and "+" not in coupling
+    ]
+    sides = [
+        [
+            {int(seed): {0: value} for seed, value in couplings[name][nfe].items()}
+            for name in (coupling, BASELINE)
+        ]
+        for coupling, nfe in keys
+    ]
+    return dict(zip(keys, adjust(difference(*side) for side in sides), strict=True))
+
+
+if __name__ == "__main__":
+    main()
