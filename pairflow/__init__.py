@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pairflow.generate.sample import sample
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.pairing.pair import pair
-    from pairflow.pairing.transport import transport
+    from pairflow.pairing.transport import transport, transport_continuous
     from pairflow.report.results import results
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "results",
     "sample",
     "transport",
+    "transport_continuous",
     "write_pairs",
 ]
 
@@ -33,6 +34,7 @@ _HOMES = {  # function -> its module
     "results": "pairflow.report.results",
     "sample": "pairflow.generate.sample",
     "transport": "pairflow.pairing.transport",
+    "transport_continuous": "pairflow.pairing.transport",
     "write_pairs": "pairflow.artifacts.pairs",
 }
 

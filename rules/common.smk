@@ -13,7 +13,7 @@ from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs as graph_inputs
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
-from pairflow.config import DISTILLATIONS, nearest
+from pairflow.config import DISTILLATIONS, FLOWS, nearest
 from pairflow.config.methods import BALANCED
 from pairflow.errors import InputError
 from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
@@ -191,6 +191,10 @@ def measuring(need):
     return lambda wildcards, attempt: attempt * getattr(
         kind_for(wildcards).measuring(experiment_of(wildcards)), need
     )
+
+
+def potentials_gpu(wildcards):
+    return 0 if FLOWS[experiment_of(wildcards).flow].tokens else gpu(wildcards)
 
 
 def measuring_gpu(wildcards):

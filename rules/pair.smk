@@ -84,7 +84,7 @@ if PAIR_SHARDS > 1:
             "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"
 
 
-# Token rows -> pairs with potentials: semidiscrete transport.
+# Rows -> pairs with potentials: semidiscrete transport. The CPU leads tokens, whatever the machine has.
 rule potentials:
     input:
         tokens="results/{experiment}/data/train.parquet",
@@ -101,6 +101,7 @@ rule potentials:
         "../envs/cpu.yaml"
     threads: CORES
     resources:
+        gpu=potentials_gpu,
         mem_mb=grown(4000),
         runtime=grown(240),
     params:

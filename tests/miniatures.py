@@ -48,7 +48,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
         "pairing": {"steps": 20},
         "training": CONTINUOUS,
         "distillation": {"rf": {**SHORT, "pairs": {"count": 70, "steps": 3}}},
-        "methods": ["condot", "ot", "pairflow", "pairflow+rf"],
+        "methods": ["condot", "ot", "pairflow", "pairflow+rf", "sdot"],
         "evaluations": {"main": {**MAIN, "trials": 3}},
     },
     "text": {

@@ -16,7 +16,9 @@ ROWS = [[0, 1, 2], [2, 1, 0]]
 NO_ROWS = (None, 5, "ab", [0, 1], [[0, 1], [2]], [["a"]], [[0.5]], [[3]], [[-1]], [[]], {}, [[None]])
 POINTS = [[0.5, 1.0], [2.0, 3.0]]
 NO_POINTS = (None, 5, "ab", [0.5], [[0.5], [1.0, 2.0]], [["a"]], [[float("nan")]], [[1e13]], [[]], {}, [[1j]])
+NO_DEVICE = (None, 5, "", "gpu", "meta", "cpu:x", "auto:1", "cpu:-1", "cuda:99", "cuda:x", NUL)
 NO_RANGE = (5, "ab", (0,), (0, 1, 2), (1, 1), (-1, 1), (0, 3), (0.0, 1.0), (None, 1))
+NO_TAU = (None, True, "0.2", float("nan"), [1], 0, -1, 0.001, 101)
 CALLS = {  # function -> arguments that are good, and for each what is bad
     "pair": (
         {"tokens": ROWS, "vocabulary_size": 3},
@@ -37,7 +39,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "data": NO_POINTS,
             "steps": (*NO_INTEGER, 0),
             "seed": NO_INTEGER,
-            "device": (None, 5, "", "gpu", "meta", "cpu:x", "auto:1", "cpu:-1", "cuda:99", "cuda:x", NUL),
+            "device": NO_DEVICE,
             "rows": NO_RANGE,
         },
     ),
@@ -58,10 +60,14 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
         {
             "tokens": (*NO_ROWS, ROWS[:1]),
             "vocabulary_size": (*NO_INTEGER, 1, 2**16 + 1),
-            "tau": (None, True, "0.2", float("nan"), [1], 0, -1, 0.001, 101),
+            "tau": NO_TAU,
             "seed": NO_INTEGER,
             "threads": (*NO_INTEGER[1:], 0),
         },
+    ),
+    "transport_continuous": (
+        {"data": POINTS},
+        {"data": (*NO_POINTS, POINTS[:1]), "tau": NO_TAU, "seed": NO_INTEGER, "device": NO_DEVICE},
     ),
     "write_pairs": (
         {"x0": ROWS, "x1": ROWS, "path": "a.parquet", "vocabulary_size": 3},

@@ -72,7 +72,7 @@ _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
 _POTENTIAL = Column("integers", types.is_integer, lowest=-2000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
 _ENDS = {"target": replace(_COUNT, optional=True), "moved": replace(_FLOATS, lowest=0, optional=True)}
-_VECTOR_PAIRS = {"x0": _VECTORS, "x1": _VECTORS, **_ENDS}
+_VECTOR_PAIRS = {"x0": _VECTORS, "x1": _VECTORS, **_ENDS, "potential": _POTENTIAL}
 _MAYBE_TEXT = replace(TEXT, nulls=True)
 _TRIALS = {"trial": _COUNT, "sample": replace(_COUNT, optional=True)}
 _MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}

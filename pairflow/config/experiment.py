@@ -199,7 +199,7 @@ class CommonExperiment(Settings):
     def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings | PotentialsSettings:
         method = parse_method(coupling)
         if BASES[method.base].balanced:
-            return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, seed=seed)
+            return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, seed=seed, flow=self.flow)
         if method.own:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if BASES[method.base].closed_form else None

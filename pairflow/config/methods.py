@@ -57,6 +57,7 @@ BASES = {
         coupled=True,
         balanced=True,
         couple="semidiscrete",
+        flows=_BOTH,
         learns="new sources for every batch, by semidiscrete transport",
         style=("orange", "p"),
     ),

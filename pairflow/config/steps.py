@@ -53,11 +53,16 @@ class AdoptSettings(Settings):
 
 
 class PotentialsSettings(Settings):
-    """What the potentials of a balanced coupling depend on, besides the token rows."""
+    """What the potentials of a balanced coupling depend on, besides the rows."""
 
     coupling: BalancedName = Field(BALANCED[0], description="Semidiscrete transport.")
     tau: Tau = TAU
     seed: Seed = Field(0, description="Seed of the random numbers.")
+    flow: FlowName = Field(
+        DISCRETE.name,
+        description="`discrete`: token rows, by Hamming distances; `continuous`: vectors or images of "
+        "numbers, by squared distances.",
+    )
 
 
 class CoverSettings(Settings):

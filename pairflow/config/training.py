@@ -76,8 +76,9 @@ Tau = Annotated[
     Field(
         ge=0.01,
         le=100,
-        description="Temperature of sdot, in positions: near 0 a source goes to the nearest row that the "
-        "balance of the rows allows, a large one makes both independent.",
+        description="Temperature of sdot, in positions (of numbers, in halves of squared distances): near 0 "
+        "a source goes to the nearest row that the balance of the rows allows, a large one makes both "
+        "independent.",
     ),
 ]
 

@@ -118,7 +118,7 @@ def pair_continuous(
     flat = points.reshape(len(points), -1)
     varying = np.flatnonzero((flat != flat[0]).any(axis=0))
     centred = (flat[:, varying] - flat[:, varying].mean(axis=0, dtype=np.float64)).astype(np.float32)
-    field = _Field(torch.from_numpy(centred), steps, _device(device))
+    field = _Field(torch.from_numpy(centred), steps, torch_device(device))
     size = field.block
     parts = []
     with bar(total=last - first, desc="pairing", unit="row", quiet=not progress) as rows_bar:
@@ -170,7 +170,8 @@ class _Field:
         return target.cpu().numpy(), moved.cpu().numpy()
 
 
-def _device(device: str | torch.device) -> torch.device:
+def torch_device(device: str | torch.device) -> torch.device:
+    """The device of that name, "auto" the GPU if there is one; InputError if it is not there."""
     name = str(device)
     if name != "auto" and name.partition(":")[0] not in ("cpu", "cuda"):
         raise InputError(f'device: expected "auto", "cpu" or "cuda", found {name!r}')

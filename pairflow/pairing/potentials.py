@@ -8,9 +8,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, Provenance, digest, read_table, save_table, token_array, token_column
-from pairflow.config import PotentialsSettings
+from pairflow.artifacts import (
+    Metadata,
+    Provenance,
+    digest,
+    read_table,
+    row_column,
+    save_table,
+    token_array,
+    token_column,
+)
+from pairflow.artifacts.tables import points_of
+from pairflow.config import FLOWS, PotentialsSettings
 from pairflow.errors import Interrupted
+from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import Balance, Search, SemidiscreteCoupling, complete, start
 from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN, ResumeOptions, add_earlier_costs, remove_states
@@ -24,47 +35,60 @@ def write_potentials(
     resume: ResumeOptions,
     provenance: Provenance,
     *,
+    device: Any = None,
     threads: int | None,
     progress: bool,
 ) -> Balance:
-    """Search the potentials of the token rows in `path`, and write pairs with them to `out`.
+    """Search the potentials of the rows in `path`, and write pairs with them to `out`.
 
-    Where the rows have classes, each class is balanced on its own. Returns the mean balance of the classes.
+    Where token rows have classes, each class is balanced on its own. Returns the mean balance of the classes.
+    `device` is the torch device that computes for points.
     An interrupted search resumes, to the same bytes.
     """
-    table, metadata = read_table(path, "tokens")
-    tokens, size = token_array(table["tokens"]), metadata.dimensions[1]
-    x0, potentials = np.empty_like(tokens), np.empty(len(tokens), np.int32)
+    data, metadata, labels = _read_data(settings, path)
+    x0, potentials = np.empty_like(data), np.empty(len(data), np.int32)
     balances = []
     parameters = settings.model_dump(mode="json")
-    metadata = replace(metadata, kind="pairs", parameters=parameters, inputs={"tokens": digest(path)})
+    kind = "pairs" if FLOWS[settings.flow].tokens else "vector pairs"
+    metadata = replace(metadata, kind=kind, parameters=parameters, inputs={"tokens": digest(path)})
     folder = resume.state_folder(out, settings.coupling, metadata.__dict__)
     add_earlier_costs(folder / "spent", provenance)
-    for label, members in classes(table, metadata).items():
-        search = start(
-            tokens[members], vocabulary_size=size, tau=settings.tau, seed=settings.seed, threads=threads
-        )
+    for label, members in classes(labels, len(data)).items():
+        space = space_of(data[members], metadata.vocabulary_size, device)
+        search = start(space, settings.tau, settings.seed, threads)
         snapshots = Snapshots(folder / f"class-{label}", resume.save_every)
         found = _search(search, snapshots, lambda: provenance.write(folder / "spent"), progress)
         x0[members], potentials[members] = found.sources(threads), found.potentials
         balances.append((len(members), found.balance))
     balance = _mean(balances)
-    columns = {
-        "x0": token_column(x0, size),
-        "x1": token_column(tokens, size),
-        "potential": pa.array(potentials),
-    }
+    columns = {name: _column(rows, metadata) for name, rows in (("x0", x0), ("x1", data))}
+    columns["potential"] = pa.array(potentials)
     written = replace(metadata, parameters={**parameters, **balance._asdict()})
     save_table(out, pa.table(columns), written, provenance)
     remove_states(folder)
     return balance
 
 
-def classes(table: pa.Table, metadata: Metadata) -> dict[int | None, np.ndarray]:
+def _read_data(settings: PotentialsSettings, path: Path) -> tuple[np.ndarray, Metadata, np.ndarray | None]:
+    """Token rows (M, N), or points (M, ...) of a continuous flow, and the classes (M,) of token rows."""
+    if not FLOWS[settings.flow].tokens:
+        table, metadata = read_table(path, "vectors", "tokens")
+        return points_of(table, metadata), metadata, None
+    table, metadata = read_table(path, "tokens")
+    labels = None if metadata.condition is None else table["label"].to_numpy()
+    return token_array(table["tokens"]), metadata, labels
+
+
+def _column(rows: np.ndarray, metadata: Metadata) -> pa.Array:
+    if metadata.kind == "pairs":
+        return token_column(rows, metadata.dimensions[1])
+    return row_column(rows.reshape(len(rows), -1))
+
+
+def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray]:
     """The rows (M',) of each class of the data; all rows under None where there are no classes."""
-    if metadata.condition is None:
-        return {None: np.arange(len(table))}
-    labels = table["label"].to_numpy()
+    if labels is None:
+        return {None: np.arange(rows)}
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
 
 

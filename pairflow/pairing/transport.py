@@ -1,26 +1,25 @@
-"""Semidiscrete optimal transport between uniform sources and token rows: `transport`, and its potentials.
+"""Semidiscrete optimal transport between noise and data, which are token rows or points.
 
 Every row gets a potential such that all rows are drawn equally often, and a source goes to a near row by the
-law of `posterior`. So the source's marginal is exactly uniform, and every draw has fresh noise. See
-docs/method.md, "Semidiscrete transport".
+law P(m | z). So the noise keeps its distribution exactly, and every draw has fresh noise. See docs/method.md,
+"Semidiscrete transport".
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.arguments import checked_integer, checked_number
-from pairflow.arrays import checked_tokens
+from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
-from pairflow.pairing.bound import independent_distance
-from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import UNITS
+from pairflow.pairing.spaces import PointSpace, Space, TokenSpace
 from pairflow.runtime.progress import announced_compilation, bar
 
 TOLERANCE = 0.1  # by which the variance of the hits may differ from their mean, once the rows are balanced
@@ -39,8 +38,8 @@ class Balance(NamedTuple):
     """What a coupling is like, measured on sources that its potentials have not seen.
 
     spread: variance over mean of the rows' hits if each has HITS on average; 1 if all rows are equally
-    likely. distance: mean Hamming distance of source and row, in positions. information: I(x0; x1) in nats,
-    at most log M.
+    likely. distance: mean Hamming distance of source and row, in positions; of points, mean squared distance.
+    information: I(x0; x1) in nats, at most log M.
     """
 
     spread: float
@@ -55,46 +54,48 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SemidiscreteCoupling:
-    """A coupling of uniform sources with token rows (M, N): `draw` it, or ask where given sources go.
+    """A coupling of noise with data (M, ...): `draw` it, or ask where given sources go.
 
     `potentials` (M,) int32 are in units of tau / 4, the greatest is 0. `balance` is what was measured.
     """
 
-    tokens: np.ndarray = field(repr=False)
-    vocabulary_size: int
+    space: Space = field(repr=False)
     tau: float
     seed: int
     potentials: np.ndarray = field(repr=False)
     balance: Balance | None = None
 
+    @property
+    def data(self) -> np.ndarray:
+        """The data (M, ...)."""
+        return self.space.data
+
     def rows(self, sources: ArrayLike, numbers: ArrayLike, *, threads: int | None = None) -> np.ndarray:
-        """The rows (S,) int64 that `sources` (S, N) go to, each drawn by its number (S,) and the seed.
+        """The rows (S,) int64 that `sources` (S, ...) go to, each drawn by its number (S,) and the seed.
 
         InputError for sources of another length or with other symbols, and for numbers that are no integers
         from 0 on, one for each source.
         """
-        sources = checked_tokens(sources, self.vocabulary_size, "sources")
-        if sources.shape[1] != self.tokens.shape[1]:
-            raise InputError(f"sources: expected {self.tokens.shape[1]} positions, found {sources.shape[1]}")
+        sources = self.space.checked(sources)
         numbers = np.asarray(numbers)
         if numbers.shape != (len(sources),) or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise InputError(f"numbers: expected {len(sources)} integers from 0 on, one for each source")
-        drawn, _ = self._posterior.draw(sources, numbers, self.seed, threads=threads)
+        drawn, _ = self._law.draw(sources, numbers, self.seed, threads=threads)
         return drawn[:, 0].astype(np.int64)
 
     def draw(
         self, count: int, first: int = 0, *, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs (x0, x1), each (count, N), of the sources number `first` and the following ones.
+        """Pairs (x0, x1), each (count, ...), of the sources number `first` and the following ones.
 
         InputError for a count or a number out of range.
         """
         count = checked_integer("count", count, 1, 2**40)
         first = checked_integer("first", first, 0, 2**62)
         numbers = np.arange(first, first + count)
-        x0 = rng.uniform_tokens(self.seed, numbers, self.tokens.shape[1], self.vocabulary_size)
-        x0 = x0.astype(self.tokens.dtype, copy=False)
-        return x0, self.tokens[self.rows(x0, numbers, threads=threads)]
+        x0 = self.space.sources(self.seed, numbers)
+        x1 = self.data[self.rows(x0, numbers, threads=threads)]
+        return x0.reshape(x1.shape), x1
 
     def sources(self, threads: int | None = None) -> np.ndarray:
         """A source x0 (M, N) for each row: the first, by its number, that goes to the row.
@@ -102,41 +103,40 @@ class SemidiscreteCoupling:
         That is a draw from P(z | m). A row that none of many sources goes to keeps an independent one, which
         happens only to rows that are not balanced.
         """
-        rows, length = self.tokens.shape
-        seed, size = rng.stream_seed(self.seed, "sources"), self.vocabulary_size
-        x0 = rng.uniform_tokens(seed, np.arange(rows), length, size).astype(self.tokens.dtype, copy=False)
+        rows, space = len(self.data), self.space
+        seed = rng.stream_seed(self.seed, "sources")
+        x0 = space.sources(seed, np.arange(rows))
         missing = np.ones(rows, bool)
-        count = max(1, min(rows, (1 << 24) // length))
+        count = max(1, min(rows, (1 << 24) // space.length))
         for first in range(rows, _TRIES * rows, count):
             if not missing.any():
                 break
             numbers = np.arange(first, first + count)
-            drawn = rng.uniform_tokens(seed, numbers, length, size)
-            ends, _ = self._posterior.draw(drawn, numbers, seed, threads=threads)
+            drawn = space.sources(seed, numbers)
+            ends, _ = self._law.draw(drawn, numbers, seed, threads=threads)
             hit, which = np.unique(ends[:, 0], return_index=True)
             new = missing[hit]
             x0[hit[new]] = drawn[which[new]]
             missing[hit] = False
-        return x0
+        return x0.reshape(self.data.shape)
 
     @cached_property
-    def _posterior(self) -> Posterior:
-        buckets = self.potentials.max() - self.potentials.astype(np.int64)
-        return Posterior(self.tokens, buckets, self.vocabulary_size, self.tau)
+    def _law(self) -> Any:
+        return self.space.law(self.potentials.max() - self.potentials.astype(np.int64), self.tau)
 
     def measured(self, threads: int | None = None) -> Balance:
         """The balance, of at least HITS M sources that come from a seed of their own."""
-        rows, length = self.tokens.shape
+        rows, space = len(self.data), self.space
         count = max(HITS * rows, _MEASURED)
         seed, hits = rng.stream_seed(self.seed, "balance"), np.zeros(rows, np.int64)
         distance = entropy = 0.0
-        size = max(1, (1 << 24) // length)
+        size = max(1, (1 << 24) // space.length)
         for first in range(0, count, size):
             numbers = np.arange(first, min(first + size, count))
-            sources = rng.uniform_tokens(seed, numbers, length, self.vocabulary_size)
-            drawn, entropies = self._posterior.draw(sources, numbers, seed, threads=threads)
+            sources = space.sources(seed, numbers)
+            drawn, entropies = self._law.draw(sources, numbers, seed, threads=threads)
             hits += np.bincount(drawn[:, 0], minlength=rows)
-            distance += float((self.tokens[drawn[:, 0]] != sources).sum())
+            distance += float(space.distances(sources, drawn[:, 0]).sum())
             entropy += float(entropies.sum())
         excess = (hits.var() / hits.mean() - 1) / hits.mean()  # squared variation of the rows' probabilities
         return Balance(
@@ -147,7 +147,7 @@ class SemidiscreteCoupling:
 
 
 class Search:
-    """The potentials of rows (M, N), by averaged Sinkhorn steps on fresh sources.
+    """The potentials of data (M, ...), by averaged Sinkhorn steps on fresh sources.
 
     In a step each source is asked for rows, the shares of the rows are averaged over the steps, and a row
     that was drawn too often loses potential: gamma -= eta * 2 (share - 1) / (share + 1), in units of tau,
@@ -156,22 +156,21 @@ class Search:
     0, 20, 40, 80, ... `step` and `state` are all that changes.
     """
 
-    def __init__(self, tokens: np.ndarray, vocabulary_size: int, tau: float, seed: int, threads: int | None):
-        self.tokens, self.size, self.tau, self.seed = tokens, vocabulary_size, tau, seed
-        self.threads = threads
+    def __init__(self, space: Space, tau: float, seed: int, threads: int | None):
+        self.space, self.tau, self.seed, self.threads = space, tau, seed, threads
         self.step = 0
         names = ("potentials", "shares", "older sum", "newer sum")
-        self.state = {name: np.full(len(tokens), float(name == "shares")) for name in names}
+        self.state = {name: np.full(len(space.data), float(name == "shares")) for name in names}
 
     def advance(self) -> None:
         """Take a step."""
-        rows, length = self.tokens.shape
+        rows = len(self.space.data)
         count = max(_LEAST, rows // 4)
         seed = rng.stream_seed(self.seed, "potentials")
         numbers = np.arange(self.step * count, (self.step + 1) * count)
-        sources = rng.uniform_tokens(seed, numbers, length, self.size)
+        sources = self.space.sources(seed, numbers)
         potentials, shares = self.state["potentials"], self.state["shares"]
-        law = Posterior(self.tokens, _buckets(potentials), self.size, self.tau)
+        law = self.space.law(_buckets(potentials), self.tau)
         drawn, _ = law.draw(sources, numbers, seed, draws=_DRAWS, threads=self.threads)
         hits = np.bincount(drawn.ravel(), minlength=rows)
         weight = max(_MEMORY, 1 / (1 + self.step / 4))
@@ -188,7 +187,7 @@ class Search:
         since = mark // 2 if mark > _BETWEEN else 0
         means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - since)
         potentials = -_buckets(means).astype(np.int32)
-        return SemidiscreteCoupling(self.tokens, self.size, self.tau, self.seed, potentials)
+        return SemidiscreteCoupling(self.space, self.tau, self.seed, potentials)
 
 
 def _last_mark(step: int) -> int:
@@ -237,22 +236,53 @@ def transport(
         >>> tokens = np.array([[0, 1, 2], [2, 1, 0]])
         >>> x0, x1 = pairflow.transport(tokens, vocabulary_size=3, progress=False).draw(5)
     """
-    search = start(tokens, vocabulary_size=vocabulary_size, tau=tau, seed=seed, threads=threads)
-    with announced_compilation(_COMPILING, quiet=not progress):
-        return complete(search, progress=progress)
-
-
-def start(tokens: ArrayLike, *, vocabulary_size: int, tau: float, seed: int, threads: int | None) -> Search:
-    """A search that has not begun; InputError if an argument is out of range."""
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
-    rows = checked_tokens(tokens, size)
-    if (rows == rows[0]).all():
-        raise InputError("tokens: expected at least two different rows, found only one")
+    space = TokenSpace(checked_tokens(tokens, size), size)
+    with announced_compilation(_COMPILING, quiet=not progress):
+        return complete(start(space, tau, seed, threads), progress=progress)
+
+
+def transport_continuous(
+    data: ArrayLike, *, tau: float = 0.2, seed: int = 0, device: Any = "auto", progress: bool = True
+) -> SemidiscreteCoupling:
+    """The semidiscrete coupling of noise from N(0, I) with real numbers, at temperature tau.
+
+    See docs/continuous.md, "Semidiscrete transport".
+
+    Args:
+        data: (M, ...) real numbers, at least two different rows: vectors, images, or rows of any other shape.
+        tau: the temperature, in halves of squared distances.
+        seed: 0 to 2^64 - 1; every random number follows from it.
+        device: "cpu", "cuda", a torch device, or "auto": the GPU if there is one, else the CPU.
+        progress: whether to show a progress bar.
+
+    Returns:
+        A `SemidiscreteCoupling`, as `transport` gives it. Between devices, and between numbers of threads,
+        sums in float32 round differently, so that a source may go to another row.
+
+    Raises:
+        InputError: if an argument is out of range, or the device is not available.
+
+    Example:
+        >>> import numpy as np, pairflow
+        >>> data = np.random.default_rng(0).normal(size=(100, 2))
+        >>> x0, x1 = pairflow.transport_continuous(data, progress=False).draw(5)
+    """
+    from pairflow.pairing.continuous import torch_device
+
+    space = PointSpace(checked_points(data), torch_device(device))
+    return complete(start(space, tau, seed), progress=progress)
+
+
+def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Search:
+    """A search that has not begun; InputError if an argument is out of range."""
+    if (space.data == space.data[0]).all():
+        raise InputError(f"{space.name}: expected at least two different rows, found only one")
     tau = checked_number("tau", tau, 0.01, 100)
     seed = checked_integer("seed", seed, 0, 2**64 - 1)
     if threads is not None:
         threads = checked_integer("threads", threads, 1, 4096)
-    return Search(rows, size, tau, seed, threads)
+    return Search(space, tau, seed, threads)
 
 
 def complete(
@@ -270,11 +300,3 @@ def complete(
                 if balance.reached or search.step >= _STEPS:
                     return replace(found, balance=balance)
             after_step()
-
-
-def relative_distance(coupling: SemidiscreteCoupling) -> float:
-    """The mean distance of the coupling over that of independent sources."""
-    if coupling.balance is None:
-        raise InputError("the coupling has not been measured")
-    length = coupling.tokens.shape[1]
-    return coupling.balance.distance / independent_distance(length, coupling.vocabulary_size)

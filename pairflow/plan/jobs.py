@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from pairflow.artifacts import provenance_path
-from pairflow.config import BASES, Experiment, Settings, parse_method
+from pairflow.config import BASES, FLOWS, Experiment, Settings, parse_method
 from pairflow.kinds import kind_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -81,7 +81,8 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
         yield job("adopt", paths.real_files(root) | {"own": root.parent.parent / own}, pairs)
         return
     if BASES[parse_method(name).base].balanced:
-        yield job("potentials", tokens, pairs, threads=None, priority=10)
+        gpu = not FLOWS[experiment.flow].tokens
+        yield job("potentials", tokens, pairs, threads=None, gpu=gpu, priority=10)
         return
     if shards == 1:
         yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)

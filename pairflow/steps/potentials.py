@@ -1,19 +1,20 @@
-"""Token rows to pairs with potentials, by which a training draws new sources: semidiscrete transport."""
+"""Rows to pairs with potentials, by which a training draws new sources: semidiscrete transport."""
 
 from pathlib import Path
 
 import click
 
 from pairflow.artifacts import Provenance
-from pairflow.config import PotentialsSettings
+from pairflow.config import FLOWS, PotentialsSettings
 from pairflow.runtime.resume import ResumeOptions
 from pairflow.steps.command import step
-from pairflow.steps.options import existing, out, quiet, resumable, threads
+from pairflow.steps.options import device, existing, out, quiet, resumable, threads
 
 
 @step(PotentialsSettings)
-@existing("--tokens", help="Token rows (Parquet).")
+@existing("--tokens", help="Token rows, or vectors (Parquet).")
 @out("--out", help="Output file for the pairs x0, x1 and the potentials of the rows (Parquet).")
+@device
 @threads
 @resumable
 @quiet
@@ -21,6 +22,7 @@ def main(
     settings: PotentialsSettings,
     tokens: Path,
     out: Path,
+    device: str,
     threads: int | None,
     resume: ResumeOptions,
     quiet: bool,
@@ -28,13 +30,16 @@ def main(
     """Give each row a potential such that sources, which go to near rows, reach all rows equally often.
 
     A model of `sdot` trains on new sources in every iteration, which these potentials lead to their rows. The
-    file also has one source for each row. An interrupted search resumes, to the same bytes.
+    file also has one source for each row. An interrupted search resumes, to the same bytes. --device is for
+    --flow continuous; tokens are led by the CPU.
     """
     from pairflow.pairing.potentials import write_potentials
+    from pairflow.runtime.device import choose
 
     provenance = Provenance()
+    chosen = None if FLOWS[settings.flow].tokens else choose(device, threads, provenance)
     arguments = settings, tokens, out, resume, provenance
-    balance = write_potentials(*arguments, threads=threads, progress=not quiet)
+    balance = write_potentials(*arguments, device=chosen, threads=threads, progress=not quiet)
     if not balance.reached:
         click.echo(
             f"pairflow potentials: note: the rows are not balanced: the variance of their hits is "

@@ -11,12 +11,10 @@ from torch import Tensor, nn
 
 from pairflow import rng
 from pairflow.artifacts import OWN
-from pairflow.config import BASES, PairSettings, parse_method
+from pairflow.config import PairSettings
 from pairflow.errors import InputError
-from pairflow.flow.couple import Coupling, load
-from pairflow.flow.couple.semidiscrete import Semidiscrete
 from pairflow.pairing.pair import make_pairer
-from pairflow.pairing.transport import SemidiscreteCoupling
+from pairflow.training.coupled import couple
 from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, FlowObjective, Objective
@@ -29,38 +27,13 @@ def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None
     optimised = (training.batch_size, training.loss, model.seed, model.device)
-    if BASES[parse_method(model.method).base].balanced:
-        rows, coupling = rows._replace(x0=None), _semidiscrete(model, rows)
-    else:
-        coupling = load(parse_method(model.method).couple)(training.pooled_batches)
+    rows, coupling = couple(model, rows)
     arguments = (model.corruption, *optimised, padding, labels_of(rows, model), coupling)
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)
     if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:
         raise InputError(f"redraw: only for pairs that pairflow draws; the method is {model.method}")
     return RedrawnPairs(training.redraw, rows, *arguments)
-
-
-def _semidiscrete(model: DiscreteModel, rows: TrainingRows) -> Coupling:
-    """The coupling of the potentials of the rows, class by class; InputError if they have none."""
-    if rows.potentials is None:
-        raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
-    labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels
-    size, tau = rows.metadata.dimensions[1], rows.metadata.parameters["tau"]
-    seed = rng.stream_seed(model.seed, "transport")
-    assign = {}
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        part = SemidiscreteCoupling(rows.x1[members], size, tau, seed, rows.potentials[members])
-        assign[None if rows.labels is None else int(label)] = partial(_assign, part, members)
-    return Semidiscrete(assign)
-
-
-def _assign(
-    part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
-) -> np.ndarray:
-    """The rows of all data that sources go to among the `members` of a class."""
-    return members[part.rows(sources, numbers, threads=torch.get_num_threads())]
 
 
 class RedrawnPairs(FlowObjective):

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
 from pairflow.artifacts.tables import from_points
-from pairflow.config import FlowSampleSettings, parse_method
+from pairflow.config import FlowSampleSettings
 from pairflow.config.sampling import EULER
 from pairflow.flow.continuous import Trajectories, interpolate, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
-from pairflow.flow.couple import load
+from pairflow.training.coupled import couple
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import VelocityModel
 from pairflow.training.objectives import WHOLE, PairObjective, random_generator
@@ -35,9 +35,9 @@ class VelocityObjective(PairObjective):
 
 def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
     """The loss of a base model."""
-    training = model.base_training
-    coupling = load(parse_method(model.method).couple)(training.pooled_batches)
-    return VelocityObjective(rows.x1, rows.x0, training.batch_size, model.seed, model.device, coupling)
+    rows, coupling = couple(model, rows)
+    optimised = (model.base_training.batch_size, model.seed, model.device)
+    return VelocityObjective(rows.x1, rows.x0, *optimised, coupling)
 
 
 @torch.no_grad()

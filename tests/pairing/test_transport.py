@@ -79,7 +79,7 @@ def small():
 
 
 def test_all_rows_are_equally_likely(small):
-    law = exact_law(all_states(5, 4), small.tokens, small.potentials / UNITS, 0.25)
+    law = exact_law(all_states(5, 4), small.data, small.potentials / UNITS, 0.25)
     shares = law.mean(axis=0) * 40
     np.testing.assert_allclose(shares, 1, atol=0.3)
     assert small.balance.reached
@@ -88,8 +88,8 @@ def test_all_rows_are_equally_likely(small):
 
 def test_measures_agree_with_the_enumeration(small):
     states = all_states(5, 4)
-    law = exact_law(states, small.tokens, small.potentials / UNITS, 0.25)
-    distances = (states[:, None] != small.tokens).sum(axis=2)
+    law = exact_law(states, small.data, small.potentials / UNITS, 0.25)
+    distances = (states[:, None] != small.data).sum(axis=2)
     balance = small.measured()
     assert balance.distance == pytest.approx((law * distances).sum() / len(states), abs=0.02)
     entropy = -(law * np.log(law)).sum() / len(states)
@@ -107,7 +107,6 @@ def test_a_low_temperature_comes_near_to_optimal_transport():
     far = pairflow.transport(data, vocabulary_size=4, tau=100, progress=False)
     assert near.balance.distance == pytest.approx(least, rel=0.06)
     assert far.balance.distance == pytest.approx(5 * 3 / 4, rel=0.05)
-    assert transport.relative_distance(far) == pytest.approx(1, rel=0.05)
     assert far.balance.information == pytest.approx(0, abs=0.01)
 
 
@@ -116,7 +115,7 @@ def test_pairs_depend_on_nothing_but_rows_temperature_and_seed(small):
     later = small.draw(10, first=20, threads=2)
     np.testing.assert_array_equal(x0[20:], later[0])
     np.testing.assert_array_equal(x1[20:], later[1])
-    again = pairflow.transport(small.tokens.tolist(), vocabulary_size=4, tau=0.25, threads=1, progress=False)
+    again = pairflow.transport(small.data.tolist(), vocabulary_size=4, tau=0.25, threads=1, progress=False)
     np.testing.assert_array_equal(again.potentials, small.potentials)
 
 
@@ -127,7 +126,7 @@ def test_equal_rows_have_equal_shares(small):
 
 def sources_of(coupling, count):
     numbers = np.arange(count)
-    return rng.uniform_tokens(11, numbers, coupling.tokens.shape[1], coupling.vocabulary_size), numbers
+    return rng.uniform_tokens(11, numbers, coupling.space.length, coupling.space.vocabulary_size), numbers
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,21 @@ import pyarrow as pa
 import pytest
 import torch
 
-from pairflow.artifacts import Metadata, read_metadata, read_table, token_array, token_column, write_table
+from pairflow.artifacts import (
+    Metadata,
+    read_metadata,
+    read_table,
+    row_column,
+    token_array,
+    token_column,
+    write_table,
+)
 from pairflow.artifacts.provenance import Provenance
 from pairflow.config import PotentialsSettings
 from pairflow.errors import Interrupted
 from pairflow.flow.couple.semidiscrete import Semidiscrete
 from pairflow.pairing import potentials, transport
+from pairflow.pairing.spaces import TokenSpace
 from pairflow.runtime.resume import ResumeOptions
 
 K, N, ROWS = 5, 6, 200
@@ -116,22 +125,45 @@ def test_sources_go_to_rows_of_their_class():
 def test_each_class_is_balanced_on_its_own(folder, step):
     """The two classes share no symbol at the first position, and each row is drawn within its class."""
     table, metadata = read_table("train.parquet", "tokens")
-    assert [*potentials.classes(table, metadata)] == [None]
+    assert [*potentials.classes(None, ROWS)] == [None]
     tokens = token_array(table["tokens"]).copy()
     labels = np.arange(ROWS) % 2
     tokens[:, 0] = labels
     labelled = pa.table({"tokens": token_column(tokens, K), "label": pa.array(labels)})
     write_table(folder / "train.parquet", labelled, replace(metadata, condition={"property": "x"}))
-    parts = potentials.classes(*read_table("train.parquet", "tokens"))
+    parts = potentials.classes(labels, ROWS)
     assert {label: rows.tolist() for label, rows in parts.items()} == {
         0: [*range(0, ROWS, 2)],
         1: [*range(1, ROWS, 2)],
     }
     found = make(step)[0]
     second = transport.complete(
-        transport.start(tokens[1::2], vocabulary_size=K, tau=0.3, seed=0, threads=1), progress=False
+        transport.start(TokenSpace(tokens[1::2], K), tau=0.3, seed=0, threads=1), progress=False
     )
     np.testing.assert_array_equal(found["potential"].to_numpy()[1::2], second.potentials)
+
+
+def test_points_have_potentials_and_trainings_too(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    values = np.random.default_rng(0).normal(3, 1, (ROWS, 2)).astype(np.float32)
+    for split in ("train", "validation"):
+        metadata = Metadata(kind="vectors", length=2, split=split, data="d", vocabulary="v")
+        write_table(tmp_path / f"{split}.parquet", pa.table({"values": row_column(values)}), metadata)
+    options = {"flow": "continuous", "tau": 0.5, "device": "cpu", "quiet": True}
+    done = step("potentials", tokens="train.parquet", out="pairs.parquet", **options)
+    assert done.exit_code == 0, done.output
+    table, metadata = read_table("pairs.parquet", "vector pairs")
+    x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
+    np.testing.assert_array_equal(x1, values)
+    assert ((x0 - x1) ** 2).sum(axis=1).mean() == pytest.approx(metadata.parameters["distance"], rel=0.1)
+    assert metadata.parameters["spread"] == pytest.approx(1, abs=transport.TOLERANCE)
+    training = {name: value for name, value in TRAINING.items() if name != "validate_every"}
+    settings = {"method": "sdot", "network": NETWORK, "seed": 0}
+    settings["training"] = training | {"loss": "velocity"}
+    outputs = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
+    files = {"data": "pairs.parquet", "validation": "validation.parquet", "quiet": True}
+    done = step("train", settings=settings, **files, **outputs)
+    assert done.exit_code == 0, done.output
 
 
 def test_a_temperature_of_nothing_is_refused(folder, step, refused):

@@ -1,0 +1,155 @@
+"""What semidiscrete transport needs to know of tokens, and of points: their noise, their costs, their law."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairflow import rng
+from pairflow.arrays import checked_points, checked_tokens
+from pairflow.errors import InputError
+from pairflow.pairing.cpu.posterior import Posterior
+from pairflow.pairing.posterior import STEP, UNITS
+
+_LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # at a time, of sources for all points
+
+
+class Space(ABC):
+    """The data (M, ...) that sources are led to."""
+
+    name = "data"
+
+    def __init__(self, data: np.ndarray):
+        self.data = data
+        self.length = data[0].size
+
+    @abstractmethod
+    def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
+        """The sources (S, N) with these global numbers (S,)."""
+
+    @abstractmethod
+    def checked(self, sources: ArrayLike) -> np.ndarray:
+        """Given sources as an array (S, N); InputError if they are none of this space."""
+
+    @abstractmethod
+    def law(self, buckets: np.ndarray, tau: float) -> Any:
+        """P(m | z), as an object that draws rows for sources: see `Posterior.draw`."""
+
+    @abstractmethod
+    def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The distances (S,) of sources (S, N) from the data with the numbers `rows` (S,)."""
+
+    def require_length(self, sources: np.ndarray) -> np.ndarray:
+        if sources.shape[1] != self.length:
+            raise InputError(f"sources: expected {self.length} positions, found {sources.shape[1]}")
+        return sources
+
+
+class TokenSpace(Space):
+    """Token rows (M, N), uniform sources, and Hamming distances."""
+
+    name = "tokens"
+
+    def __init__(self, data: np.ndarray, vocabulary_size: int):
+        super().__init__(data)
+        self.vocabulary_size = vocabulary_size
+
+    def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
+        drawn = rng.uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
+        return drawn.astype(self.data.dtype, copy=False)
+
+    def checked(self, sources: ArrayLike) -> np.ndarray:
+        return self.require_length(checked_tokens(sources, self.vocabulary_size, "sources"))
+
+    def law(self, buckets: np.ndarray, tau: float) -> Posterior:
+        return Posterior(self.data, buckets, self.vocabulary_size, tau)
+
+    def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return (self.data[rows] != sources).sum(axis=1)
+
+
+class PointSpace(Space):
+    """Points (M, ...) of real numbers, sources from N(0, I), and squared distances."""
+
+    def __init__(self, data: np.ndarray, device: Any):
+        super().__init__(data)
+        self.flat, self.device = data.reshape(len(data), -1).astype(np.float32, copy=False), device
+
+    def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
+        return rng.normals(seed, numbers, self.length)
+
+    def checked(self, sources: ArrayLike) -> np.ndarray:
+        sources = checked_points(sources, "sources")
+        return self.require_length(sources.reshape(len(sources), -1).astype(np.float32, copy=False))
+
+    def law(self, buckets: np.ndarray, tau: float) -> "PointPosterior":
+        return PointPosterior(self._centred, buckets, tau, self.device)
+
+    def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.square(self.flat[rows] - sources, dtype=np.float64).sum(axis=1)
+
+    @cached_property
+    def _centred(self) -> np.ndarray:
+        return (self.flat - self.flat.mean(axis=0, dtype=np.float64)).astype(np.float32)
+
+
+def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Space:
+    """Token rows, if the data are integers; else points, whose law a torch device computes."""
+    if np.issubdtype(data.dtype, np.integer):
+        assert vocabulary_size is not None
+        return TokenSpace(data, vocabulary_size)
+    return PointSpace(data, device)
+
+
+class PointPosterior:
+    """P(m | z) of points d_m (M, d) float32, proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
+
+    The law stays the same if all points are shifted together, or if a number is added to all logits. So the
+    logits are z.d_m / tau + a_m - buckets_m / UNITS, where a_m is a first guess, and buckets correct it. The
+    guess balances the rows where all z.d_m are independent normal numbers. Then, with s = |d_m| / tau, the
+    mean of exp(z.d_m / tau) over M sources is exp(s^2 / 2) if s <= sqrt(2 log M), and the largest of them,
+    exp(s sqrt(2 log M)) / M, beyond (the random energy model). a_m is minus its logarithm.
+    """
+
+    def __init__(self, points: np.ndarray, buckets: np.ndarray, tau: float, device: Any):
+        import torch
+
+        spread = np.linalg.norm(points.astype(np.float64), axis=1) / tau
+        most = np.sqrt(2 * np.log(len(points)))
+        guess = np.where(spread <= most, -(spread**2) / 2, most**2 / 2 - spread * most)
+        offsets = guess - buckets / UNITS
+        self.points = torch.from_numpy(points).to(device)
+        self.offsets = torch.from_numpy(offsets - offsets.max()).float().to(device)
+        self.tau = tau
+
+    def draw(
+        self,
+        sources: np.ndarray,
+        numbers: np.ndarray,
+        seed: int,
+        draws: int = 1,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (S, draws) for `sources` (S, d) with their global `numbers` (S,), and entropies (S,) in nats.
+
+        It takes the threads that torch has, whatever `threads` says.
+        """
+        import torch
+
+        device = self.points.device
+        rows, entropies = np.empty((len(sources), draws), np.int64), np.empty(len(sources))
+        size = max(1, _LOGITS[device.type] // len(self.points))
+        for first in range(0, len(sources), size):
+            part = slice(first, first + size)
+            z = torch.from_numpy(np.ascontiguousarray(sources[part])).to(device)
+            logits = torch.addmm(self.offsets, z, self.points.T, alpha=1 / self.tau)
+            logs = torch.log_softmax(logits, dim=1)
+            shares = logs.exp()
+            entropies[part] = -(shares * logs.clamp_min(-100)).sum(dim=1, dtype=torch.float64).cpu()
+            sums = shares.cumsum(dim=1, dtype=torch.float64)
+            uniforms = torch.from_numpy(rng.draws(seed, numbers[part], STEP, draws)[0]).to(device)
+            found = torch.searchsorted(sums, uniforms * sums[:, -1:], right=True)
+            rows[part] = found.clamp_max(len(self.points) - 1).cpu()
+        return rows, entropies

@@ -1,0 +1,49 @@
+"""How the sources of a base model's batches meet its data."""
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from pairflow import rng
+from pairflow.config import BASES, parse_method
+from pairflow.errors import InputError
+from pairflow.flow.couple import Coupling, load
+from pairflow.flow.couple.semidiscrete import Semidiscrete
+from pairflow.pairing.spaces import space_of
+from pairflow.pairing.transport import SemidiscreteCoupling
+from pairflow.training.fit import TrainingRows
+from pairflow.training.model import Model
+
+
+def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
+    """The rows, without sources if new ones are drawn, and the coupling of a base model's method.
+
+    InputError if the method needs potentials, and the rows have none.
+    """
+    method = parse_method(model.method)
+    if BASES[method.base].balanced:
+        return rows._replace(x0=None), _semidiscrete(model, rows)
+    return rows, load(method.couple)(model.base_training.pooled_batches)
+
+
+def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
+    """The coupling of the potentials of the rows, class by class."""
+    if rows.potentials is None:
+        raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
+    labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels
+    tau, seed = rows.metadata.parameters["tau"], rng.stream_seed(model.seed, "transport")
+    assign = {}
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        space = space_of(rows.x1[members], rows.metadata.vocabulary_size, model.device)
+        part = SemidiscreteCoupling(space, tau, seed, rows.potentials[members])
+        assign[None if rows.labels is None else int(label)] = partial(_assign, part, members)
+    return Semidiscrete(assign)
+
+
+def _assign(
+    part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
+) -> np.ndarray:
+    """The rows of all data that sources go to among the `members` of a class."""
+    return members[part.rows(sources, numbers, threads=torch.get_num_threads())]
