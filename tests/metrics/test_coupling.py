@@ -1,8 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 
 from pairflow import InputError
-from pairflow.metrics.coupling import diagnose, hamming_histogram, symbol_frequencies
+from pairflow.metrics.coupling import diagnose, hamming_histogram, nearest_distance, symbol_frequencies
 
 
 def test_hamming_histogram():
@@ -16,6 +18,13 @@ def test_the_independent_distance_is_the_mean_over_uniform_pairs():
     diagnostics = diagnose(x0, x1, 5)
     assert diagnostics["hamming_independent"] == 6.4
     assert diagnostics["hamming_mean"] == pytest.approx(6.4, abs=0.05)
+
+
+def test_the_nearest_of_two_opposite_rows():
+    """Of 10 bits, B differ from the one row and 10 - B from the other: E min(B, 10 - B), B ~ Bin(10, 1/2)."""
+    rows = np.array([[0] * 10, [1] * 10], np.uint8)
+    expected = sum(min(b, 10 - b) * math.comb(10, b) for b in range(11)) / 2**10
+    assert nearest_distance(rows, 2) == pytest.approx(expected, abs=0.25)
 
 
 def test_symbol_frequencies():
