@@ -49,20 +49,26 @@ class Case(NamedTuple):
     lower: bool = False
 
 
-def sampled(samples: int) -> dict[str, Any]:
-    return {"main": {"nfe": [1, 2, 4, 8, 32], "samples": samples, "trials": 3}}
+def sampled(samples: int, *nfe: int) -> dict[str, Any]:
+    return {"main": {"nfe": [*nfe], "samples": samples, "trials": 3}}
 
 
-QM9 = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024)}
+SMALL = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024, 1, 2, 4, 32)}
 MOLECULES = ("unique", "valid", "novel")
 CASES = {
-    "demo": Case("demo", {"evaluations": sampled(1024)}, 5, MOLECULES, "unique", 2048),
+    "demo": Case("demo", {"evaluations": sampled(1024, 1, 2, 4, 32)}, 3, MOLECULES, "unique", 2048),
     "digits": Case(
-        "digits", {"evaluations": sampled(1000)}, 5, ("fd", "nn_copies"), "fd (test)", 1024, lower=True
+        "digits",
+        {"evaluations": sampled(1000, 1, 2, 4, 8, 32)},
+        5,
+        ("fd", "nn_copies"),
+        "fd (test)",
+        1024,
+        lower=True,
     ),
     "qm9": Case(
         "qm9_small",
-        {**QM9, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}},
+        {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}},
         3,
         MOLECULES,
         "unique",
@@ -70,7 +76,7 @@ CASES = {
     ),
     "shakespeare": Case(
         "shakespeare",
-        {**QM9, "data": {"training_rows": 20_000}, "training": {"iterations": 1500, "validate_every": 500}},
+        {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 1500, "validate_every": 500}},
         3,
         ("judge_ppl", "entropy", "copied_span"),
         "judge_ppl",

@@ -26,7 +26,7 @@ from pairflow.artifacts import (
 from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PairSettings
 from pairflow.errors import InputError
-from pairflow.pairing.bound import independent_distance, least_distance
+from pairflow.pairing.bound import NEARLY, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
 from pairflow.runtime import gpus
@@ -63,6 +63,10 @@ class FilePairing(ABC):
     def describe(self) -> list[str]:
         """How large it is, in lines."""
 
+    def judge(self, made: np.ndarray) -> list[str]:
+        """What a sample of the pairs says of all of them, in lines; `made` is what `pair` returned."""
+        return []
+
     @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
         """What is computed of a block of rows, a row for each."""
@@ -79,10 +83,12 @@ class FilePairing(ABC):
     def estimate(self) -> list[str]:
         """The lines of a dry run: a few rows are paired, and what all of them would take is extrapolated."""
         count = self.rows[1] - self.rows[0]
-        probe = extrapolated(lambda rows: self.pair((0, rows)), count, seconds=PROBE_SECONDS)
+        made: list[np.ndarray] = []
+        probe = extrapolated(lambda rows: made.append(self.pair((0, rows))), count, seconds=PROBE_SECONDS)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         return [
             *self.describe(),
+            *self.judge(made[-1]),
             f"time: about {probe.seconds:,.0f} s, from {probe.rows:,} rows in {probe.measured:.1f} s",
             f"memory: about {memory:.1f} GB",
         ]
@@ -135,6 +141,14 @@ class TokenPairing(FilePairing):
             f"distance: {independent:.2f} tokens for random sources; no coupling of {total:,} rows can go "
             f"below {least:.2f} ({least / independent:.1%})",
         ]
+
+    def judge(self, made: np.ndarray) -> list[str]:
+        if not self.settings.steps:
+            return []
+        independent = independent_distance(self.points.shape[1], self.size)
+        share = (made != self.points[: len(made)]).sum(axis=1).mean() / independent
+        verdict = "; so the coupling is nearly independent of the data" if share >= NEARLY else ""
+        return [f"sample: {len(made):,} of the pairs are {share:.1%} as far apart as random ones{verdict}"]
 
     @property
     def comparisons(self) -> int:

@@ -4,6 +4,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import xlog1py, xlogy
 
+NEARLY = 0.99  # of the distance of independent sources: a coupling is then nearly independent, too
+
 
 def independent_distance(length: int, vocabulary_size: int) -> float:
     """The mean Hamming distance of a row from an independent uniform source, N (K-1) / K positions."""

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pairflow.pairing.bound import independent_distance
+from pairflow.pairing.bound import NEARLY, independent_distance
 from pairflow.report.grid import Grid
 from pairflow.report.results import FinishedExperiment
-
-_NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
 
 Values = dict[str, dict[str, float]]
 
@@ -81,7 +79,7 @@ class Contents(FinishedExperiment):
         In their steps hardly any weight counts but a row's own (docs/method.md, "Backward pairing (Algorithm
         1)").
         """
-        enough = _NO_NEARER * independent_distance(self.data["length"], self.data["vocabulary_size"])
+        enough = NEARLY * independent_distance(self.data["length"], self.data["vocabulary_size"])
         return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
 
     @property

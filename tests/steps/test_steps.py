@@ -226,9 +226,23 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(step, rows, here):
         r"^distance: 4\.\d\d tokens for random sources; no coupling of 60 rows can go below (\d\.\d\d) \("
     )
     assert 0 < float(re.search(distance, run.stdout, re.MULTILINE)[1]) < 4
+    sample = r"^sample: \d+ of the pairs are (\d\d\.\d)% as far apart as random ones$"
+    assert 50 < float(re.search(sample, run.stdout, re.MULTILINE)[1]) < 99
     assert "time: about" in run.stdout
     assert "memory: about" in run.stdout
     assert [path.name for path in here.iterdir()] == ["rows.npy"]
+
+
+def test_a_dry_run_says_that_a_coupling_is_independent(step, here):
+    np.save("far.npy", np.random.default_rng(0).integers(0, 250, (40, 600)))
+    run = step("pair", tokens="far.npy", vocabulary_size=250, dry_run=True, out="pairs.parquet")
+    assert run.exit_code == 0
+    assert re.search(
+        r"^sample: 40 of the pairs are (99|100)\.\d% as far apart as random ones; so the coupling is nearly "
+        r"independent of the data$",
+        run.stdout,
+        re.MULTILINE,
+    )
 
 
 def test_an_output_of_other_parameters_is_not_overwritten(step, rows, refused):

@@ -6,6 +6,7 @@ import numpy as np
 
 from pairflow.pairing.cpu.block import WORDS, zero_blocks
 from pairflow.pairing.cpu.candidates import Candidates, candidates_for
+from pairflow.pairing.cpu.certificate import TRUST
 from pairflow.pairing.cpu.keys import Keys
 from pairflow.pairing.cpu.matches import Scratch, State, scratch_for, state_for
 
@@ -23,6 +24,9 @@ class Workspace(NamedTuple):
     words: np.ndarray  # (N',) uint64: random words, 64 bits for each position
     uniforms: np.ndarray  # (N',): the random numbers of one step, made from them
     jumps: np.ndarray  # (T,): the positions that jumped at each step, over all queries
+    own: np.ndarray  # (N,): the row of the query, if it walks alone
+    alone: np.ndarray  # (T,): its jumps
+    trust: np.ndarray  # (1,): how often that may still fail
 
 
 def workspace(keys: Keys, steps: int) -> Workspace:
@@ -41,4 +45,7 @@ def workspace(keys: Keys, steps: int) -> Workspace:
         words=words[1],
         uniforms=np.zeros(words.shape[1]),
         jumps=np.zeros(steps, np.int64),
+        own=np.zeros(len(keys.constants), keys.tokens.dtype),
+        alone=np.zeros(steps, np.int64),
+        trust=np.array([TRUST]),
     )

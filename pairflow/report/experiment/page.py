@@ -143,7 +143,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: contents.couplings[name]["hamming_mean"] for name in contents.distances},
         "expected": independent_distance(length, size),
-        "nearest": max((values.get("hamming_nearest", 0.0) for values in contents.couplings.values())),
+        "nearest": max(values.get("hamming_nearest", 0.0) for values in contents.couplings.values()),
         "least": least_distance(contents.data["training_rows"], length, size),
     }
 
