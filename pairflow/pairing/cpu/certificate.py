@@ -77,11 +77,11 @@ def _weight_of_others(keys, z, own, table, work):
         return 1.0
     nearest, second, number = 0, 0, 0
     for key in range(keys.number):
-        count = np.int64(state.counters[key])
+        count = int(state.counters[key])
         if count == matches:
             nearest, number = key, number + 1
         else:
-            second = max(second, count)
+            second = max(count, second)
     for i in range(len(keys.columns)):
         if keys.tokens[nearest, i] != own[keys.columns[i]]:
             return 1.0
