@@ -14,10 +14,14 @@ What is measured: query-key pairs per second. The queries are rows noised to t =
 - A whole step: the local consensus w_i of each query, which one step of Algorithm 1 needs. Ours is what
   `pairing.py` measures: steps around t = 1/2 of trajectories, with their jumps, whose distances follow from
   those of the step before.
+- A row for a random source, by the law of semidiscrete transport at tau = 0.2: all keys are weighed, and one
+  is drawn. The potentials are normal numbers with a deviation of 0.4 positions, in whole units of tau / 4.
+  faiss cannot draw: it gives the likeliest row, by inner products with one more dimension for potentials.
 
-Each contender is compared with the float64 reference before it is timed. Contenders take turns, and ratios
-are taken within a turn. NumPy, SciPy and NumKong have no threads of their own: with several threads, each
-gets some of the queries. Where the keys in a library's format exceed 1 GiB, it gets as many as fit.
+Each contender is compared with the float64 reference before it is timed; drawn rows by their mean distance.
+Contenders take turns, and ratios are taken within a turn. NumPy, SciPy and NumKong have no threads of their
+own: with several threads, each gets some of the queries. Where the keys in a library's format exceed 1 GiB,
+it gets as many as fit.
 """
 
 import argparse
@@ -34,6 +38,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import scipy.special
 import torch
 from pairing import (
     HALF,
@@ -49,9 +54,12 @@ from pairing import (
     spread,
 )
 
+from pairflow import rng
 from pairflow.flow.schedule import gamma
 from pairflow.pairing import local_consensus, oracle
 from pairflow.pairing.cpu import engine as cpu
+from pairflow.pairing.cpu.posterior import Posterior
+from pairflow.pairing.posterior import UNITS
 from pairflow.runtime.threads import available_cpus
 
 LIBRARIES = ("numkong", "faiss-cpu", "pykeops", "torch", "scipy", "numpy")
@@ -61,7 +69,8 @@ CHECKED = 3  # queries that are compared with the reference
 TOLERANCE = 1e-3  # of w_i in single precision, which adds up to 1
 
 Rows = np.ndarray
-Compute = Callable[[Rows], np.ndarray]  # queries (B, N) to distances (B, M) or (B,), or to w (B, N)
+Compute = Callable[[Rows], np.ndarray]  # queries (B, N) to distances (B, M) or (B,), w (B, N), or rows (B,)
+TAU = 0.2  # of rows that are drawn
 
 
 class Unsuitable(Exception):
@@ -72,7 +81,7 @@ class Rival(NamedTuple):
     """A way to compute distances or w; `build(data, K)` prepares the keys."""
 
     name: str
-    result: str  # "distances" or "step"
+    result: str  # "distances", "step" or "row"
     build: Callable[[Rows, int], Compute]
     bytes_per_key: Callable[[int, int], float]  # of N and K
     own_threads: bool
@@ -174,6 +183,47 @@ def numpy_step(data: Rows, symbols: int) -> Compute:
     return lambda z: by_broadcasting(z, data, symbols)
 
 
+def buckets_of(data: Rows) -> np.ndarray:
+    """Potentials (M,), in units of tau / 4 below the greatest."""
+    potentials = np.round(np.random.default_rng(6).normal(0, 0.4, len(data)) * UNITS / TAU).astype(np.int64)
+    return potentials.max() - potentials
+
+
+def draw_rows(scores: torch.Tensor) -> np.ndarray:
+    """A row (B,) for each row of scores (B, M): the greatest after adding noise by Gumbel's law."""
+    return (scores - torch.empty_like(scores).exponential_().log_()).argmax(dim=1).numpy()
+
+
+def torch_row(data: Rows, symbols: int) -> Compute:
+    keys, offsets = OneHotKeys(data, symbols, "cpu"), torch.from_numpy(-buckets_of(data) / UNITS).float()
+
+    def row(z: Rows) -> np.ndarray:
+        states = keys.encode(torch.as_tensor(z.astype(np.int64))).float()
+        return draw_rows(torch.addmm(offsets, states, keys.rows.T, alpha=1 / TAU))
+
+    return row
+
+
+def numkong_row(data: Rows, symbols: int) -> Compute:
+    distances, offsets = numkong_bytes(data, symbols), torch.from_numpy(-buckets_of(data) / UNITS).float()
+    return lambda z: draw_rows(offsets - torch.from_numpy(distances(z)).float() / TAU)
+
+
+def faiss_row(data: Rows, symbols: int) -> Compute:
+    import faiss
+
+    keys = OneHotKeys(data, symbols, "cpu")
+    offsets = torch.from_numpy(-buckets_of(data) / UNITS * TAU).float()[:, None]
+    index = faiss.IndexFlatIP(data.shape[1] * symbols + 1)
+    index.add(torch.cat([keys.rows, offsets], dim=1).numpy())
+
+    def row(z: Rows) -> np.ndarray:
+        states = keys.encode(torch.as_tensor(z.astype(np.int64))).float()
+        return index.search(torch.nn.functional.pad(states, (0, 1), value=1.0).numpy(), 1)[1][:, 0]
+
+    return row
+
+
 def code_bytes(length: int, symbols: int) -> float:
     return length * (1 if symbols == 2 else symbols) / 8
 
@@ -190,6 +240,9 @@ RIVALS = (
     Rival("torch products, one-hot", "step", torch_one_hot, lambda n, k: 4 * n * k, True, 32),
     Rival("torch, Algorithm 1 as written", "step", torch_plain, lambda n, k: 4 * n, True),
     Rival("NumPy", "step", numpy_step, lambda n, k: n, False),
+    Rival("torch products, one-hot", "row", torch_row, lambda n, k: 4 * n * k, True, 32),
+    Rival("NumKong, bytes, and torch", "row", numkong_row, lambda n, k: n, False),
+    Rival("faiss-cpu IndexFlatIP, likeliest", "row", faiss_row, lambda n, k: 8 * n * k, True, 32),
 )
 
 
@@ -284,10 +337,11 @@ class Contender(NamedTuple):
 def side_by_side(data: Rows, symbols: int, options: argparse.Namespace) -> dict:
     """All contenders on these keys: pairs per second, and how much faster ours is within each turn."""
     queries = noised(data, MOST_QUERIES, symbols)
-    contenders, left_out = list(ours(data, queries, symbols)), {}
+    sources = rng.uniform_tokens(7, np.arange(MOST_QUERIES), data.shape[1], symbols)
+    contenders, left_out = [*ours(data, queries, symbols), our_rows(data, symbols)], {}
     for rival in RIVALS:
         try:
-            contenders.append(checked(rival, data, queries, symbols))
+            contenders.append(checked(rival, data, sources if rival.result == "row" else queries, symbols))
         except ImportError:
             left_out[f"{rival.name} ({rival.result})"] = "not installed"
         except Unsuitable as reason:
@@ -320,10 +374,46 @@ def ours(data: Rows, queries: Rows, symbols: int) -> Iterator[Contender]:
     yield Contender("pairflow", "step", len(data), steps, most=10_000, steps=HALF[1] - HALF[0] + 1)
 
 
+def our_rows(data: Rows, symbols: int) -> Contender:
+    """The engine's rows for random sources."""
+    law = Posterior(data, buckets_of(data), symbols, TAU)
+    sources = rng.uniform_tokens(7, np.arange(10_000), data.shape[1], symbols)
+
+    def compute(z: Rows, threads: int = 1) -> np.ndarray:
+        return law.draw(z, np.arange(len(z)), 1, threads=threads)[0][:, 0]
+
+    require_law(compute(sources[:MOST_QUERIES]), sources[:MOST_QUERIES], data, "pairflow")
+
+    def measure(count: int, threads: int) -> float:
+        start = time.perf_counter()
+        compute(sources[:count], threads)
+        return time.perf_counter() - start
+
+    return Contender("pairflow", "row", len(data), measure, most=len(sources))
+
+
+def require_law(rows: np.ndarray, sources: Rows, data: Rows, name: str) -> None:
+    """AssertionError unless rows (B,) are as far from their sources as the law says, within five errors."""
+    offsets, deviations, variance = -buckets_of(data) / UNITS, [], 0.0
+    for source, row in zip(sources, rows, strict=True):
+        distances = np.count_nonzero(data != source, axis=1)
+        shares = scipy.special.softmax(offsets - distances / TAU)
+        mean = shares @ distances
+        deviations.append(distances[row] - mean)
+        variance += shares @ (distances - mean) ** 2
+    if name.startswith("faiss"):  # the likeliest rows are nearer
+        return
+    if not abs(sum(deviations)) <= 5 * variance**0.5 + 1e-9:
+        raise AssertionError(f"{name}: not the law of semidiscrete transport")
+
+
 def checked(rival: Rival, data: Rows, queries: Rows, symbols: int) -> Contender:
     """The rival on as many keys as fit, after it gave the reference's distances or w for some queries."""
     data = data[: max(1, int(MEMORY / rival.bytes_per_key(data.shape[1], symbols)))]
     compute, some = rival.build(data, symbols), queries[:CHECKED]
+    if rival.result == "row":
+        require_law(compute(queries[:64]), queries[:64], data, rival.name)
+        return Contender(rival.name, "row", len(data), partial(timed, rival, compute, queries), rival.batch)
     actual = compute(some)
     if rival.result == "step":
         expected, tolerance = local_consensus(some, data, 0.5, vocabulary_size=symbols), TOLERANCE
@@ -332,15 +422,18 @@ def checked(rival: Rival, data: Rows, queries: Rows, symbols: int) -> Contender:
         expected = expected.min(axis=1) if actual.ndim == 1 else expected
     if actual.shape != expected.shape or not np.abs(actual - expected).max() <= tolerance:
         raise AssertionError(f"{rival.name}: not the {rival.result} of the reference")
+    return Contender(
+        rival.name, rival.result, len(data), partial(timed, rival, compute, queries), rival.batch
+    )
 
-    def measure(count: int, threads: int) -> float:
-        parts = [queries[:count]] if rival.own_threads else np.array_split(queries[:count], threads)
-        with ThreadPoolExecutor(len(parts)) as pool:
-            start = time.perf_counter()
-            list(pool.map(compute, [part for part in parts if len(part)]))
-            return time.perf_counter() - start
 
-    return Contender(rival.name, rival.result, len(data), measure, rival.batch)
+def timed(rival: Rival, compute: Compute, queries: Rows, count: int, threads: int) -> float:
+    """Seconds of `count` queries, which are divided among the threads if the rival has none of its own."""
+    parts = [queries[:count]] if rival.own_threads else np.array_split(queries[:count], threads)
+    with ThreadPoolExecutor(len(parts)) as pool:
+        start = time.perf_counter()
+        list(pool.map(compute, [part for part in parts if len(part)]))
+        return time.perf_counter() - start
 
 
 def in_turns(contenders: list[Contender], threads: int, turns: int, seconds: float) -> list[dict]:

@@ -95,7 +95,7 @@ def test_rivals_run_side_by_side_after_they_gave_what_the_reference_gives(rivals
     names = [(entry["name"], entry["result"]) for entry in shape["threads"][1]]
     assert {("pairflow", "step"), ("pairflow", "distances"), ("SciPy cdist", "distances")} < set(names)
     assert {("torch SDPA, one-hot", "step"), ("torch, Algorithm 1 as written", "step")} < set(names)
-    assert len(names) + len(shape["left_out"]) == len(rivals.RIVALS) + 2
+    assert len(names) + len(shape["left_out"]) == len(rivals.RIVALS) + 3
     table = rivals.tables({"shapes": [{"name": "rows", **shape}]})
     assert f"**rows** (300 keys, N = 12, K = {symbols})" in table
 
@@ -105,6 +105,9 @@ def test_a_rival_that_computes_something_else_is_not_timed(rivals, load):
     wrong = rivals.RIVALS[0]._replace(build=lambda data, symbols: lambda z: np.ones((len(z), len(data))))
     with pytest.raises(AssertionError, match="NumKong, bytes: not the distances of the reference"):
         rivals.checked(wrong, data, data, 9)
+    far = rivals.RIVALS[0]._replace(result="row", build=lambda data, symbols: lambda z: np.zeros(len(z), int))
+    with pytest.raises(AssertionError, match="NumKong, bytes: not the law of semidiscrete transport"):
+        rivals.checked(far, data, data[::-1], 9)
 
 
 def test_the_distances_of_couplings_are_measured_beside_what_is_expected(monkeypatch, tmp_path, load):
