@@ -14,11 +14,10 @@ from pairflow.plan.job import Job
 # Seconds and MiB of short jobs, and of long ones beside their long work; a step takes 3 s to import torch
 # (AMD EPYC, 2 cores, torch 2.15, 2026-11-21).
 SHORT = {
-    **dict.fromkeys(("pair", "pair_shard", "cover"), (1.0, 200.0)),
+    **dict.fromkeys(("pair", "pair_shard", "cover", "potentials"), (1.0, 200.0)),
     **dict.fromkeys(("gather", "adopt", "diagnose"), (2.0, 300.0)),
     **dict.fromkeys(("train", "distill", "teach", "sample", "correlate"), (3.0, 700.0)),
     "report": (4.0, 500.0),
-    "potentials": (60.0, 500.0),
 }
 GUESS = (3.0, 400.0)  # of a rule that is not in the table, and that its kind of data does not know
 
@@ -60,7 +59,9 @@ def job_costs(
         else:
             seconds += _assignment_seconds(job)
             for (work, units), rate in zip(tasks, known, strict=True):
-                seconds += units * rate.seconds / (threads if work.kind == "pair" and not gpu else 1)
+                seconds += (
+                    units * rate.seconds / (threads if work.kind in ("pair", "lead") and not gpu else 1)
+                )
             memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
         size = next((rate.parameters for rate in known if rate.parameters), None)
         costs[job] = JobCost(seconds, memory, _disk(job, experiment, sizes, size), threads, gpu, not short)

@@ -157,7 +157,7 @@ def collect(
 
 def _computed(work: Work, experiment: Experiment) -> Rate | None:
     """The rate by a formula: of a continuous pairing, and of the networks that `new` suggests for a CPU."""
-    if work.device != "cpu":
+    if work.device != "cpu" or work.kind == "lead":
         return None
     if work.kind == "pair":
         if FLOWS[work.flow].tokens:

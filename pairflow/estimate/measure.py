@@ -17,8 +17,10 @@ import numpy as np
 
 from pairflow.artifacts import Metadata, read_table, token_array, token_dtype
 from pairflow.config import BASES, FLOWS, TrainSettings, check
+from pairflow.config.training import TAU
 from pairflow.estimate.rates import Rate, Work
 from pairflow.pairing.blocks import extrapolated
+from pairflow.pairing.spaces import space_of
 
 SECONDS = 1.0  # of a measurement
 SMALL, REPEATS = 10**7, 5  # parameters of networks that do everything so often, to be timed well
@@ -42,7 +44,7 @@ def measure(
 
 def main(request: dict) -> dict:
     work = Work(**request["work"])
-    prepare = _pairing if work.kind == "pair" else _network
+    prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
     step, count, facts = prepare(work, request)
     times = REPEATS if facts.get("parameters", SMALL) < SMALL else 1
     memory: dict[int, float] = {}
@@ -55,7 +57,7 @@ def main(request: dict) -> dict:
     probe = extrapolated(run, count, _clock(work.device), SECONDS)
     measured = memory[probe.rows]
     further = max(0.0, measured - memory[1]) / max(1, probe.rows - 1) * (count - probe.rows)
-    units = times * (count if work.kind == "draw" else 1)
+    units = times * (count if work.kind in ("draw", "lead") else 1)
     return {"seconds": probe.seconds / units, "memory_mb": measured + further, **facts}
 
 
@@ -72,6 +74,25 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
         return pair(rows, **rule, threads=1, backend=backend, rows=(0, count), progress=False)
 
     return step, len(rows), {}
+
+
+def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
+    """Leads sources to real rows if there are any, or to points, by potentials that are not searched."""
+    import torch
+
+    generator, tokens, size = np.random.default_rng(0), request["tokens"], work.vocabulary_size
+    rows: np.ndarray = generator.standard_normal((work.rows, work.length), np.float32)
+    if FLOWS[work.flow].tokens:
+        rows = token_array(read_table(Path(tokens), "tokens")[0]["tokens"]) if tokens else _clusters(work)
+    space = space_of(rows, size, torch.device(work.device))
+    potentials = generator.normal(0, 2, len(rows)).round().astype(np.int64)
+    law = space.law((potentials.max() - potentials), TAU)
+
+    def step(count: int) -> object:
+        numbers = np.arange(count)
+        return law.draw(space.sources(0, numbers), numbers, 0, threads=1)
+
+    return step, 1 << 20, {}
 
 
 def _clusters(work: Work) -> np.ndarray:

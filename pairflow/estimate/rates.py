@@ -13,6 +13,7 @@ from typing import Any
 from pairflow import config
 from pairflow.artifacts import read_provenance
 from pairflow.data.source import DatasetSize
+from pairflow.pairing.transport import sources_needed
 from pairflow.plan.job import Job
 
 _RECORDED = Path(__file__).parent / "recorded.json"
@@ -20,10 +21,11 @@ _RECORDED = Path(__file__).parent / "recorded.json"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work with its sizes: `train` (an iteration), `draw` (a row and a step), `pair` (all rows).
+    """A kind of work with its sizes: `train` (an iteration), `draw` (a row and a step), `pair` (all rows),
+    `lead` (a source to one of the rows, by semidiscrete transport).
 
     `network` is its settings as JSON, `batch` the rows of an iteration; `steps` and `subsets` belong to a
-    pairing, whose `rows` are the training rows. Every kind of noise takes as long.
+    pairing. `rows` are the training rows that are paired, or led to. Every kind of noise takes as long.
     """
 
     kind: str
@@ -85,12 +87,17 @@ def tasks_of(
         rule = {"steps": drawn.steps, "subsets": getattr(drawn, "subsets", 1)}
         return [(work("pair", rows=sizes.rows, **rule), times)] if drawn.steps else []
 
+    lead = work("lead", rows=sizes.rows)
     match job.settings:
+        case config.PotentialsSettings():
+            return [(lead, float(sources_needed(sizes.rows)))]
         case (config.PairSettings() | config.CoverSettings()) as drawn:
             return [] if job.rule == "gather" else pairings(drawn, 1 / job.shards)
         case config.TrainSettings(method=method, training=training):
             tasks = [(train(batch=training.batch_size), float(training.iterations))]
             coupling = config.parse_method(method).coupling
+            if config.BASES[config.parse_method(method).base].balanced:
+                tasks.append((lead, float(training.iterations * training.batch_size)))
             if training.redraw and coupling:
                 rounds = (training.iterations - 1) * training.batch_size // sizes.rows // training.redraw
                 tasks += pairings(experiment.pair_settings(coupling, 0), rounds)

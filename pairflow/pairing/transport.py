@@ -190,6 +190,15 @@ class Search:
         return SemidiscreteCoupling(self.space, self.tau, self.seed, potentials)
 
 
+def sources_needed(rows: int) -> int:
+    """About how many sources a search leads to M = `rows` rows if 60 steps balance them, as they mostly do.
+
+    The further draws of a step's sources take about half of their time again.
+    """
+    steps, measured = 3 * _BETWEEN, 3 * max(HITS * rows, _MEASURED)
+    return 3 * steps * max(_LEAST, rows // 4) // 2 + measured + 12 * rows
+
+
 def _last_mark(step: int) -> int:
     """The last of the steps 20, 40, 80, ... that is not after `step`; 0 before the first."""
     return _BETWEEN << (step // _BETWEEN).bit_length() - 1 if step >= _BETWEEN else 0

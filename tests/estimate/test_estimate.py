@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.forecast import sizes
 from pairflow.estimate.outlook import describe_duration
 from pairflow.estimate.rates import Rate, Work
+from pairflow.pairing.transport import sources_needed
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
@@ -354,3 +355,20 @@ def test_made_up_rows_resemble_one_another():
     assert 0 <= rows.min() <= rows.max() < 30
     nearest = min(np.count_nonzero(rows[1:] != rows[0], axis=1))
     assert nearest < 14  # rows of independent tokens would differ in 19 or 20
+
+
+def test_sources_that_are_led_to_rows_are_counted_in_the_search_and_in_trainings():
+    led = experiment(methods=["sdot"], distillation={}, evaluations={"main": {"nfe": [1]}}, correlation=None)
+    units = {
+        job.rule: {work.kind: count for work, count in rates.tasks_of(job, led, SIZES, "cpu")}
+        for job in jobs(Path("x"), led)
+    }
+    assert units["train"] == {"train": 20.0, "lead": 20.0 * 32}
+    assert units["potentials"] == {"lead": sources_needed(1000)}
+    assert sources_needed(1000) > 60 * 2048
+
+
+def test_leading_sources_is_measured_for_each():
+    work = Work("lead", "cpu", "discrete", 16, 16, rows=1000)
+    request = {"work": asdict(work), "loss": "nelbo", "shape": None, "tokens": None}
+    assert 0 < measure.main(request)["seconds"] < 1e-2
