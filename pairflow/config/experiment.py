@@ -147,10 +147,6 @@ class CommonExperiment(Settings):
             if getattr(evaluation, f"{varied}s")
         }
 
-    def is_conditional(self) -> bool:
-        """Whether the base models are trained on the classes of a property."""
-        return bool(self.data.conditions())
-
     @model_validator(mode="after")
     def _is_consistent(self) -> "CommonExperiment":
         require_consistency(self)
