@@ -236,12 +236,11 @@ def closing_lines(root: Path) -> list[str]:
     flaws = find_flaws(finished, headline.evaluation)[headline.best.method, headline.best.nfe]
     warnings = f" Warning: {', '.join(flaw.text for flaw in flaws)}." * bool(flaws)
     page = page_of(finished.experiment)
-    last = (
-        [f"{page.things}: {command}"] if (command := page.sample_command(root, finished.experiment)) else []
-    )
+    command = page.sample_command(root, finished.experiment)
+    last = f"{page.things}: {command}" if command else ""
     if headline.hopeless:
-        last = ["not usable yet: the report says why, and what to do"]
-    return [headline.sentence + warnings, report, *last]
+        last = "not usable yet: the report says why, and what to do"
+    return [headline.sentence + warnings, report, *filter(None, [last])]
 
 
 def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:

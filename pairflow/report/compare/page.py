@@ -1,6 +1,6 @@
 """The page of a comparison: one HTML file that opens offline."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,7 @@ from pairflow.report.differences import count_verdicts
 from pairflow.report.drawing import legend
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
-from pairflow.report.templates import list_entries, make_environment
-
-_UNFOLDED = 12  # settings that differ: more are folded
+from pairflow.report.templates import make_environment
 
 
 def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
@@ -36,11 +34,9 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             level=f"{100 * LEVEL:.0f} %",
             significance=SIGNIFICANCE,
             repetitions=REPETITIONS,
-            notices=_notices(runs, equal),
+            equal=equal,
             differing=differing_settings(runs),
-            unfolded=_UNFOLDED,
             costs=_costs(runs),
-            entries=list_entries(grid.metric for section in sections for grid in section.grids),
         )
     )
 
@@ -59,9 +55,7 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
     """A metric on the page: its table, its verdicts in words, its files, and figures if it has differences
     and is a main one. Leading blocks are open."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
-    files, drawings = {"means": sheets.mean_sheet(grid, title)}, {}
-    if grid.contrasts:
-        files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
+    files, drawings = sheets.list_sheets(grid, title, section.baseline), {}
     if grid.contrasts and grid.about.chart:
         looks = figures.choose_looks(grid, [run.name for run in section.runs])
         drawings = {
@@ -72,26 +66,6 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
     counts, leading = count_verdicts(grid.verdicts), grid is section.leading
     shared = {"grid": grid, "title": title, "counts": counts, "leading": leading, "sheets": files}
     return {"curves": None, **shared, **drawings}
-
-
-def _notices(
-    runs: Sequence[FinishedExperiment], equal: Sequence[tuple[str, str]]
-) -> Iterator[tuple[str, str]]:
-    """What limits the comparison, as a heading and a sentence each."""
-    for one, other in equal:
-        yield "The same numbers.", f"{one} and {other} have identical metrics."
-    scales = {run.name: run.scale for run in runs}
-    if len(set(scales.values())) > 1:
-        listed = "; ".join(f"{name}: {scale}" for name, scale in scales.items())
-        yield "Different scales.", f"{listed}. A difference between them may come from the scale."
-    elif runs[0].reduced:
-        yield "Reduced scale.", "None of these numbers is comparable with the paper’s."
-    if names := [run.name for run in runs if run.measured.seed.nunique() == 1]:
-        text = (
-            f"{', '.join(names)}: intervals and tests are over sampling trials of one training, and are "
-            "marked so. They say nothing about another training."
-        )
-        yield "One training seed.", text
 
 
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:

@@ -29,7 +29,7 @@ def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
     if page_of(experiment).bounded:
         frames.append(_read_bounds(root, experiment))
-    return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
