@@ -161,11 +161,8 @@ class KindPage:
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The figures that the macros of `section` know as `drawn`."""
         pictures = contents.part.get("pictures", {}).items()
-        return {
-            "pictures": {
-                name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures
-            }
-        }
+        tiles = {name: tile(images, _ACROSS) for name, images in pictures}
+        return {"pictures": {name: encode(image, f"The rows of {name}") for name, image in tiles.items()}}
 
 
 _UNEXPECTED_COPIES = "Use more data, fewer iterations or a smaller network."

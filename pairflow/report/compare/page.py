@@ -1,6 +1,7 @@
 """The page of a comparison: one HTML file that opens offline."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,24 +21,21 @@ from pairflow.report.templates import make_environment
 def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
     """The page as HTML. `numbers` is the name of the file beside it, `equal` pairs runs with equal rows."""
     runs = [run for section in sections for run in section.runs]
-    return (
-        make_environment()
-        .get_template("compare/compare.html")
-        .render(
-            sections=sections,
-            blocks=[_make_blocks(section, f"section{place}") for place, section in enumerate(sections, 1)],
-            verdict=write_verdict(sections),
-            runs=runs,
-            single=len(runs) == 1,
-            compares=any(section.leading for section in sections),
-            numbers=numbers,
-            level=f"{100 * LEVEL:.0f} %",
-            significance=SIGNIFICANCE,
-            repetitions=REPETITIONS,
-            equal=equal,
-            differing=differing_settings(runs),
-            costs=_costs(runs),
-        )
+    template = make_environment().get_template("compare/compare.html")
+    return template.render(
+        sections=sections,
+        blocks=[_make_blocks(section, f"section{place}") for place, section in enumerate(sections, 1)],
+        verdict=write_verdict(sections),
+        runs=runs,
+        single=len(runs) == 1,
+        compares=any(section.leading for section in sections),
+        numbers=numbers,
+        level=f"{100 * LEVEL:.0f} %",
+        significance=SIGNIFICANCE,
+        repetitions=REPETITIONS,
+        equal=equal,
+        differing=differing_settings(runs),
+        costs=_costs(runs),
     )
 
 
@@ -70,14 +68,9 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
 
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
     """(method, work) -> what each experiment spent on it, None where it did no such work."""
-    by_run = [
-        {
-            (cost.method, cost.work): cost
-            for costs in training_costs(run.timings, run.experiment).values()
-            for cost in costs
-            if np.isfinite(cost.seconds)
-        }
-        for run in runs
-    ]
-    keys = dict.fromkeys(key for costs in by_run for key in costs)
-    return {key: [costs.get(key) for costs in by_run] for key in keys}
+    by_run = []
+    for run in runs:
+        costs = chain.from_iterable(training_costs(run.timings, run.experiment).values())
+        by_run.append({(cost.method, cost.work): cost for cost in costs if np.isfinite(cost.seconds)})
+    keys = dict.fromkeys(chain.from_iterable(by_run))
+    return {key: [own.get(key) for own in by_run] for key in keys}

@@ -52,11 +52,7 @@ def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
 def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     """A row per job, from the provenance beside its first output."""
     rows = [
-        {
-            **read_provenance(job.record),
-            "step": job.rule,
-            **{key: getattr(job, key) for key in ("method", "seed", "evaluation", "nfe")},
-        }
+        read_provenance(job.record) | vars(job) | {"step": job.rule}
         for job in jobs(root, experiment)
         if job.rule not in _UNTIMED
     ]

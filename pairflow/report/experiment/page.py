@@ -118,8 +118,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
 def _draw_training(contents: Contents) -> dict[str, Any] | None:
     """Curves of the bases, and separate ones for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
-    all_logs = contents.logs
-    logs = {method: all_logs[method] for method in contents.methods if method in all_logs}
+    logs = contents.logs
     pictures: dict[str, Picture] = {}
     for column, label in labels.items():
         logged = [method for method, log in logs.items() if figures.has_values(log, column)]

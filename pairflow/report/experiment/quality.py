@@ -71,15 +71,8 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     main, *groups = _groups(tables, kind_of(contents.experiment.data).groups, prefix)
     if any(table.floor and table.about.chart for table in tables):
         keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
-    return EvaluationBlock(
-        name=name,
-        scope=describe_scope(rows, name),
-        seeds=seeds,
-        legend=keys,
-        main=main,
-        groups=groups,
-        details=page.make_details(contents, name, tables, prefix),
-    )
+    details = page.make_details(contents, name, tables, prefix)
+    return EvaluationBlock(name, describe_scope(rows, name), seeds, keys, main, groups, details)
 
 
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
