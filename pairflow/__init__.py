@@ -3,30 +3,18 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pairflow._version import __version__
-from pairflow.errors import InputError
+from pairflow._version import __version__ as __version__
+from pairflow.errors import InputError as InputError
 
-if TYPE_CHECKING:
-    from pairflow import pairing
-    from pairflow.artifacts.pairs import write_pairs
-    from pairflow.generate.sample import sample
-    from pairflow.pairing.continuous import pair_continuous
-    from pairflow.pairing.pair import pair
-    from pairflow.pairing.transport import transport, transport_continuous
-    from pairflow.report.results import results
-
-__all__ = [
-    "InputError",
-    "__version__",
-    "pair",
-    "pair_continuous",
-    "pairing",
-    "results",
-    "sample",
-    "transport",
-    "transport_continuous",
-    "write_pairs",
-]
+if TYPE_CHECKING:  # `as` tells type checkers that the names are public
+    from pairflow import pairing as pairing
+    from pairflow.artifacts.pairs import write_pairs as write_pairs
+    from pairflow.generate.sample import sample as sample
+    from pairflow.pairing.continuous import pair_continuous as pair_continuous
+    from pairflow.pairing.pair import pair as pair
+    from pairflow.pairing.transport import transport as transport
+    from pairflow.pairing.transport import transport_continuous as transport_continuous
+    from pairflow.report.results import results as results
 
 _HOMES = {  # function -> its module
     "pair": "pairflow.pairing.pair",
@@ -37,6 +25,7 @@ _HOMES = {  # function -> its module
     "transport_continuous": "pairflow.pairing.transport",
     "write_pairs": "pairflow.artifacts.pairs",
 }
+__all__ = ["InputError", "__version__", "pairing", *_HOMES]
 
 
 def __dir__() -> list[str]:

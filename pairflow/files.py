@@ -55,14 +55,14 @@ def checked_path(name: str, value: Any) -> Path:
         path.exists()
     except (TypeError, ValueError, OSError) as error:  # a name that is too long, or has no bytes
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{name}: expected a path, found {_start(value)}: {reason}") from None
+        raise InputError(f"{name}: expected a path, found {shown(value)}: {reason}") from None
     if "\0" in str(path) or not str(value):
-        raise InputError(f"{name}: expected a path, found {_start(value)}")
+        raise InputError(f"{name}: expected a path, found {shown(value)}")
     return path
 
 
-def _start(value: Any) -> str:
-    """A value as Python writes it, shortened."""
+def shown(value: Any) -> str:
+    """A value as Python writes it, shortened, for a message."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 

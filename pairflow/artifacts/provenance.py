@@ -83,19 +83,18 @@ class Provenance:
             earlier = [facts.get(key) for facts in self.earlier]
             known = [value for value in earlier if value is not None]
             times[key] = round(seconds + sum(known), 3) if len(known) == len(earlier) else None
-        peaks = [self._peak_memory_mb(), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
+        own = self.device_memory_mb() if self.device_memory_mb else peak_memory_mb(self.device)
+        peaks = [own, *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
         return {**times, "peak_memory_mb": round(max(peaks), 1)}
 
-    def _peak_memory_mb(self) -> float:
-        """Peak resident memory of this process, or of the GPU's allocator if the work ran there."""
-        if self.device_memory_mb:
-            return self.device_memory_mb()
-        if self.device != "cpu":
-            import torch
 
-            return torch.cuda.max_memory_allocated() / 2**20
-        unit = 2**20 if sys.platform == "darwin" else 2**10
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+def peak_memory_mb(device: str) -> float:
+    """Peak memory in MiB: of this process on a CPU, of torch's allocator on a GPU."""
+    if device == "cpu":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    import torch
+
+    return torch.cuda.max_memory_allocated() / 2**20
 
 
 def _command() -> list[str]:

@@ -146,7 +146,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
 
 
 _ADVICE = {  # kind of table -> how a user makes one of data of their own
-    "tokens": "; `pairflow import` makes such a file of your own token rows",
+    "tokens": "; `pairflow preprocess tokens` makes such a file of your own token rows",
     "pairs": "; `pairflow.write_pairs` makes such a file of your own pairs",
 }
 

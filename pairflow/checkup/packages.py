@@ -75,7 +75,9 @@ def check(package: Package, needed: bool, gpus: bool) -> Finding:
         text = f"no {absent[0]}, which is for {package.use}"
         return (Finding.attention if needed else Finding.optional)(text, install)
     version = finished.stdout.splitlines()[-1] or importlib.metadata.version(package.distribution)
-    return _within(package.distribution, version, version)
+    requirements = map(Requirement, importlib.metadata.requires("pairflow") or [])
+    bounds = next((str(one.specifier) for one in requirements if one.name == package.distribution), "")
+    return _within(bounds, version, version, f"pip install {shlex.quote(package.distribution + bounds)}")
 
 
 def run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
@@ -93,21 +95,12 @@ def run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
 
 def python() -> Finding:
     version = platform.python_version()
-    return _within("Python", version, f"{version} in {sys.prefix}", "make setup")
+    bounds = importlib.metadata.metadata("pairflow")["Requires-Python"] or ""
+    return _within(bounds, version, f"{version} in {sys.prefix}", "make setup")
 
 
-def _within(distribution: str, version: str, text: str, remedy: str = "") -> Finding:
-    """Whether pairflow takes this version, as its own metadata say."""
-    bounds = _bounds(distribution)
+def _within(bounds: str, version: str, text: str, remedy: str) -> Finding:
+    """Whether a version is within bounds such as `>=2.11`."""
     if SpecifierSet(bounds).contains(version, prereleases=True):
         return Finding.ok(text)
-    remedy = remedy or f"pip install {shlex.quote(distribution + bounds)}"
     return Finding.attention(f"{text}, expected {bounds}", remedy)
-
-
-def _bounds(distribution: str) -> str:
-    """The versions that pairflow requires, as `>=2.11`; empty where it names none."""
-    if distribution == "Python":
-        return importlib.metadata.metadata("pairflow")["Requires-Python"] or ""
-    requirements = map(Requirement, importlib.metadata.requires("pairflow") or [])
-    return next((str(one.specifier) for one in requirements if one.name == distribution), "")

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pairflow.arguments import nearest
 from pairflow.errors import InputError
+from pairflow.files import shown
 from pairflow.limits import LONGEST_NAME
 
-_LONGEST = 200  # characters of a value in a message
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=LONGEST_NAME)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
@@ -61,22 +61,11 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}" if where else message
-    given = repr(first["input"])
-    given = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}..."
-    return f"{where}: {message[0].lower()}{message[1:]}, found {given}"
+    return f"{where}: {message[0].lower()}{message[1:]}, found {shown(first['input'])}"
 
 
 def _known_keys(model: type[BaseModel]) -> set[str]:
-    """All key names of a model and the models inside it."""
-    keys, todo = set(), [model]
-    while todo:
-        for name, info in todo.pop().model_fields.items():
-            keys.add(name)
-            todo += [part for part in _parts(info.annotation) if part not in todo]
-    return keys
-
-
-def _parts(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [part for inner in getattr(annotation, "__args__", ()) for part in _parts(inner)]
+    """All keys of a model and of the models inside it."""
+    schema = model.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return {key for part in parts for key in part.get("properties", {})}

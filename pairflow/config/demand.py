@@ -23,13 +23,12 @@ def parse_range(text: str) -> tuple[float, float]:
     return bounds
 
 
-def _require_range(text: str | None) -> str | None:
-    if text is not None:
-        parse_range(text)
+def _require_range(text: str) -> str:
+    parse_range(text)
     return text
 
 
-Range = Annotated[str | None, AfterValidator(_require_range)]
+Range = Annotated[str, AfterValidator(_require_range)] | None
 
 # Those settings of samples on demand that mean something to every kind of data.
 DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})

@@ -120,9 +120,10 @@ class CommonExperiment(Settings):
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():
                 if evaluations.get(repeated, settings) != settings:
+                    varied = "temperature" if settings.guidance == evaluation.guidance else "guidance"
+                    setting = f"{varied} {getattr(settings, varied):g}"
                     raise ValueError(
-                        f"'{repeated}' is the name of '{name}' at {_repetition(evaluation, settings)}; "
-                        "choose another name"
+                        f"'{repeated}' is the name of '{name}' at {setting}; choose another name"
                     )
             every |= {name: evaluation, **evaluation.repeated(name)}
         return every
@@ -146,10 +147,6 @@ class CommonExperiment(Settings):
             for name, evaluation in self.evaluations.items()
             if getattr(evaluation, f"{varied}s")
         }
-
-    def is_conditional(self) -> bool:
-        """Whether the base models are trained on the classes of a property."""
-        return bool(self.data.conditions())
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "CommonExperiment":
@@ -257,13 +254,6 @@ else:
         __doc__=CommonExperiment.__doc__,
         __module__=__name__,
     )
-
-
-def _repetition(first: Evaluation, repeated: Evaluation) -> str:
-    """In which setting an evaluation repeats another one."""
-    if repeated.guidance != first.guidance:
-        return f"guidance {repeated.guidance:g}"
-    return f"temperature {repeated.temperature:g}"
 
 
 class Configuration(Settings):

@@ -5,10 +5,10 @@ Rates come from finished jobs, else from a measurement now, else from a record o
 
 import shutil
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
@@ -89,7 +89,14 @@ def forecast(
     todo = [job for job in table if job not in finished]
     works = needed(todo, experiment, sizes, device)
     if rates is None:
-        rates = collect(works, finished, root, experiment, sizes, recorded, progress)
+        known = rates_of(finished, experiment, sizes, "finished jobs of this machine", machine())
+        if not recorded:
+            absent = [work for work in works if work not in known]
+            known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
+        found = {
+            work: known.get(work) or packaged().get(work) or _compute(work, experiment) for work in works
+        }
+        rates = {work: rate for work, rate in found.items() if rate}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, todo, works, rates, costs, cores, device)
 
@@ -104,19 +111,11 @@ def forecast_draft(
     count as none. With `recorded` the rates are those that were measured on another machine.
     """
     make = draft.with_iterations
+    how: dict[str, Any] = {"recorded": recorded, "progress": progress, "fresh": True}
 
     def expect(entry: Entry, rates: dict[Work, Rate] | None = None) -> Forecast:
-        return forecast(
-            root,
-            check(Experiment, entry, root.name),
-            draft.size,
-            available_cpus(),
-            device,
-            recorded=recorded,
-            progress=progress,
-            fresh=True,
-            rates=rates,
-        )
+        experiment = check(Experiment, entry, root.name)
+        return forecast(root, experiment, draft.size, available_cpus(), device, **how, rates=rates)
 
     if draft.hours is None or make is None:
         return draft.experiment, expect(draft.experiment)
@@ -129,33 +128,21 @@ def forecast_draft(
     return entry, expect(entry, rates)
 
 
-def collect(
-    works: list[Work],
-    finished: Iterable[Job],
-    root: Path,
-    experiment: Experiment,
-    sizes: DatasetSize,
-    recorded: bool,
-    progress: bool,
+def _measure_all(
+    works: Sequence[Work], experiment: Experiment, sizes: DatasetSize, tokens: Path, progress: bool
 ) -> dict[Work, Rate]:
-    """The rates of `works`, without those that nobody knows; with `recorded` nothing is measured."""
-    rates = rates_of(finished, experiment, sizes, "finished jobs of this machine", machine())
+    """The rates of `works` as far as they can be measured here; `tokens` may be a file of real rows."""
     devices = {"cpu"} | ({"cuda"} if shutil.which("nvidia-smi") else set())
-    absent = [] if recorded else [work for work in works if work not in rates and work.device in devices]
     # The blocks of a continuous pairing take too long to try one.
-    absent = [work for work in absent if work.kind != "pair" or FLOWS[work.flow].tokens]
-    tokens = paths.data(root, "train.parquet")
+    works = [w for w in works if w.device in devices and (w.kind != "pair" or FLOWS[w.flow].tokens)]
     rows = tokens if tokens.is_file() else None
-    quiet = not (progress and absent)
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
-    for work in bar(absent, total=len(absent), desc="measure", unit="rate", quiet=quiet):
-        if rate := measure(work, experiment.training.loss, sizes.shape, rows, origin):
-            rates[work] = rate
-    found = {work: rates.get(work) or packaged().get(work) or _computed(work, experiment) for work in works}
-    return {work: rate for work, rate in found.items() if rate}
+    every = bar(works, total=len(works), desc="measure", unit="rate", quiet=not (progress and works))
+    rates = {work: measure(work, experiment.training.loss, sizes.shape, rows, origin) for work in every}
+    return {work: rate for work, rate in rates.items() if rate}
 
 
-def _computed(work: Work, experiment: Experiment) -> Rate | None:
+def _compute(work: Work, experiment: Experiment) -> Rate | None:
     """The rate by a formula: of a continuous pairing, and of the networks that `new` suggests for a CPU."""
     if work.device != "cpu" or work.kind == "lead":
         return None

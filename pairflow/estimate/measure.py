@@ -5,7 +5,6 @@ A batch that would take too long is measured in part, and extrapolated in a stra
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import Metadata, read_table, token_array, token_dtype
+from pairflow.artifacts.provenance import peak_memory_mb
 from pairflow.config import BASES, FLOWS, TrainSettings, check
 from pairflow.config.training import TAU
 from pairflow.estimate.rates import Rate, Work
@@ -52,7 +52,7 @@ def main(request: dict) -> dict:
     def run(rows: int) -> None:
         for _ in range(times):
             step(rows)
-        memory[rows] = _memory(work.device)
+        memory[rows] = peak_memory_mb(work.device)
 
     probe = extrapolated(run, count, _clock(work.device), SECONDS)
     measured = memory[probe.rows]
@@ -154,15 +154,6 @@ def _clock(device: str) -> Callable[[], float]:
         return time.perf_counter()
 
     return clock
-
-
-def _memory(device: str) -> float:
-    """Peak memory in MiB, of this process or of the GPU's allocator."""
-    if device == "cpu":
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    import torch
-
-    return torch.cuda.max_memory_allocated() / 2**20
 
 
 if __name__ == "__main__":

@@ -6,22 +6,14 @@ same. Absent files, and inputs whose hash a file does not have, are not checked.
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from pairflow.artifacts import digest, read_metadata, read_object
+from pairflow.artifacts import Metadata, digest, read_metadata, read_object
 from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
-
-_SPLITS = {
-    "train": "train",
-    "validation": "validation",
-    "judge": "judge",
-    "pairs": "train",
-}  # output -> the rows that it holds
 
 
 def require(root: Path, experiment: Experiment) -> None:
@@ -63,9 +55,9 @@ def _is_made(job: Job) -> bool:
 def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
     """InputError if this output's metadata differ from the job: rows, settings, inputs by `digest_of`."""
     path = job.outputs[name]
-    parameters, inputs, split = _facts(path, name)
-    if None not in (split, _SPLITS.get(name)) and split != _SPLITS[name]:
-        raise InputError(f"{path}: holds {split} rows, expected {_SPLITS[name]} rows")
+    metadata = _read_facts(path, name)
+    metadata.require_split("train" if name == "pairs" else name, path)
+    parameters, inputs = metadata.parameters, metadata.inputs
     sources = {key: path for key, path in job.inputs.items() if isinstance(path, Path)}
     expected = job.parameters
     if job.settings:
@@ -80,15 +72,14 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
             raise InputError(f"{path}: was made from a file other than {source}")
 
 
-def _facts(path: Path, name: str) -> tuple[Mapping[str, Any], Mapping[str, str], str | None]:
-    """Parameters, hashes of inputs and split of a table, or of a network by its description; else none."""
+def _read_facts(path: Path, name: str) -> Metadata:
+    """The metadata of a table, or those in the description of a network; any other file has none."""
     if path.suffix == ".parquet":
-        metadata = read_metadata(path)
-        return metadata.parameters, metadata.inputs, metadata.split
+        return read_metadata(path)
     if name != "description":
-        return {}, {}, None
+        return Metadata(name)
     try:
         facts = read_object(path)
-        return facts, {**facts["inputs"], "weights": facts["weights"]}, None
+        return Metadata(name, parameters=facts, inputs={**facts["inputs"], "weights": facts["weights"]})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a description of pairflow") from error

@@ -19,30 +19,27 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
     for job in jobs(root, experiment):
         if all(output.exists() for output in job.outputs.values()):
             continue
-        for key, file in (_own_files(job, experiment) | _start(job, experiment, root)).items():
-            if file and Path(file).exists() and not Path(file).is_dir():
-                require_regular(Path(file))
-            elif file and not Path(file).exists():
+        for key, path in _own_files(job, experiment, root).items():
+            if not path.exists():
                 kind = "folder" if key in ("data.folder", "from") else "file"
-                near = nearest(file, published.names()) if key == "from" else ""
-                start = "" if Path(file).is_absolute() else f"; relative paths start at {Path.cwd()}"
-                raise InputError(f"experiments.{root.name}.{key}: {file}: no such {kind}{near}{start}")
+                near = nearest(path, published.names()) if key == "from" else ""
+                start = "" if path.is_absolute() else f"; relative paths start at {Path.cwd()}"
+                raise InputError(f"experiments.{root.name}.{key}: {path}: no such {kind}{near}{start}")
+            if not path.is_dir():
+                require_regular(path)
 
 
-def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
-    """What a job reads of the user's own, by the key of the experiment that names it; None for nothing."""
+def _own_files(job: Job, experiment: Experiment, root: Path) -> dict[str, Path]:
+    """What a job reads of the user's own, by the key of the experiment that names it.
+
+    A model of another experiment, from which a training starts, is Snakemake's task.
+    """
+    files: dict[str, str | None] = {}
+    if job.rule == "adopt" and job.method:
+        files = {job.method.replace("-", "."): experiment.own_pairs(job.method)}
     if job.rule == "preprocess":
-        return kind_of(experiment.data).own_raw(experiment.data)
-    if job.rule == "adopt":
-        return {
-            f"pairs.{name}": file for name, file in experiment.pairs.items() if job.method == f"pairs-{name}"
-        }
-    return {}
-
-
-def _start(job: Job, experiment: Experiment, root: Path) -> dict[str, str | None]:
-    """The model that training starts from. That of another experiment is Snakemake's task."""
-    if not experiment.parent or job.rule not in ("preprocess", "train"):
-        return {}
-    folder = published.locate(experiment.parent, root.parent.parent)
-    return {} if root.parent in folder.parents else {"from": str(folder)}
+        files = kind_of(experiment.data).own_raw(experiment.data)
+    if experiment.parent and job.rule in ("preprocess", "train"):
+        folder = published.locate(experiment.parent, root.parent.parent)
+        files = files if root.parent in folder.parents else files | {"from": str(folder)}
+    return {key: Path(file) for key, file in files.items() if file}

@@ -70,7 +70,7 @@ def unsampled_metrics(root: Path, seed: int, method: str, name: str) -> Path:
 
 def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The token rows whose labels a conditional model learns, if the experiment has a condition."""
-    return {"labels": data(root, "train.parquet")} if experiment.is_conditional() else {}
+    return {"labels": data(root, "train.parquet")} if experiment.data.conditions() else {}
 
 
 def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:

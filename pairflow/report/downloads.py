@@ -113,19 +113,7 @@ def latex_cell(entry: Entry | str) -> str:
 
 def latex_table(part: Part) -> str:
     """A table environment. Unless the part has an alignment, only the first column stands left."""
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{latex_escape(part.caption)}.}}",
-            rf"\begin{{tabular}}{{{part.align or 'l' + 'r' * (len(part.head) - 1)}}}",
-            r"\toprule",
-            rf"{' & '.join(map(latex_escape, part.head))} \\",
-            r"\midrule",
-            *(rf"{' & '.join(map(latex_cell, row))} \\" for row in part.rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    cells = [[*map(latex_cell, row)] for row in part.rows]
+    table = pd.DataFrame(cells, columns=[*map(latex_escape, part.head)]).style.hide(axis="index")
+    columns, caption = part.align or "l" + "r" * (len(part.head) - 1), f"{latex_escape(part.caption)}."
+    return table.to_latex(column_format=columns, caption=caption, position_float="centering", hrules=True)

@@ -10,8 +10,8 @@ from scipy.stats import binom
 from pairflow.report import drawing
 from pairflow.report.colours import Style, contrast, style
 from pairflow.report.drawing import Line, Picture, describe, describe_lines, line_chart
-from pairflow.report.grid import Cell, Grid, list_counts
-from pairflow.report.words import format_percent, pluralise
+from pairflow.report.grid import Cell, Grid
+from pairflow.report.words import format_percent, list_counts, pluralise
 
 _MARKERS = 7  # at most, on a long curve, so that they do not cover it
 _BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps

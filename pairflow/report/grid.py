@@ -1,6 +1,6 @@
 """Tables of methods by numbers of sampling steps: values that compare, with their means and their tests."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -23,7 +23,7 @@ from pairflow.report.stats import (
     estimate,
     group_by_seed,
 )
-from pairflow.report.words import REFERENCES, format_number, join_words, pluralise
+from pairflow.report.words import REFERENCES, format_number, join_words, list_counts, pluralise
 
 REAL = "data"  # the method of metric rows that compare real data with real data
 _SAME_ENTROPY = 0.02  # entropies that differ by more, as a share, are not equal
@@ -317,8 +317,3 @@ def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
 def differ_in_entropy(one: float, other: float) -> bool:
     """Whether samples of text with these mean entropies are too unlike for a comparison of perplexities."""
     return abs(one - other) > _SAME_ENTROPY * max(one, other)
-
-
-def list_counts(counts: Iterable[int]) -> str:
-    """The distinct counts in words: `1,000 or 5,000`."""
-    return " or ".join(f"{value:,}" for value in sorted({*counts}))

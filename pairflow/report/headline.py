@@ -200,17 +200,12 @@ def measure_grid(grid: Grid) -> Measure:
 
 def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
     """The bounds on the likelihood of held-out rows; empty where no rows are held out."""
-    return {
-        name: Measure(
-            heading,
-            name,
-            {run: results.bounds[name].get(run[0], np.nan) for run in leading.means},
-            digits=digits,
-            sign="≤ ",
-        )
-        for name, (heading, digits) in _BOUNDS.items()
-        if name in results.bounds
-    }
+    measures = {}
+    for name, (heading, digits) in _BOUNDS.items():
+        if bounds := results.bounds.get(name):
+            values = {run: bounds.get(run[0], np.nan) for run in leading.means}
+            measures[name] = Measure(heading, name, values, digits=digits, sign="≤ ")
+    return measures
 
 
 def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
@@ -236,12 +231,11 @@ def closing_lines(root: Path) -> list[str]:
     flaws = find_flaws(finished, headline.evaluation)[headline.best.method, headline.best.nfe]
     warnings = f" Warning: {', '.join(flaw.text for flaw in flaws)}." * bool(flaws)
     page = page_of(finished.experiment)
-    last = (
-        [f"{page.things}: {command}"] if (command := page.sample_command(root, finished.experiment)) else []
-    )
+    command = page.sample_command(root, finished.experiment)
+    last = f"{page.things}: {command}" if command else ""
     if headline.hopeless:
-        last = ["not usable yet: the report says why, and what to do"]
-    return [headline.sentence + warnings, report, *last]
+        last = "not usable yet: the report says why, and what to do"
+    return [headline.sentence + warnings, report, *filter(None, [last])]
 
 
 def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
@@ -251,14 +245,10 @@ def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
     for line in headline.lines:
         for flaw in by_run[line.method, line.nfe]:
             flawed.setdefault(flaw.kind, {}).setdefault(line, []).append(flaw)
-    boxes = [
-        *page_of(results.experiment).write_boxes(flawed, headline, results),
-        *(
-            Box(title, text.format(headline.name_shares(flawed[kind])))
-            for kind, (title, text) in _TRAININGS.items()
-            if kind in flawed
-        ),
-    ]
+    boxes = [*page_of(results.experiment).write_boxes(flawed, headline, results)]
+    for kind, (title, text) in _TRAININGS.items():
+        if kind in flawed:
+            boxes.append(Box(title, text.format(headline.name_shares(flawed[kind]))))
     return sorted(boxes, key=lambda box: (not box.severe, box.late))
 
 

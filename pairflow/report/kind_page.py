@@ -39,12 +39,11 @@ _ACROSS = 2  # pictures of rows beside one another
 class Details:
     """What the section on one evaluation has for one kind of data only.
 
-    `shown` is what the macros of the kind's section show. `metrics` are the names of those that it explains,
-    `tables` are further ones to download, by title, and `sheets` other tables.
+    `shown` is what the macros of the kind's section show. `tables` are further ones to download, by title,
+    and `sheets` other tables.
     """
 
     shown: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Sequence[str] = ()
     tables: Mapping[str, list[Grid]] = field(default_factory=dict)
     sheets: Sequence[Sheet] = ()
 
@@ -153,17 +152,6 @@ class KindPage:
 
     # Asked by the page
 
-    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """The data as terms and values; `data` is that of `Contents`."""
-        held_out, size = data["validation_rows"], data["vocabulary_size"]
-        shape = [("Length N", f"{data['length']:,} tokens"), ("Vocabulary K", f"{size or 0:,} symbols")]
-        return [
-            ("Training rows", f"{data['training_rows']:,}"),
-            ("Validation rows", f"{held_out:,}" if held_out else "none, so no NLL is measured"),
-            *((term, f"{data[f'{name}_rows']:,}") for name, term in self.counted.items()),
-            *(shape if size else [("Dimensions d", f"{data['length']:,}")]),
-        ]
-
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
@@ -173,11 +161,8 @@ class KindPage:
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The figures that the macros of `section` know as `drawn`."""
         pictures = contents.part.get("pictures", {}).items()
-        return {
-            "pictures": {
-                name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures
-            }
-        }
+        tiles = {name: tile(images, _ACROSS) for name, images in pictures}
+        return {"pictures": {name: encode(image, f"The rows of {name}") for name, image in tiles.items()}}
 
 
 _UNEXPECTED_COPIES = "Use more data, fewer iterations or a smaller network."

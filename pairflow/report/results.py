@@ -143,13 +143,12 @@ def results(experiment: str | Path) -> FinishedExperiment:
 
 def read_logs(root: Path, experiment: Experiment) -> dict[str, pd.DataFrame]:
     """Method -> the log of its training with the first seed, as far as there are logs."""
-    places = {name: paths.model(root, experiment.seeds[0], name) for name in experiment.methods}
-    files = {name: folder / "log.parquet" for name, folder in places.items()}
-    return {
-        name: read_table(file, "training log")[0].to_pandas()
-        for name, file in files.items()
-        if file.is_file()
-    }
+    logs = {}
+    for name in experiment.methods:
+        file = paths.model(root, experiment.seeds[0], name) / "log.parquet"
+        if file.is_file():
+            logs[name] = read_table(file, "training log")[0].to_pandas()
+    return logs
 
 
 def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:

@@ -72,8 +72,6 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """Student's t interval of the mean; NaN for a single observation."""
-        if self.count < 2:
-            return np.nan, np.nan
         half = t_quantile(self.count - 1) * self.error**0.5
         return self.mean - half, self.mean + half
 

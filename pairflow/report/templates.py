@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,15 @@ FACTS = ("Formula", "Unit", "Better", "Pitfalls", "Source")
 def make_environment(*folders: Path) -> jinja2.Environment:
     """Templates of this folder, of the kinds of data, and of `folders`.
 
-    Every name that they do not get is an error."""
+    Every name that they do not get is an error. The filter `entry` names the entry of a metric, empty without
+    one, and keeps it for the glossary of the page, which this environment is for."""
+    asked: dict[str, MetricEntry] = {}
+
+    def name_entry(metric: str) -> str:
+        if entry := read_entries().get(metric):
+            asked[entry.names[0]] = entry
+        return entry.names[0] if entry else ""
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([_FOLDER, _FOLDER.parent, *folders]),
         autoescape=True,
@@ -30,10 +38,12 @@ def make_environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["asked"] = asked
     environment.filters |= {
         "breakable": words.make_breakable,
         "count": words.format_count,
         "data_uri": downloads.data_uri,
+        "list_counts": words.list_counts,
         "duration": words.format_duration,
         "entry": name_entry,
         "moment": words.format_moment,
@@ -78,17 +88,6 @@ def read_entries() -> dict[str, MetricEntry]:
         entry = MetricEntry(names, _markup(text), {name: _markup(facts[name]) for name in FACTS})
         entries |= dict.fromkeys(names, entry)
     return entries
-
-
-def name_entry(metric: str) -> str:
-    """The first metric of the entry that a metric has; empty for a metric without one."""
-    entry = read_entries().get(metric)
-    return entry.names[0] if entry else ""
-
-
-def list_entries(metrics: Iterable[str]) -> list[MetricEntry]:
-    """The entries of some metrics, each once."""
-    return [read_entries()[name] for name in dict.fromkeys(map(name_entry, metrics)) if name]
 
 
 def _markup(markdown: str) -> Markup:

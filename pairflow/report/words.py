@@ -1,7 +1,7 @@
 """Numbers, lists and labels, as every page and every table writes them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -60,6 +60,11 @@ def format_p_value(p: float) -> str:
 def pluralise(count: int, word: str) -> str:
     """`1 seed`, `1,024 seeds`."""
     return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def list_counts(counts: Iterable[int]) -> str:
+    """The distinct counts in words: `1,000 or 5,000`."""
+    return " or ".join(f"{value:,}" for value in sorted({*counts}))
 
 
 def join_words(parts: Sequence[object]) -> str:

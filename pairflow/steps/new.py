@@ -5,7 +5,6 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,19 +74,24 @@ def main(
     experiment, expected = forecast_draft(draft, root, device, recorded=not estimate, progress=not quiet)
     _write(configuration, target, experiment, draft, force)
     _write_rejected(rejects, draft.rejected)
-    outlook = _outlook(draft, name, experiment, expected if estimate else None)
-    _print(draft, outlook, configuration, target)
-
-
-def _print(draft: Draft, outlook: Iterator[str], configuration: Path, target: Path) -> None:
-    """Print what the file holds and what to expect, where the experiment is, and how to run it."""
-    click.echo(draft.table)
-    for paragraph in chain(draft.advice, outlook):
-        click.echo(f"\n{paragraph}")
+    click.echo("\n\n".join(_describe(draft, name, experiment, expected if estimate else None)))
     folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
-    click.echo(f"\nExperiment '{target.stem}' is in {target}. Run it{where} with:\n")
-    click.echo(f"  pairflow run {target.stem}")
+    click.echo(f"\nExperiment '{name}' is in {target}. Run it{where} with:\n\n  pairflow run {name}")
+
+
+def _describe(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
+    """What the file holds, and the quality and, where it is wanted, the time to expect."""
+    from pairflow.config import Experiment, check
+    from pairflow.estimate import outlook
+
+    experiment = check(Experiment, entry, name)
+    yield draft.table
+    yield from draft.advice
+    if draft.quality:
+        yield draft.quality(experiment)
+    if expected:
+        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours)
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:
@@ -117,18 +121,6 @@ def name_of(file: Path) -> str:
 def _relative(file: Path, configuration: Path) -> str:
     """The path of the file relative to the folder of the configuration, unless it is absolute."""
     return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
-
-
-def _outlook(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
-    """The quality to expect, and the time on this machine where that is wanted."""
-    from pairflow.config import Experiment, check
-    from pairflow.estimate import outlook
-
-    experiment = check(Experiment, entry, name)
-    if draft.quality:
-        yield draft.quality(experiment)
-    if expected:
-        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours)
 
 
 if __name__ == "__main__":

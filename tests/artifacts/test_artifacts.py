@@ -82,7 +82,7 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
     with pytest.raises(InputError, match=r"x\.parquet: no such file"):
         read_table(path)
     pq.write_table(pa.table({"a": [1]}), path)
-    advice = {"tokens": "`pairflow import` makes", "pairs": "`pairflow.write_pairs` makes"}
+    advice = {"tokens": "`pairflow preprocess tokens` makes", "pairs": "`pairflow.write_pairs` makes"}
     for kind, text in advice.items():
         with pytest.raises(InputError, match=rf"x\.parquet: was not written by pairflow; {text} such a file"):
             read_table(path, kind)

@@ -336,7 +336,7 @@ def test_what_takes_too_long_is_extrapolated_in_a_straight_line(monkeypatch, kin
 
     monkeypatch.setattr(measure, "_network", lambda work, request: (step, 1000, {}))
     monkeypatch.setattr(measure, "_clock", lambda device: lambda: clock[0])
-    monkeypatch.setattr(measure, "_memory", lambda device: 100.0 + largest[0])
+    monkeypatch.setattr(measure, "peak_memory_mb", lambda device: 100.0 + largest[0])
     facts = measure.main({"work": vars(WORKS[kind])})
     seconds = 100.5 / (1000 if kind == "draw" else 1)
     assert facts == {"seconds": pytest.approx(seconds), "memory_mb": pytest.approx(1100.0)}

@@ -160,7 +160,7 @@ def test_image_tables_name_reference_extractor_and_real_images(image_page):
 
 def test_total_correlation_and_its_ceiling(make):
     contents = make()
-    found = {"rows": {"udlm": contents.correlations["udlm"]}, "ceiling": 32.472, "sources": 20_000}
+    found = {"rows": {"udlm": (31.869, 0.0173)}, "ceiling": 32.472, "sources": 20_000}
     text, tex = texts(correlation_sheet(contents, found))
     assert text == "method,total_correlation,total_correlation_se\nudlm,31.869,0.0173\ndata,32.472,\n"
     assert r"udlm & 31.87 $\pm$ 0.02 \\" in tex

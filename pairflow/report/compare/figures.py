@@ -52,26 +52,21 @@ def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[st
 def _panel(
     grid: ComparedGrid, title: str, rows: Mapping[str, ComparedRow], looks: Mapping[str, Style], name: str
 ) -> Picture:
-    lines = [
-        Line(
-            subject,
-            looks[subject],
-            [row.calls[nfe] for nfe in row.cells],
-            [cell.mean for cell in row.cells.values()],
-            error=[cell.std for cell in row.cells.values()],
-        )
-        for subject, row in rows.items()
-    ]
+    lines = []
+    for subject, row in rows.items():
+        calls, cells = [row.calls[nfe] for nfe in row.cells], row.cells.values()
+        means, errors = [cell.mean for cell in cells], [cell.std for cell in cells]
+        lines.append(Line(subject, looks[subject], calls, means, error=errors))
     label = f"{grid.about.label} of {max(grid.counts):,}" if grid.about.counted else grid.about.label
     with drawing.line_chart(lines, "calls of the network", label) as (figure, axes):
         steps = sorted({nfe for row in rows.values() for nfe in row.calls})
         calls = [min(row.calls[nfe] for row in rows.values() if nfe in row.calls) for nfe in steps]
         drawing.show_calls(axes, calls)
-        cells = [cell for row in grid.table.values() for cell in row.cells.values()]
-        if grid.about.log and min(cell.mean for cell in cells) > 0:
+        every = [cell for row in grid.table.values() for cell in row.cells.values()]
+        if grid.about.log and min(cell.mean for cell in every) > 0:
             drawing.make_log(axes, lines)
         else:  # the same for all panels, with 0
-            ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
+            ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in every for sign in (-1, 1)]
             low, high = min(0.0, *ends), max(0.0, *ends)
             axes.set_ylim(1.05 * low, 1.05 * high or 1)
         title = f"{grid.full_label} from {grid.samples} by calls of the network, {title}"

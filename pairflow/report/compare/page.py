@@ -1,6 +1,7 @@
 """The page of a comparison: one HTML file that opens offline."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,34 +15,27 @@ from pairflow.report.differences import count_verdicts
 from pairflow.report.drawing import legend
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
-from pairflow.report.templates import list_entries, make_environment
-
-_UNFOLDED = 12  # settings that differ: more are folded
+from pairflow.report.templates import make_environment
 
 
 def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
     """The page as HTML. `numbers` is the name of the file beside it, `equal` pairs runs with equal rows."""
     runs = [run for section in sections for run in section.runs]
-    return (
-        make_environment()
-        .get_template("compare/compare.html")
-        .render(
-            sections=sections,
-            blocks=[_make_blocks(section, f"section{place}") for place, section in enumerate(sections, 1)],
-            verdict=write_verdict(sections),
-            runs=runs,
-            single=len(runs) == 1,
-            compares=any(section.leading for section in sections),
-            numbers=numbers,
-            level=f"{100 * LEVEL:.0f} %",
-            significance=SIGNIFICANCE,
-            repetitions=REPETITIONS,
-            notices=_notices(runs, equal),
-            differing=differing_settings(runs),
-            unfolded=_UNFOLDED,
-            costs=_costs(runs),
-            entries=list_entries(grid.metric for section in sections for grid in section.grids),
-        )
+    template = make_environment().get_template("compare/compare.html")
+    return template.render(
+        sections=sections,
+        blocks=[_make_blocks(section, f"section{place}") for place, section in enumerate(sections, 1)],
+        verdict=write_verdict(sections),
+        runs=runs,
+        single=len(runs) == 1,
+        compares=any(section.leading for section in sections),
+        numbers=numbers,
+        level=f"{100 * LEVEL:.0f} %",
+        significance=SIGNIFICANCE,
+        repetitions=REPETITIONS,
+        equal=equal,
+        differing=differing_settings(runs),
+        costs=_costs(runs),
     )
 
 
@@ -59,9 +53,7 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
     """A metric on the page: its table, its verdicts in words, its files, and figures if it has differences
     and is a main one. Leading blocks are open."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
-    files, drawings = {"means": sheets.mean_sheet(grid, title)}, {}
-    if grid.contrasts:
-        files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
+    files, drawings = sheets.list_sheets(grid, title, section.baseline), {}
     if grid.contrasts and grid.about.chart:
         looks = figures.choose_looks(grid, [run.name for run in section.runs])
         drawings = {
@@ -74,36 +66,11 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
     return {"curves": None, **shared, **drawings}
 
 
-def _notices(
-    runs: Sequence[FinishedExperiment], equal: Sequence[tuple[str, str]]
-) -> Iterator[tuple[str, str]]:
-    """What limits the comparison, as a heading and a sentence each."""
-    for one, other in equal:
-        yield "The same numbers.", f"{one} and {other} have identical metrics."
-    scales = {run.name: run.scale for run in runs}
-    if len(set(scales.values())) > 1:
-        listed = "; ".join(f"{name}: {scale}" for name, scale in scales.items())
-        yield "Different scales.", f"{listed}. A difference between them may come from the scale."
-    elif runs[0].reduced:
-        yield "Reduced scale.", "None of these numbers is comparable with the paper’s."
-    if names := [run.name for run in runs if run.measured.seed.nunique() == 1]:
-        text = (
-            f"{', '.join(names)}: intervals and tests are over sampling trials of one training, and are "
-            "marked so. They say nothing about another training."
-        )
-        yield "One training seed.", text
-
-
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
     """(method, work) -> what each experiment spent on it, None where it did no such work."""
-    by_run = [
-        {
-            (cost.method, cost.work): cost
-            for costs in training_costs(run.timings, run.experiment).values()
-            for cost in costs
-            if np.isfinite(cost.seconds)
-        }
-        for run in runs
-    ]
-    keys = dict.fromkeys(key for costs in by_run for key in costs)
-    return {key: [costs.get(key) for costs in by_run] for key in keys}
+    by_run = []
+    for run in runs:
+        costs = chain.from_iterable(training_costs(run.timings, run.experiment).values())
+        by_run.append({(cost.method, cost.work): cost for cost in costs if np.isfinite(cost.seconds)})
+    keys = dict.fromkeys(chain.from_iterable(by_run))
+    return {key: [own.get(key) for own in by_run] for key in keys}

@@ -65,15 +65,13 @@ def _shared(grid: ComparedGrid, name: str, nfe: int, row: ComparedRow) -> dict[s
     }
 
 
-def mean_sheet(grid: ComparedGrid, title: str) -> Sheet:
-    """Means with their deviations."""
-    return _sheet(grid, "mean", f"{title}: means", grid.table.values(), _mean)
-
-
-def difference_sheet(grid: ComparedGrid, title: str, baseline: str) -> Sheet:
-    """Differences from the baseline with their intervals; in bold what is decided."""
-    title = f"{title}: differences from {baseline}, those decided in bold"
-    return _sheet(grid, "difference", title, grid.contrasts, _difference)
+def list_sheets(grid: ComparedGrid, title: str, baseline: str) -> dict[str, Sheet]:
+    """Means with their deviations, and any differences from the baseline with their intervals."""
+    sheets = {"means": _sheet(grid, "mean", f"{title}: means", grid.table.values(), _mean)}
+    if grid.contrasts:
+        title = f"{title}: differences from {baseline}, those decided in bold"
+        sheets["differences"] = _sheet(grid, "difference", title, grid.contrasts, _difference)
+    return sheets
 
 
 def _sheet(

@@ -28,13 +28,9 @@ def _explain(sections: Sequence[DataSection]) -> str:
     leading = first.grids[0]
     alike = [grid for grid in first.grids if grid.label == leading.label]
     if len(alike) > 1:
-        return join_words(
-            [
-                f"{join_words([*dict.fromkeys(row.run for row in grid.table)])} has {grid.full_label} from "
-                f"{grid.samples}"
-                for grid in alike
-            ]
-        )
+        runs = [join_words([*dict.fromkeys(row.run for row in grid.table)]) for grid in alike]
+        values = [f"{grid.full_label} from {grid.samples}" for grid in alike]
+        return join_words([f"{run} has {value}" for run, value in zip(runs, values, strict=True)])
     names = join_words([run.name for run in first.runs])
     lack = "have no methods of one name" if len(first.runs) > 1 else "has no two methods"
     return f"{names} {lack} at the same number of sampling steps"

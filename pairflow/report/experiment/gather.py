@@ -29,7 +29,7 @@ def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
     if page_of(experiment).bounded:
         frames.append(_read_bounds(root, experiment))
-    return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
@@ -52,11 +52,7 @@ def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
 def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     """A row per job, from the provenance beside its first output."""
     rows = [
-        {
-            **read_provenance(job.record),
-            "step": job.rule,
-            **{key: getattr(job, key) for key in ("method", "seed", "evaluation", "nfe")},
-        }
+        read_provenance(job.record) | vars(job) | {"step": job.rule}
         for job in jobs(root, experiment)
         if job.rule not in _UNTIMED
     ]

@@ -1,7 +1,7 @@
 """The page of one experiment: one HTML file that opens offline."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
-from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
+from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.headline import find_cautions, make_headline
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
-from pairflow.report.templates import list_entries, make_environment, scripts
+from pairflow.report.templates import make_environment, scripts
 from pairflow.report.words import is_paired, join_words, name_distillation, name_file
 
 
@@ -62,7 +62,6 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
             blocks, key=lambda block: not headline or block.name != headline.evaluation, default=None
         ),
         winner=headline.best.method if headline else "",
-        facts=_facts(contents),
         configuration=yaml.safe_dump(
             experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
         ),
@@ -72,61 +71,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
         sheets=sheets.list_sheets(contents, headline, blocks, correlation, training, costs),
-        entries=list_entries(_list_metrics(blocks, contents)),
     )
-
-
-def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list[str]:
-    """The metrics that the page explains."""
-    tables = [table for block in blocks for table in block.tables]
-    details = [name for block in blocks for name in block.details.metrics]
-    others = {
-        "hamming_mean": contents.distances,
-        "jumps": contents.jumps,
-        "symbol_deviation": contents.distances,
-        "unpaired_rows": contents.adopted,
-        "coverage": contents.couplings.get("forward"),
-        "total_correlation": contents.correlations,
-    }
-    shown = [name for name, values in others.items() if values]
-    return [*(table.metric for table in tables), *details, *shown, *contents.bounds]
-
-
-def _facts(contents: Contents) -> dict[str, str]:
-    """What was run, as terms and values."""
-    experiment, training = contents.experiment, contents.experiment.training
-    network = experiment.network.model_dump(mode="json")
-    architecture = network.pop("name")
-    evaluations = (
-        f"{name}: {evaluation.samples:,} samples × {evaluation.trials} trials at NFE {_list(evaluation.nfe)}"
-        + (f" of {_list(evaluation.methods)}" if evaluation.methods else "")
-        for name, evaluation in experiment.evaluations.items()
-    )
-    facts = {
-        "Data set": contents.dataset,
-        **dict(page_of(experiment).list_facts(contents.data)),
-        "Network": f"{architecture} ({_list_pairs(network)})",
-        "Start of the training": f"the model in {experiment.parent}" if experiment.parent else "",
-        "Loss": training.loss,
-        "Training": f"{training.iterations:,} iterations of {training.batch_size:,} rows",
-        "Learning rate": f"{training.learning_rate:g}, {training.decay}",
-        "Pairing steps T": f"{experiment.pairing.steps:,}",
-        "Pairs drawn again": f"every {redraw:,} epochs" if (redraw := experiment.pairing.redraw) else "",
-        "Methods": _list(experiment.methods),
-        "Seeds": _list(experiment.seeds),
-        "Evaluation": "; ".join(evaluations),
-        "Machine": str(contents.provenance["machine"]),
-        "Versions": _list_pairs(contents.provenance["versions"]),
-    }
-    return {term: value for term, value in facts.items() if value}
-
-
-def _list(values: Iterable[Any]) -> str:
-    return ", ".join(map(str, values))
-
-
-def _list_pairs(values: Mapping[str, Any]) -> str:
-    return _list(f"{key} {value}" for key, value in values.items())
 
 
 def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
@@ -154,31 +99,27 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
     settings = contents.experiment.correlation
     if not methods or settings is None:
         return None
-    rows = {name: contents.correlations[name] for name in methods}
-    ceiling = rows[methods[0]]["total_correlation_ceiling"]
-    values = {
-        name: (metrics["total_correlation"], metrics["total_correlation_se"])
-        for name, metrics in rows.items()
+    metrics = contents.correlations
+    rows = {
+        name: (metrics[name]["total_correlation"], metrics[name]["total_correlation_se"]) for name in methods
     }
+    ceiling = metrics[methods[0]]["total_correlation_ceiling"]
     keys = legend(methods, "correlation")
     keys.append((key(figures.FLOOR, "correlation-ceiling"), "ceiling"))
     return {
         "rows": rows,
         "ceiling": ceiling,
         "legend": keys,
-        "picture": figures.correlations(values, ceiling, "bits", "correlation"),
+        "picture": figures.correlations(rows, ceiling, "bits", "correlation"),
         "bits": math.log2(settings.samples),
-        "samples": settings.samples,
         "sources": settings.sources,
-        "steps": settings.steps,
     }
 
 
 def _draw_training(contents: Contents) -> dict[str, Any] | None:
     """Curves of the bases, and separate ones for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
-    all_logs = contents.logs
-    logs = {method: all_logs[method] for method in contents.methods if method in all_logs}
+    logs = contents.logs
     pictures: dict[str, Picture] = {}
     for column, label in labels.items():
         logged = [method for method, log in logs.items() if figures.has_values(log, column)]

@@ -8,21 +8,17 @@ from pairflow.kinds import kind_of, page_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, key, legend
-from pairflow.report.grid import Grid, describe_scope, list_counts, list_grids
+from pairflow.report.grid import Grid, describe_scope, list_grids
 from pairflow.report.words import name_file
 
 
 @dataclass(frozen=True)
 class Group:
-    """Tables that stand together under a title, and the charts of those that have one.
-
-    `floors` say what real data show in the charts.
-    """
+    """Tables that stand together under a title, and the charts of those that have one."""
 
     title: str
     tables: list[Grid]
     charts: list[Picture]
-    floors: list[str]
 
 
 @dataclass(frozen=True)
@@ -73,17 +69,10 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     methods = [name for name in contents.methods if any(name in table.rows for table in tables)]
     keys = legend(methods, prefix, figures.contrast(methods))
     main, *groups = _groups(tables, kind_of(contents.experiment.data).groups, prefix)
-    if any(group.floors for group in [main, *groups]):
+    if any(table.floor and table.about.chart for table in tables):
         keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
-    return EvaluationBlock(
-        name=name,
-        scope=describe_scope(rows, name),
-        seeds=seeds,
-        legend=keys,
-        main=main,
-        groups=groups,
-        details=page.make_details(contents, name, tables, prefix),
-    )
+    details = page.make_details(contents, name, tables, prefix)
+    return EvaluationBlock(name, describe_scope(rows, name), seeds, keys, main, groups, details)
 
 
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
@@ -98,17 +87,11 @@ def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[
     groups = []
     for name, title in {"": "", **titles}.items():
         own = [table for table in tables if table.about.group == name]
-        charted = [table for table in own if table.about.chart]
         charts = [
             figures.quality(table, table.frame.samples, f"{prefix}-{name_file(table.label)}")
-            for table in charted
-        ]
-        floors = [
-            f"{table.label} {' '.join(filter(None, [table.floor.text, table.floor.spread]))} "
-            f"(from {list_counts(table.real.samples)})"
-            for table in charted
-            if table.floor
+            for table in own
+            if table.about.chart
         ]
         if own or not name:
-            groups.append(Group(title, own, charts, floors))
+            groups.append(Group(title, own, charts))
     return groups

@@ -76,18 +76,12 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
     """Total correlation per method, and its ceiling; `correlation` is that part of the page."""
-    names, ceiling = ("total_correlation", "total_correlation_se"), correlation["ceiling"]
-    values = {method: [metrics[name] for name in names] for method, metrics in correlation["rows"].items()}
-    columns = {
-        "Method": [*values, "ceiling: draws from the data"],
-        "Total correlation (bits)": [
-            *map("{0[0]:.2f} ± {0[1]:.2f}".format, values.values()),
-            f"{ceiling:.2f}",
-        ],
-    }
+    rows, ceiling = correlation["rows"], correlation["ceiling"]
+    texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
+    columns = {"Method": [*rows, "ceiling: draws from the data"], "Total correlation (bits)": texts}
     records = [
-        {"method": method, **dict(zip(names, numbers, strict=True))}
-        for method, numbers in {**values, REAL: [ceiling, None]}.items()
+        {"method": method, "total_correlation": mean, "total_correlation_se": error}
+        for method, (mean, error) in {**rows, REAL: (ceiling, None)}.items()
     ]
     over = f"mean ± standard error over {correlation['sources']:,} source states"
     return _text_sheet(contents, "correlation", "Total correlation per method", columns, records, "", over)
@@ -141,16 +135,11 @@ def _text_sheet(
 
 def _part(table: Grid, caption: str) -> Part:
     rows: list[list[Entry | str]] = [
-        [method, *(_entry(cell, table) for cell in cells)] for method, cells in table.rows.items()
+        [method, *(_entry(cell, table.lack(cell)) for cell in cells)] for method, cells in table.rows.items()
     ]
     rows[:0] = [[f"calls{name and f', {name}'}", *map(str, calls)] for name, calls in table.call_rows.items()]
     if table.floor:
-        rows.append(
-            [
-                table.about.real,
-                *[Entry(table.floor.text, table.floor.spread.removeprefix("± "))] * len(table.columns),
-            ]
-        )
+        rows.append([table.about.real, *[_entry(table.floor)] * len(table.columns)])
     spread = "; ± is between seeds" if table.seeds > 1 else ""
     return Part(f"{caption}{spread}{_explain_bold(table)}", ["NFE", *map(str, table.columns)], rows)
 
@@ -168,8 +157,8 @@ def _explain_bold(table: Grid) -> str:
     return f"; {best} in bold, without a test, which needs {REPETITIONS} {repeated}"
 
 
-def _entry(cell: Cell, table: Grid) -> Entry:
-    return Entry(cell.text if cell.count else "", cell.spread.removeprefix("± "), cell.best, table.lack(cell))
+def _entry(cell: Cell, note: str = "") -> Entry:
+    return Entry(cell.text if cell.count else "", cell.spread.removeprefix("± "), cell.best, note)
 
 
 def _records(table: Grid) -> Iterable[dict[str, Any]]:

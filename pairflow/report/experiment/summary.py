@@ -21,14 +21,9 @@ def write_summary(contents: Contents) -> list[str]:
     if grid := leading_grid(contents.metrics, contents.experiment):
         masked = [method for method in contents.methods if not tail_revises(method)]
         by_calls = grid.by_calls(contents.experiment.count_calls)
-        compared = [
-            *(
-                text
-                for baseline in baselines(contents.experiment)
-                for text in _compare(grid, baseline, contents)
-            ),
-            *(text for baseline in masked for text in _compare(by_calls, baseline, contents)),
-        ]
+        against = [(grid, baseline) for baseline in baselines(contents.experiment)]
+        against += [(by_calls, baseline) for baseline in masked]
+        compared = [text for own, baseline in against for text in _compare(own, baseline, contents)]
         texts = [*compared, _rank(grid, contents), *texts]
     return [text for text in texts if text]
 

@@ -68,11 +68,6 @@ class ImagesPage(KindPage):
     def read_row(self, path: Path, count: int) -> np.ndarray:
         return image_rows.read_images(path, "samples", count)[:]  # the first trial stands first
 
-    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
-        channels, height, width = data["shape"]
-        colours = "grey" if channels == 1 else f"{channels} channels"
-        return [*super().list_facts(data), ("Image size", f"{width} × {height} pixels, {colours}")]
-
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:

@@ -36,7 +36,6 @@ def describe_molecules(
             method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
             for method in members[0].rows
         }
-    explained = [shape["metric"] for shapes in properties.values() for shape in shapes]
     tables = speed["tables"] if speed else []
     return Details(
         {
@@ -47,7 +46,6 @@ def describe_molecules(
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
         },
-        metrics=[*explained, *(table.metric for table in tables)],
         tables={"Molecules per second": tables} if tables else {},
     )
 
