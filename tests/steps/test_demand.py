@@ -325,7 +325,7 @@ def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path
 def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path, refused):
     rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
     other = tmp_path / "vocabulary.json"
-    Vocabulary().extended("CN").save(other)
+    other.write_text(Vocabulary().extended("CN").to_json())
     for beside, text in (
         ({"vocabulary": other}, f"{other} and {rows['data']} do not belong together: vocabulary"),
         ({"known": rows["data"]}, "train.parquet: holds tokens, expected known molecules"),

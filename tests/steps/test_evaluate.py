@@ -33,7 +33,7 @@ def folder(tmp_path_factory, describe):
     words = Vocabulary().extended("CNOc123()=#.n")
     rows = map(Row, count(1), [*TRAINED, TRAINED[0]])  # the last one is held out
     made = prepare(rows, Molecules(source="x.smi", length=LENGTH), validation_rows=[len(TRAINED)])
-    words.save(root / "vocabulary.json")
+    (root / "vocabulary.json").write_text(words.to_json())
     write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)
     assert describe(root).exit_code == 0

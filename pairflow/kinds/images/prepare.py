@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, identity, token_column, token_dtype
+from pairflow.artifacts import token_dtype
 from pairflow.data import prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
@@ -90,11 +90,6 @@ class PreparedImages:
     source: str
     partial: str | None
 
-    @property
-    def hash(self) -> str:
-        """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
-        return prepared.hash_contract(contract(self.shape, self.levels))
-
 
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """Split images into training and test rows of K = `levels` grey levels.
@@ -124,23 +119,17 @@ def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -
     """Write images as token rows with their labels."""
     if images.partial:
         print(f"pairflow preprocess: note: {images.partial}", file=sys.stderr)
-    levels = images.levels
-    metadata = Metadata(
-        kind="tokens",
-        length=images.train.shape[1],
-        vocabulary_size=levels,
-        vocabulary=images.hash,
+    parts = {"train": images.train, "validation": images.test}
+    labels = {"train": images.train_labels, "validation": images.test_labels}
+    if images.train_labels is None:
+        labels = {split: pa.nulls(len(rows), pa.int32()) for split, rows in parts.items()}
+    prepared.write_prepared(
+        files,
+        parts,
+        contract(images.shape, images.levels),
+        images.levels,
+        {**settings.model_dump(mode="json"), "partial": images.partial},
+        {"source": images.source},
+        labels=labels,
         shape=list(images.shape),
-        data=identity(images.train, images.test),
-        split="train",
-        parameters={**settings.model_dump(mode="json"), "partial": images.partial},
-        inputs={"source": images.source},
     )
-    train = _table(images.train, images.train_labels, levels)
-    test = _table(images.test, images.test_labels, levels)
-    prepared.write_rows(files, train, test, metadata, contract(images.shape, levels))
-
-
-def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
-    label = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
-    return pa.table({"tokens": token_column(tokens, levels), "label": label})

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pairflow.artifacts import Metadata, atomic, identity, token_column, token_dtype, write_table
-from pairflow.data.prepared import parent_digest, write_no_molecules
+from pairflow.artifacts import token_dtype
+from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.text.settings import Text
@@ -181,20 +180,15 @@ def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path |
     prepared = source.read(settings, load_tokeniser(parent) if parent else None)
     if len(prepared.rejected):
         print(f"pairflow preprocess: note: {summarise(prepared.rejected)}", file=sys.stderr)
-    shared: dict[str, Any] = {
-        "vocabulary": prepared.tokeniser.hash,
-        "data": identity(prepared.train, prepared.validation),
-        "parameters": settings.model_dump(mode="json"),
-        "inputs": {"source": source.digest(), **parent_digest(parent)},
-    }
     tokeniser = prepared.tokeniser
-    row_format = {"length": prepared.train.shape[1], "vocabulary_size": tokeniser.size}
-    row_format |= {"padding": tokeniser.padding, "mask": tokeniser.mask}
-    with atomic(*files.values()) as temporary:
-        paths = dict(zip(files, temporary, strict=True))
-        for split in PARTS:
-            table = pa.table({"tokens": token_column(getattr(prepared, split), tokeniser.size)})
-            write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
-        tokeniser.save(paths["vocabulary"])
-        write_no_molecules(paths["known"], shared["vocabulary"], shared["data"], shared["inputs"])
-        write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
+    write_prepared(
+        files,
+        {split: getattr(prepared, split) for split in PARTS},
+        tokeniser.json(),
+        tokeniser.size,
+        settings.model_dump(mode="json"),
+        {"source": source.digest(), **parent_digest(parent)},
+        rejected=prepared.rejected,
+        padding=tokeniser.padding,
+        mask=tokeniser.mask,
+    )

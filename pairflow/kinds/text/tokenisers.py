@@ -123,9 +123,6 @@ class Tokeniser(ABC):
     def json(self) -> str:
         return json.dumps(self.content(), ensure_ascii=False, separators=(",", ":"))
 
-    def save(self, path: str | Path) -> None:
-        Path(path).write_text(self.json() + "\n", encoding="utf-8")
-
 
 @dataclass(frozen=True)
 class Characters(Tokeniser):

@@ -50,7 +50,7 @@ def test_ids(vocabulary):
 
 
 def test_vocabulary_file(vocabulary, tmp_path):
-    vocabulary.save(tmp_path / "vocabulary.json")
+    (tmp_path / "vocabulary.json").write_text(vocabulary.to_json())
     loaded = Vocabulary.load(tmp_path / "vocabulary.json")
     assert loaded == vocabulary
     assert loaded.hash == vocabulary.hash
