@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.data.source import listing
 from pairflow.errors import InputError
 from pairflow.kinds import KINDS, load_kind
 from pairflow.metrics.metric import Metric
@@ -89,12 +90,14 @@ class Kind(ABC):
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
         """The user's own raw data, by the key that names them. Asked before a run."""
-        return {"data.file" if "file" in self.settings.model_fields else "data.source": settings.file}
+        key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
+        return {f"data.{key}": settings.file or getattr(settings, "folder", None)}
 
     def folder_digest(self, settings: Any) -> str:
         """A digest of the user's own folder of raw data, empty without one. Asked by the rule that
         preprocesses, which runs again if it changes."""
-        return ""
+        folder = getattr(settings, "folder", None)
+        return listing(folder, *self.load("settings").FILES) if folder else ""
 
     def preparing(self, raw_mb: float) -> Needs:
         """What preprocessing asks of the machine, for `raw_mb` MB of the user's own. Asked by its rule."""

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import Experiment
-from pairflow.data.source import listing
 from pairflow.kinds.images.settings import (
-    FILES,
     ComparisonSettings,
     FloorSettings,
     Images,
@@ -74,12 +72,6 @@ class ImagesKind(Kind):
         """
         images = self.source(settings).read(settings, progress)
         self.load("prepare").store(images, settings, files)
-
-    def own_raw(self, settings: Images) -> dict[str, str | None]:
-        return {"data.folder": settings.folder}
-
-    def folder_digest(self, settings: Images) -> str:
-        return listing(settings.folder, *FILES) if settings.folder else ""
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)

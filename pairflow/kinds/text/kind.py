@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DEMANDED, DemandSettings, Experiment
-from pairflow.data.source import listing
 from pairflow.kinds.kind import ROWS, Needs, OnDemandKind
-from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text, judge_settings
+from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -66,12 +65,6 @@ class TextKind(OnDemandKind):
         published data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
         """
         self.load("prepare").store(self.source(settings), settings, files, parent)
-
-    def own_raw(self, settings: Text) -> dict[str, str | None]:
-        return {"data.source": settings.own}
-
-    def folder_digest(self, settings: Text) -> str:
-        return listing(settings.folder, *FILES) if settings.folder else ""
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000, minutes=120)
