@@ -40,7 +40,7 @@ class PreparedRows:
         """Rows of tokens (M, N) in two parts, by `validation_fraction`, `split_seed` and `training_rows` of
         the settings."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
-        split = split_rows(range(len(rows)), validation_rows=None, **options)
+        split = split_rows(range(len(rows)), **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
         return cls(settings.kind, rows[split == "train"], rows[split == "validation"], symbols)
 

@@ -145,7 +145,7 @@ def plan(
     groups = counts.groups[fitting] if settings.split == "scaffold" else None
 
     def split(rows: int | None) -> Counter[str]:
-        return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
+        return Counter(split_rows(range(total), settings.validation_fraction, seed, rows, groups=groups))
 
     training_rows = suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)

@@ -184,8 +184,8 @@ def prepare(
         if outside is not None:
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
-    drawn = settings.validation_fraction, validation_rows, settings.split_seed, settings.training_rows
-    side = split_rows(read.rows, *drawn, groups)
+    drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
+    side = split_rows(read.rows, *drawn, validation_rows, groups)
     named = {"name": read.names} if any(read.names) else {}
     return PreparedMolecules(
         train=table[side == "train"],

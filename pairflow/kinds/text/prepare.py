@@ -30,15 +30,11 @@ _SHOWN = 200  # characters of a rejected piece
 
 
 class Rejected(NamedTuple):
-    """A piece of text that was left out: where it is, how it begins, and why."""
+    """A piece of text that was left out: where it is, what it is, and why."""
 
     place: str
     text: str
     reason: str
-
-    @classmethod
-    def piece(cls, place: str, text: str, reason: str) -> "Rejected":
-        return cls(place, text[:_SHOWN], reason)
 
 
 @dataclass(frozen=True)
@@ -82,15 +78,10 @@ def prepare(
             if own:
                 problem = f"no row is left for {name}: {summarise(pd.DataFrame(own))}"
             raise InputError(f"{settings.source}: {problem}")
-    chosen = split_rows(
-        range(len(rows["train"])),
-        validation_fraction=0,
-        validation_rows=None,
-        split_seed=settings.split_seed,
-        training_rows=settings.training_rows,
-    )
+    chosen = split_rows(range(len(rows["train"])), 0, settings.split_seed, settings.training_rows)
     rows["train"] = rows["train"][chosen == "train"]
-    return PreparedText(**rows, tokeniser=tokeniser, rejected=pd.DataFrame(reasons, columns=Rejected._fields))
+    table = pd.DataFrame(reasons, columns=Rejected._fields)
+    return PreparedText(**rows, tokeniser=tokeniser, rejected=table.assign(text=table.text.str[:_SHOWN]))
 
 
 def normalise(text: str, settings: Text) -> str:
@@ -144,7 +135,7 @@ def _packed(
     known = np.ones(len(rows), bool) if tokeniser.unknown is None else (rows != tokeniser.unknown).all(1)
     for row in np.flatnonzero(~known):
         place = f"piece {row + 1} of {name}"
-        rejected.append(Rejected.piece(place, tokeniser.decode(rows[row]), "unknown symbol"))
+        rejected.append(Rejected(place, tokeniser.decode(rows[row]), "unknown symbol"))
     return tokeniser.frame(rows[known])
 
 
@@ -159,7 +150,7 @@ def _lines(
                 raise InputError("empty")
             rows.append(tokeniser.line(tokeniser.encode_known(text), settings.length)[None])
         except InputError as reason:
-            rejected.append(Rejected.piece(f"line {number} of {name}", text, str(reason)))
+            rejected.append(Rejected(f"line {number} of {name}", text, str(reason)))
     return np.concatenate(rows)
 
 

@@ -175,5 +175,5 @@ def test_all_of_zinc(data_dir):
     assert (table != 3).sum(1).max() == 74
     assert [vocabulary.decode(row) for row in table.tolist()] == smiles
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    split = split_rows(range(len(smiles)), 0.05, MOLECULES["zinc250k"].validation_rows(), 42, None)
+    split = split_rows(range(len(smiles)), 0.05, 42, None, MOLECULES["zinc250k"].validation_rows())
     assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]
