@@ -186,7 +186,7 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
     path = folder / "some.parquet"
-    training_molecules.write_training(path, known, training_molecules.describe_training(known, 1, False))
+    write_table(path, *training_molecules.describe_training(known, 1, False))
     table, metadata = read_table(path)
     assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
+from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images.extractors import Extractor
 from pairflow.kinds.images.measures import mean_kernel
@@ -63,10 +63,9 @@ class ImageRows:
         return self.metadata.dimensions[1]
 
 
-def read_images(path: Path, kind: str = "tokens", count: int | None = None) -> ImageRows:
-    """Read token rows of images; only the first `count` if it is given."""
+def read_images(path: Path, kind: str = "tokens") -> ImageRows:
+    """Read token rows of images."""
     table, metadata = read_table(path, kind)
-    table = table.slice(0, count)
     return ImageRows(path, token_array(table["tokens"]), metadata)
 
 
@@ -111,10 +110,10 @@ class ReferenceStatistics:
         features = self.features[np.isin(self.rows, rows)]
         return features, mean_kernel(features)
 
-    def write(self, path: Path) -> None:
-        """Write a row per feature: its mean, its covariances, and its values on the images `rows`."""
+    def table(self) -> pa.Table:
+        """A row per feature: its mean, its covariances, and its values on the images `rows`."""
         columns = {**self.whole.columns(), **self.held.columns("held_")}
-        write_table(path, pa.table({**columns, "features": row_column(self.features.T)}), self.metadata)
+        return pa.table({**columns, "features": row_column(self.features.T)})
 
     @classmethod
     def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
