@@ -175,7 +175,7 @@ def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path |
     write_prepared(
         files,
         {split: getattr(prepared, split) for split in PARTS},
-        tokeniser.json(),
+        tokeniser.to_json(),
         tokeniser.size,
         settings.model_dump(mode="json"),
         {"source": source.digest(), **parent_digest(parent)},
