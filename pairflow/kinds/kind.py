@@ -125,7 +125,9 @@ class Kind(ABC):
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
         """The settings of a floor, of the class `floor`. Asked by `plan.jobs` and by the rule."""
-        return experiment.real_draws(evaluation)
+        assert self.floor is not None
+        compared = self.comparison_settings(experiment, comparison)
+        return self.floor(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
 
     # Metrics of samples
 
@@ -189,7 +191,10 @@ class Kind(ABC):
 
 
 class OnDemandKind(Kind):
-    """A kind of data whose samples `sample --count` delivers, and whose rows `score` scores."""
+    """A kind of data whose samples `sample --count` delivers, and whose rows `score` scores.
+
+    Its module `on_demand` has the classes that do so, as DELIVERY and SCORED.
+    """
 
     demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it knows
     chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first
@@ -202,13 +207,13 @@ class OnDemandKind(Kind):
             option = "--" + name.replace("_", "-").replace("three-d", "3d")
             raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
 
-    @abstractmethod
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         """How the model's samples leave on demand. Asked by `sample --count`."""
+        return self.load("on_demand").DELIVERY(model, settings)
 
-    @abstractmethod
     def scored(self, model: "Model") -> "Scored":
         """How a file becomes rows that the model can score. Asked by `score`."""
+        return self.load("on_demand").SCORED(model)
 
 
 def on_demand_kinds() -> list[OnDemandKind]:
