@@ -21,6 +21,7 @@ from pairflow import rng
 from pairflow.artifacts import digest, read_table
 from pairflow.kinds.images.extractors import Classifier, as_input
 from pairflow.kinds.images.rows import ImageRows, read_images
+from pairflow.metrics.measured import RealRows
 
 ITERATIONS, SEED = 400, 0
 BATCH = 128
@@ -75,7 +76,7 @@ def main(folder: Path, name: str) -> None:
     torch.set_num_threads(1)
     files = {part: folder / f"{part}.parquet" for part in ("train", "validation")}
     images, test = (read_images(path) for path in files.values())
-    images.require_like(test)
+    RealRows.read(*files.values())  # InputError unless they belong together
     network = train(images[:], labels_of(images), ITERATIONS, SEED)
     weights = Path(f"{name}.safetensors")
     save_file({key: value.half().contiguous() for key, value in network.state_dict().items()}, weights)

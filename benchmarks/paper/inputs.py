@@ -9,7 +9,7 @@ import numpy as np
 from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment
 from pairflow.errors import InputError
-from pairflow.kinds import page_of
+from pairflow.kinds.images.rows import read_images
 from pairflow.plan import paths
 from pairflow.report.results import FinishedExperiment, read_finished
 
@@ -47,9 +47,8 @@ def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
 def _read_pictures(root: Path, experiment: Experiment) -> dict[int, dict[str, np.ndarray]]:
     """NFE -> method -> the first samples as pictures, as far as their files are still there."""
     pictures: dict[int, dict[str, np.ndarray]] = {}
-    for run in paths.shown_runs(experiment):
+    for run in paths.shown_runs(experiment) if experiment.data.kind == "images" else ():
         path = paths.samples(root, run)
-        row = page_of(experiment).read_row(path, ROW) if path.is_file() else None
-        if row is not None:
-            pictures.setdefault(run.nfe, {})[run.method] = row
+        if path.is_file():  # the first trial stands first
+            pictures.setdefault(run.nfe, {})[run.method] = read_images(path, "samples")[:ROW]
     return {nfe: pictures[nfe] for nfe in sorted(pictures)}

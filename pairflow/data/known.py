@@ -5,6 +5,7 @@ A hash has eight bytes: against a million molecules, one new molecule in 10^13 p
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from pairflow.artifacts import Metadata, read_table, write_table
 _KIND = "known molecules"
 
 
+@dataclass(frozen=True, eq=False)
 class KnownMolecules:
     """A set of canonical SMILES that only answers `in`. `hashes` are uint64, sorted and distinct."""
 
-    def __init__(self, hashes: np.ndarray):
-        self.hashes = hashes
+    hashes: np.ndarray
 
     @classmethod
     def from_smiles(cls, smiles: Iterable[str]) -> "KnownMolecules":
@@ -30,9 +31,6 @@ class KnownMolecules:
         query = np.uint64(hash_text(smiles))
         place = np.searchsorted(self.hashes, query)
         return bool(place < len(self.hashes) and self.hashes[place] == query)
-
-    def __len__(self) -> int:
-        return len(self.hashes)
 
     def save(self, file: Any, **metadata: Any) -> None:
         """Write a Parquet file under a path or into an open file; `metadata` are added to its metadata."""

@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from pairflow.artifacts import (
@@ -39,7 +40,7 @@ class PreparedRows:
         """Rows of tokens (M, N) in two parts, by `validation_fraction`, `split_seed` and `training_rows` of
         the settings."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
-        split = split_rows(range(len(rows)), validation_rows=None, **options)
+        split = split_rows(range(len(rows)), **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
         return cls(settings.kind, rows[split == "train"], rows[split == "validation"], symbols)
 
@@ -49,24 +50,11 @@ class PreparedRows:
         facts = {"kind": self.kind, "length": self.train.shape[1]}
         if self.symbols:
             facts["symbols"] = self.symbols
-        content = contract(**facts)
-        metadata = Metadata(
-            kind="tokens" if self.symbols else "vectors",
-            length=self.train.shape[1],
-            vocabulary_size=self.symbols or None,
-            vocabulary=hash_contract(content),
-            data=identity(self.train, self.validation),
-            split="train",
-            parameters=settings.model_dump(mode="json"),
-            inputs={"source": digest(source)} if source else {},
+        parts = {"train": self.train, "validation": self.validation}
+        inputs = {"source": digest(source)} if source else {}
+        write_prepared(
+            files, parts, contract(**facts), self.symbols, settings.model_dump(mode="json"), inputs
         )
-        train, validation = (self._table(rows) for rows in (self.train, self.validation))
-        write_rows(files, train, validation, metadata, content)
-
-    def _table(self, rows: np.ndarray) -> pa.Table:
-        if self.symbols:
-            return pa.table({"tokens": token_column(rows, self.symbols)})
-        return pa.table({"values": row_column(rows)})
 
 
 def contract(**facts: Any) -> str:
@@ -74,28 +62,47 @@ def contract(**facts: Any) -> str:
     return json.dumps(facts, separators=(",", ":"))
 
 
-def hash_contract(content: str) -> str:
-    """SHA-256 (hex) of a vocabulary.json, which must be the same for a model and its rows."""
-    return hashlib.sha256(content.encode()).hexdigest()
-
-
-def write_rows(
-    files: Mapping[str, Path], train: pa.Table, validation: pa.Table, metadata: Metadata, content: str
+def write_prepared(
+    files: Mapping[str, Path],
+    parts: Mapping[str, np.ndarray],
+    vocabulary: str,
+    symbols: int,
+    parameters: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    *,
+    labels: Mapping[str, Any] | None = None,
+    smiles: pd.DataFrame | None = None,
+    rejected: pd.DataFrame | None = None,
+    **row_format: Any,
 ) -> None:
-    """Write both parts, the vocabulary's `content`, and no known molecules. `metadata`: of `train`."""
+    """Write what preprocessing makes, whole or not at all.
+
+    `parts` has the rows (M, N) of each split, of K = `symbols` (0: numbers), and `labels` has theirs.
+    `vocabulary` is the content of vocabulary.json, `smiles` are the molecules of the data set and `rejected`
+    the raw rows that were left out. `row_format` are further metadata of the rows.
+    """
+    shared: dict[str, Any] = {
+        "vocabulary": hashlib.sha256(vocabulary.encode()).hexdigest(),
+        "data": identity(parts["train"], parts["validation"]),
+        "parameters": parameters,
+        "inputs": inputs,
+    }
+    row_format |= {"length": parts["train"].shape[1], "vocabulary_size": symbols or None}
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))
-        write_table(paths["train"], train, metadata)
-        write_table(paths["validation"], validation, replace(metadata, split="validation"))
-        paths["vocabulary"].write_text(content + "\n")
-        write_no_molecules(paths["known"], metadata.vocabulary, metadata.data, metadata.inputs)
-
-
-def write_no_molecules(
-    path: Path, vocabulary: str | None, data: str | None, inputs: Mapping[str, str]
-) -> None:
-    """Write the table of known molecules of data that have none."""
-    KnownMolecules.from_smiles([]).save(path, vocabulary=vocabulary, data=data, inputs=inputs)
+        for split, rows in parts.items():
+            column = {"tokens": token_column(rows, symbols)} if symbols else {"values": row_column(rows)}
+            label = {"label": labels[split]} if labels else {}
+            metadata = Metadata("tokens" if symbols else "vectors", split=split, **row_format, **shared)
+            write_table(paths[split], pa.table(column | label), metadata)
+        paths["vocabulary"].write_text(vocabulary + "\n", encoding="utf-8")
+        if smiles is None:  # no molecules are known, whatever the settings
+            KnownMolecules.from_smiles([]).save(paths["known"], **shared | {"parameters": {}})
+        else:
+            KnownMolecules.from_smiles(smiles["smiles"]).save(paths["known"], **shared)
+            write_table(paths["smiles"], smiles, Metadata("smiles", **shared))
+        if rejected is not None:
+            write_table(paths["rejected"], rejected, Metadata("rejected rows", **shared))
 
 
 def parent_digest(vocabulary: Path | None) -> dict[str, str]:

@@ -12,9 +12,9 @@ from pairflow.errors import InputError
 def split_rows(
     rows: Sequence[int],
     validation_fraction: float,
-    validation_rows: Sequence[int] | None,
     split_seed: int,
     training_rows: int | None,
+    validation_rows: Sequence[int] | None = None,
     groups: Sequence[int] | np.ndarray | None = None,
 ) -> np.ndarray:
     """`train`, `validation` or `reference` for each row: an array (M,) of str objects.

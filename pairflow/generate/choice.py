@@ -29,9 +29,8 @@ class ModelChoice(NamedTuple):
     def files(self) -> list[Path]:
         """What no output may replace: the model's files, and the file that its experiment was made from."""
         files = [self.folder / name for name in MODEL_FILES]
-        for root in [*self.folder.resolve().parents][
-            2:3
-        ]:  # results/<experiment>, of its seed0/models/<method>
+        roots = [*self.folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+        for root in roots:
             with contextlib.suppress(InputError, OSError):
                 settings = read_metadata(paths.data(root, "train.parquet")).parameters
                 if name := settings.get("file") or settings.get("source"):

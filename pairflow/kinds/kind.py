@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.data.source import listing
 from pairflow.errors import InputError
 from pairflow.kinds import KINDS, load_kind
 from pairflow.metrics.metric import Metric
@@ -89,12 +90,14 @@ class Kind(ABC):
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
         """The user's own raw data, by the key that names them. Asked before a run."""
-        return {"data.file" if "file" in self.settings.model_fields else "data.source": settings.file}
+        key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
+        return {f"data.{key}": settings.file or getattr(settings, "folder", None)}
 
     def folder_digest(self, settings: Any) -> str:
         """A digest of the user's own folder of raw data, empty without one. Asked by the rule that
         preprocesses, which runs again if it changes."""
-        return ""
+        folder = getattr(settings, "folder", None)
+        return listing(folder, *self.load("settings").FILES) if folder else ""
 
     def preparing(self, raw_mb: float) -> Needs:
         """What preprocessing asks of the machine, for `raw_mb` MB of the user's own. Asked by its rule."""
@@ -122,7 +125,9 @@ class Kind(ABC):
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
         """The settings of a floor, of the class `floor`. Asked by `plan.jobs` and by the rule."""
-        return experiment.real_draws(evaluation)
+        assert self.floor is not None
+        compared = self.comparison_settings(experiment, comparison)
+        return self.floor(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
 
     # Metrics of samples
 
@@ -186,7 +191,10 @@ class Kind(ABC):
 
 
 class OnDemandKind(Kind):
-    """A kind of data whose samples `sample --count` delivers, and whose rows `score` scores."""
+    """A kind of data whose samples `sample --count` delivers, and whose rows `score` scores.
+
+    Its module `on_demand` has the classes that do so, as DELIVERY and SCORED.
+    """
 
     demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it knows
     chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first
@@ -199,13 +207,13 @@ class OnDemandKind(Kind):
             option = "--" + name.replace("_", "-").replace("three-d", "3d")
             raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
 
-    @abstractmethod
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         """How the model's samples leave on demand. Asked by `sample --count`."""
+        return self.load("on_demand").DELIVERY(model, settings)
 
-    @abstractmethod
     def scored(self, model: "Model") -> "Scored":
         """How a file becomes rows that the model can score. Asked by `score`."""
+        return self.load("on_demand").SCORED(model)
 
 
 def on_demand_kinds() -> list[OnDemandKind]:

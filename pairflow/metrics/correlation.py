@@ -25,15 +25,10 @@ def total_correlation(samples: ArrayLike) -> np.ndarray:
     if samples.ndim != 3 or samples.dtype.kind not in "iu" or 0 in samples.shape[1:]:
         kind = f"{samples.dtype} {samples.shape}"
         raise InputError(f"samples: expected integers (states, samples, positions), found {kind}")
-    size = max(1, _CHUNK // (samples.shape[1] * samples.shape[2]))
-    chunks = [samples[first : first + size] for first in range(0, len(samples), size)]
-    values = [np.empty(0)]
-    for chunk in chunks:
-        rows = np.ascontiguousarray(chunk).reshape(-1, chunk.shape[2])
-        whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
-        numbers = np.unique(whole, return_inverse=True)[1]  # equal where rows are
-        values.append(_entropy(chunk) - _entropy(numbers.reshape(*chunk.shape[:2], 1)))
-    return np.concatenate(values)
+    rows = np.ascontiguousarray(samples).reshape(-1, samples.shape[2])
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+    numbers = np.unique(whole, return_inverse=True)[1]  # equal where rows are
+    return _entropy(samples) - _entropy(numbers.reshape(*samples.shape[:2], 1))
 
 
 def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:

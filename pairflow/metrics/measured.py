@@ -82,14 +82,16 @@ class RealRows:
     inputs: dict[str, str]
 
     @classmethod
-    def read(cls, train: Path, validation: Path, kind: str = "tokens") -> "RealRows":
+    def read(
+        cls, train: Path, validation: Path, kind: str = "tokens", needs_held_out: bool = True
+    ) -> "RealRows":
         """Read the files; InputError unless they are the two parts of one data set."""
         (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
         metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
         metadata.require_same_data(held_out.data, train, validation)
         metadata.require_split("train", train)
         held_out.require_split("validation", validation)
-        if not len(others):
+        if needs_held_out and not len(others):
             raise InputError(f"{validation}: holds no rows; samples are compared with held-out rows")
         inputs = {"tokens": digest(train), "validation": digest(validation)}
         column = "values" if kind == "vectors" else "tokens"

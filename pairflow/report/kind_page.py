@@ -97,10 +97,6 @@ class KindPage:
         """From a bound on the NLL (nats per token) of held-out rows to further metrics of it, by name."""
         return lambda nll: {}
 
-    def read_row(self, path: Path, count: int) -> np.ndarray | None:
-        """The first samples of a file as pictures (B, H, W, C) uint8; None where samples are none."""
-        return None
-
     # Asked by the head of the page and by the last lines of a run
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:

@@ -10,7 +10,7 @@ SMILES = [f"C{'C' * length}O" for length in range(300)]
 
 def test_only_stored_molecules_are_known():
     known = KnownMolecules.from_smiles(SMILES[::2])
-    assert len(known) == 150
+    assert len(known.hashes) == 150
     assert all(smiles in known for smiles in SMILES[::2])
     assert not any(smiles in known for smiles in SMILES[1::2])
     assert "C" not in KnownMolecules.from_smiles([])

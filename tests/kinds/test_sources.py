@@ -12,7 +12,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
-from pairflow.kinds.images.settings import IMAGE_SOURCES, Images
+from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.data_sets import MoleculeFile, MoleculeTable
 from pairflow.kinds.molecules.settings import MOLECULE_SOURCES, Molecules
@@ -75,7 +75,7 @@ def checked(remote, tmp_path):
 
 def test_every_name_in_the_configuration_is_a_source():
     assert set(MOLECULES) == set(MOLECULE_SOURCES)
-    assert set(IMAGES) == set(IMAGE_SOURCES) - {"image_folder"}
+    assert set(IMAGES) == set(Images.names) - {"image_folder"}
     own = Images(source="image_folder", folder="a", size=8)
     assert source_of(own, Path("b")).path == Path("b/a")
     assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))

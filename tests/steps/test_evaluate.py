@@ -33,7 +33,7 @@ def folder(tmp_path_factory, describe):
     words = Vocabulary().extended("CNOc123()=#.n")
     rows = map(Row, count(1), [*TRAINED, TRAINED[0]])  # the last one is held out
     made = prepare(rows, Molecules(source="x.smi", length=LENGTH), validation_rows=[len(TRAINED)])
-    words.save(root / "vocabulary.json")
+    (root / "vocabulary.json").write_text(words.to_json())
     write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)
     assert describe(root).exit_code == 0
@@ -186,7 +186,7 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
     path = folder / "some.parquet"
-    training_molecules.write_training(path, known, training_molecules.describe_training(known, 1, False))
+    write_table(path, *training_molecules.describe_training(known, 1, False))
     table, metadata = read_table(path)
     assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()

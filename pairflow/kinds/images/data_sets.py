@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts.rows import named_when_damaged
-from pairflow.config import DataSettings
 from pairflow.data.download import DATA_DIR, RawFile, cache, local_copy
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.errors import InputError
@@ -155,11 +154,8 @@ class ImageSource(DataSource):
 
     def read(self, settings: Images, progress: bool = True) -> PreparedImages:
         """Load the images and turn them into token rows; InputError as `load` and `images.prepare`."""
-        raw = self.load(progress)
-        if raw.partial:
-            raw = replace(raw, partial=f"{self.name}: {raw.partial}")
         levels = self.size.vocabulary_size if self.size else settings.levels or 256
-        return prepare(raw, levels, settings)
+        return prepare(self.load(progress), levels, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +218,7 @@ class PublishedImages(ImageSource):
         partial = None
         if (len(train), len(test)) != (self.size.rows, self.size.validation_rows):
             partial = (
-                f"{where} has {len(train):,} of the {self.size.rows:,} training images "
+                f"{self.name}: {where} has {len(train):,} of the {self.size.rows:,} training images "
                 f"and {len(test):,} of the {self.size.validation_rows:,} test images"
             )
         images = np.pad(np.concatenate([train, test]), rim)
@@ -245,21 +241,19 @@ class PublishedFolder(ImageSource):
     size: DatasetSize
     folders: tuple[str, ...]
 
-    @property
-    def needed(self) -> str:
-        """What the user provides."""
-        folders = " or ".join(f"{name}/" for name in self.folders)
-        return f"expected {self.size.total:,} images in {folders}, in the folder that {DATA_DIR} names"
-
     def load(self, progress: bool = True) -> RawImages:
         assert self.size.shape is not None
         if (folder := local_copy(self.folders)) is None:
-            raise InputError(f"{self.name} is not downloaded: {self.needed}, found none")
+            folders = " or ".join(f"{name}/" for name in self.folders)
+            needed = f"expected {self.size.total:,} images in {folders}, in the folder that {DATA_DIR} names"
+            raise InputError(f"{self.name} is not downloaded: {needed}, found none")
         raw = read_folder(folder, self.size.shape[1], "RGB", progress)
-        return replace(raw, partial=self._lack(folder))
+        if (count := len(raw.images)) == self.size.total:
+            return raw
+        lack = f"{self.name}: {folder.name} has {count:,} of the {self.size.total:,} images"
+        return replace(raw, partial=lack)
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Images)
+    def measure(self, settings: Images, progress: bool = True) -> DatasetSize:
         assert self.size.shape is not None
         folder = local_copy(self.folders)
         total = len(files(folder, *FILES)) if folder else self.size.total
@@ -267,11 +261,6 @@ class PublishedFolder(ImageSource):
 
     def published_files(self) -> list[RawFile]:
         return [RawFile(self.folders)]
-
-    def _lack(self, folder: Path) -> str | None:
-        count = len(files(folder, *FILES))
-        whole = count == self.size.total
-        return None if whole else f"{folder.name} has {count:,} of the {self.size.total:,} images"
 
 
 @dataclass(frozen=True)
@@ -286,8 +275,7 @@ class ImageFolder(RowFile, ImageSource):
     def load(self, progress: bool = True) -> RawImages:
         return read_folder(self.path, self.side, self.mode, progress)
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Images)
+    def measure(self, settings: Images, progress: bool = True) -> DatasetSize:
         paths = files(self.path, *FILES)
         height, width, channels = read_image(paths[0], self.side, self.mode).shape
         return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)

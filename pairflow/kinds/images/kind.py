@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import Experiment
-from pairflow.data.source import listing
 from pairflow.kinds.images.settings import (
-    FILES,
     ComparisonSettings,
     FloorSettings,
     Images,
@@ -39,10 +37,9 @@ METRICS = {
 GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}
 
 
-def references(root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
     """Statistics of the real images, train and test."""
     end = f"-{comparison}.parquet" if comparison else ".parquet"
-    assert isinstance(experiment.data, Images)
     splits = ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
     return {split: paths.reference(root, split + end) for split in splits}
 
@@ -75,12 +72,6 @@ class ImagesKind(Kind):
         images = self.source(settings).read(settings, progress)
         self.load("prepare").store(images, settings, files)
 
-    def own_raw(self, settings: Images) -> dict[str, str | None]:
-        return {"data.folder": settings.folder}
-
-    def folder_digest(self, settings: Images) -> str:
-        return listing(settings.folder, *FILES) if settings.folder else ""
-
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)
 
@@ -100,10 +91,6 @@ class ImagesKind(Kind):
         statistics = references(root, experiment, comparison)
         named = {f"{split}_reference": path for split, path in statistics.items()}
         return paths.real_files(root) | named
-
-    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> FloorSettings:
-        compared = self.comparison_settings(experiment, comparison)
-        return FloorSettings(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
         """Pixels are compared once, beside the features of the first extractor."""

@@ -2,31 +2,24 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from pairflow.artifacts import digest
+from pairflow.artifacts import token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
 from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
-from pairflow.kinds.images.rows import (
-    ImageRows,
-    ReferenceStatistics,
-    extract,
-    halves,
-    read_images,
-    read_samples,
-)
+from pairflow.kinds.images.rows import ImageRows, ReferenceStatistics, extract, halves
 from pairflow.kinds.images.settings import ComparisonSettings, ExtractorSettings, FloorSettings
 from pairflow.metrics.continuous import average_paths
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.metrics.measured import Machine, Measurement, draw_trials, measure_trials
+from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials
 from pairflow.runtime.device import choose
 
 Rows = list[dict[str, Any]]
@@ -39,7 +32,9 @@ def measure_samples(
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, extractor = compared.train, compared.extractor.name
-    drawn, table = read_samples(samples, train)
+    table, metadata = compared.real.read_samples(samples)
+    metadata.require_same_vocabulary(train.metadata.vocabulary, samples, train.path)
+    drawn = replace(train, path=samples, tokens=token_array(table["tokens"]))
 
     def measure(rows: np.ndarray) -> Rows:
         features, measured = compared.describe(drawn, rows, machine.progress)
@@ -49,18 +44,12 @@ def measure_samples(
             measured += compared.distances(features, name, part.whole, part.kernel)
         return measured + compared.likeness(features) + average_paths(table, rows)
 
-    rows = measure_trials(table["trial"].to_numpy(), measure)
-    sampling = drawn.metadata.parameters
-    count = sampling["samples"]
+    measured = compared.real.measure_table(samples, table, metadata, measure)
+    count = metadata.parameters["samples"]
     counts = {name: (count, part.whole.count) for name, part in compared.references.items()}
-    rows += compared.rank("evaluate", counts)
-    return Measurement(
-        [row | {"samples": count, "extractor": extractor} for row in rows],
-        train.metadata.vocabulary,
-        {"samples": digest(samples), **compared.inputs},
-        sampling,
-        {"extractor": extractor},
-    )
+    ranks = [row | {"samples": count} for row in compared.rank("evaluate", counts)]
+    rows = [{**row, "extractor": extractor} for row in (*measured.rows, *ranks)]
+    return replace(measured, rows=rows, parameters={"extractor": extractor})
 
 
 def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:
@@ -90,7 +79,7 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
     rows += [row | {"samples": samples} for row in compared.rank("floor", counts)]
     named = {"extractor": compared.extractor.name}
     rows = [row | named | {"method": "data"} for row in rows]
-    return Measurement(rows, train.metadata.vocabulary, compared.inputs, parameters=named)
+    return Measurement(rows, train.metadata.vocabulary, compared.real.inputs, parameters=named)
 
 
 @dataclass(frozen=True)
@@ -98,6 +87,7 @@ class ImageComparison:
     """Real images, the extractor that compares by their features, and their statistics by `train` and, if
     there are test images, `test`. Its methods give metric rows of one trial."""
 
+    real: RealRows
     train: ImageRows
     test: ImageRows
     extractor: Extractor
@@ -108,8 +98,9 @@ class ImageComparison:
         cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
     ) -> "ImageComparison":
         """Read the files; InputError unless they belong together. The extractor runs on `device`."""
-        train, test = read_images(real.tokens), read_images(real.validation)
-        train.require_like(test)
+        rows = RealRows.read(real.tokens, real.validation, needs_held_out=False)
+        train = ImageRows(real.tokens, rows.train, rows.metadata)
+        test = ImageRows(real.validation, rows.held_out, rows.metadata)
         extractor = extractors.load(settings, device)
         references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
         if len(test.tokens):
@@ -118,11 +109,7 @@ class ImageComparison:
                     f"--test-reference: {test.path} has {len(test.tokens)} images; expected a file"
                 )
             references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
-        return cls(train, test, extractor, references)
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        return {"tokens": digest(self.train.path), "validation": digest(self.test.path)}
+        return cls(rows, train, test, extractor, references)
 
     def describe(self, images: ImageRows, rows: np.ndarray, progress: bool) -> tuple[np.ndarray, Rows]:
         """The features of some images, and their Inception Score if the extractor gives probabilities."""

@@ -80,10 +80,6 @@ def nearest(
     import torch
 
     samples, data = np.asarray(samples), np.asarray(data)
-    if samples.ndim != 2 or data.ndim != 2 or samples.shape[1] != data.shape[1]:
-        raise InputError(f"nearest: expected rows of one length, found {samples.shape} and {data.shape}")
-    if not len(data):
-        raise InputError("nearest: the reference data are empty")
     top = max(int(samples.max(initial=0)), int(data.max()))
     dtype = torch.float32 if 3 * data.shape[1] * top**2 < 2**24 else torch.float64
 

@@ -19,10 +19,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, identity, token_column, token_dtype
+from pairflow.artifacts import token_dtype
 from pairflow.data import prepared
 from pairflow.data.split import split_rows
-from pairflow.errors import InputError
 from pairflow.kinds.images.settings import Images
 
 Shape = tuple[int, int, int]
@@ -51,8 +50,6 @@ class RawImages:
 
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
     """Images (B, H, W, C) uint8 as token rows (B, N), in the smallest dtype that holds K = `levels`."""
-    if not 2 <= levels <= 256 or 256 % levels:
-        raise InputError(f"levels: {levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
     planes = np.moveaxis(images // np.uint8(256 // levels) if levels < 256 else images, 3, 1)
     return np.ascontiguousarray(planes, token_dtype(levels)).reshape(len(images), math.prod(planes.shape[1:]))
 
@@ -60,8 +57,6 @@ def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
 def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
     """Token rows (B, N) as images (B, H, W, C) uint8: the way back from `to_tokens`."""
     channels, height, width = shape
-    if tokens.ndim != 2 or tokens.shape[1] != channels * height * width:
-        raise InputError(f"tokens: expected (B, {channels * height * width}), found {tokens.shape}")
     values = np.arange(levels) * 255 // (levels - 1)
     planes = values.astype(np.uint8)[tokens].reshape(-1, channels, height, width)
     return np.ascontiguousarray(np.moveaxis(planes, 1, 3))
@@ -90,17 +85,12 @@ class PreparedImages:
     source: str
     partial: str | None
 
-    @property
-    def hash(self) -> str:
-        """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
-        return prepared.hash_contract(contract(self.shape, self.levels))
-
 
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """Split images into training and test rows of K = `levels` grey levels.
 
-    The test rows are the published ones, else a random share. Raises InputError for levels that do not divide
-    256, and where there are fewer than `training_rows`.
+    The test rows are the published ones, else a random share. Raises InputError where there are fewer than
+    `training_rows`.
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
@@ -124,23 +114,17 @@ def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -
     """Write images as token rows with their labels."""
     if images.partial:
         print(f"pairflow preprocess: note: {images.partial}", file=sys.stderr)
-    levels = images.levels
-    metadata = Metadata(
-        kind="tokens",
-        length=images.train.shape[1],
-        vocabulary_size=levels,
-        vocabulary=images.hash,
+    parts = {"train": images.train, "validation": images.test}
+    labels = {"train": images.train_labels, "validation": images.test_labels}
+    if images.train_labels is None:
+        labels = {split: pa.nulls(len(rows), pa.int32()) for split, rows in parts.items()}
+    prepared.write_prepared(
+        files,
+        parts,
+        contract(images.shape, images.levels),
+        images.levels,
+        {**settings.model_dump(mode="json"), "partial": images.partial},
+        {"source": images.source},
+        labels=labels,
         shape=list(images.shape),
-        data=identity(images.train, images.test),
-        split="train",
-        parameters={**settings.model_dump(mode="json"), "partial": images.partial},
-        inputs={"source": images.source},
     )
-    train = _table(images.train, images.train_labels, levels)
-    test = _table(images.test, images.test_labels, levels)
-    prepared.write_rows(files, train, test, metadata, contract(images.shape, levels))
-
-
-def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
-    label = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
-    return pa.table({"tokens": token_column(tokens, levels), "label": label})

@@ -1,7 +1,7 @@
 """Token rows as images, their features, and statistics of real images, which samples are compared with."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
+from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images.extractors import Extractor
 from pairflow.kinds.images.measures import mean_kernel
@@ -29,13 +29,17 @@ class ImageRows:
     tokens: np.ndarray
     metadata: Metadata
 
+    def __post_init__(self) -> None:
+        if self.metadata.shape is None:
+            raise InputError(f"{self.path}: holds no images; its metadata name no shape")
+
     def __getitem__(self, rows: Any) -> np.ndarray:
         """Images uint8 (B, H, W, C)."""
         return self.draw(self.tokens[rows])
 
     def draw(self, tokens: np.ndarray) -> np.ndarray:
         """Further token rows (B, N) as such images."""
-        assert self.metadata.shape is not None  # `read_images` refuses rows without a shape
+        assert self.metadata.shape is not None
         channels, height, width = self.metadata.shape
         return to_images(tokens, (channels, height, width), self.levels)
 
@@ -56,43 +60,13 @@ class ImageRows:
 
     @property
     def levels(self) -> int:
-        assert self.metadata.vocabulary_size is not None
-        return self.metadata.vocabulary_size
-
-    def require_like(self, test: "ImageRows") -> None:
-        """InputError unless these are the training images of a data set, and `test` its held-out ones."""
-        self.metadata.require_same_vocabulary(test.metadata.vocabulary, self.path, test.path)
-        self.metadata.require_same_data(test.metadata.data, self.path, test.path)
-        if self.metadata.shape != test.metadata.shape:
-            sizes = f"{self.metadata.shape} against {test.metadata.shape}"
-            raise InputError(f"{self.path} and {test.path} hold images of different sizes: {sizes}")
-        self.metadata.require_split("train", self.path)
-        test.metadata.require_split("validation", test.path)
+        return self.metadata.dimensions[1]
 
 
-def read_images(path: Path, kind: str = "tokens", count: int | None = None) -> ImageRows:
-    """Read token rows of images; only the first `count` if it is given."""
+def read_images(path: Path, kind: str = "tokens") -> ImageRows:
+    """Read token rows of images."""
     table, metadata = read_table(path, kind)
-    table = table.slice(0, count)
-    if metadata.shape is None:
-        raise InputError(f"{path}: holds no images; its metadata name no shape")
     return ImageRows(path, token_array(table["tokens"]), metadata)
-
-
-def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, Any]:
-    """Samples of a model that was trained on the `real` images, and their whole table."""
-    table, metadata = read_table(path, "samples")
-    metadata.require_same_vocabulary(real.metadata.vocabulary, path, real.path)
-    metadata.require_same_data(real.metadata.data, path, real.path)
-    tokens = token_array(table["tokens"])
-    expected, levels = real.tokens.shape[1], real.levels
-    if tokens.shape[1] != expected:
-        raise InputError(
-            f"{path}: expected rows of {expected} tokens as in {real.path}, found {tokens.shape[1]}"
-        )
-    if tokens.max(initial=0) >= levels:
-        raise InputError(f"{path}: token {tokens.max()} is not one of the {levels} levels of a pixel")
-    return ImageRows(path, tokens, replace(metadata, shape=real.metadata.shape)), table
 
 
 def extract(
@@ -136,10 +110,10 @@ class ReferenceStatistics:
         features = self.features[np.isin(self.rows, rows)]
         return features, mean_kernel(features)
 
-    def write(self, path: Path) -> None:
-        """Write a row per feature: its mean, its covariances, and its values on the images `rows`."""
+    def table(self) -> pa.Table:
+        """A row per feature: its mean, its covariances, and its values on the images `rows`."""
         columns = {**self.whole.columns(), **self.held.columns("held_")}
-        write_table(path, pa.table({**columns, "features": row_column(self.features.T)}), self.metadata)
+        return pa.table({**columns, "features": row_column(self.features.T)})
 
     @classmethod
     def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":

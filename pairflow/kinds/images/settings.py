@@ -193,7 +193,7 @@ class Images(DataSettings):
             )
 
 
-IMAGE_SOURCES = Images.names = get_args(Images.model_fields["source"].annotation)
+Images.names = get_args(Images.model_fields["source"].annotation)
 
 
 def _listed(experiment: Any) -> tuple[ExtractorSettings, ...]:

@@ -1,10 +1,11 @@
 """Sources of molecules. A new data set is an entry at the end, and its name in MOLECULE_SOURCES."""
 
-import json
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile
@@ -51,7 +52,6 @@ class MoleculeTable(PublishedFile, MoleculeSource):
     """A published table of molecules, with its validation split where there is one; or the embedded table."""
 
     size: DatasetSize | None = None
-    column: str = "smiles"
     validation: RawFile | None = None
 
     def validation_rows(self) -> list[int] | None:
@@ -59,12 +59,9 @@ class MoleculeTable(PublishedFile, MoleculeSource):
             return None
         path = self.validation.fetch()
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: expected a JSON list of row numbers: {error}") from None
-        if not isinstance(rows, list) or not all(type(row) is int for row in rows):
-            raise InputError(f"{path}: expected a JSON list of row numbers")
-        return rows
+            return TypeAdapter(list[StrictInt]).validate_json(path.read_bytes())
+        except ValidationError:
+            raise InputError(f"{path}: expected a JSON list of row numbers") from None
 
     def published_files(self) -> list[RawFile]:
         return [file for file in (self.file, self.validation) if file]

@@ -89,9 +89,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
     rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     counts = Survey(rows, rules, library.unit_of(file))
-    experiment, sizes = plan(counts, settings, data, device, start)
-    length = experiment["data"]["length"]
-    size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
+    experiment, size, left_out = plan(counts, settings, data, device, start)
 
     def with_iterations(iterations: int) -> Entry:
         return experiment | _scale(size, device, settings.compare, start, iterations)
@@ -101,11 +99,12 @@ def draft_molecules(request: DraftRequest) -> Draft:
         size=size,
         content=f"{counts.total:,} rows, {len(counts.lengths):,} distinct molecules.",
         table=table_lines(
-            f"{file} ({format_name}{remark})", _lines(counts, experiment["data"], sizes, request.rejects)
+            f"{file} ({format_name}{remark})",
+            _lines(counts, experiment["data"], size, left_out, request.rejects),
         ),
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
         advice=tuple(_advice(counts, settings)),
-        hours=settings.hours or suggest.hours(length, device),
+        hours=settings.hours or suggest.hours(size.length, device),
         with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
     )
@@ -135,8 +134,8 @@ def chosen_rules(settings: NewLibrary) -> Entry:
 
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
-) -> tuple[Entry, Counter[str]]:
-    """The experiment, and the numbers of molecules for training, for validation and only for reference;
+) -> tuple[Entry, DatasetSize, int]:
+    """The experiment, the size of its data, and the number of molecules that are only for reference;
     InputError if there are too few molecules, if they are too long, or if they cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
@@ -145,7 +144,7 @@ def plan(
     groups = counts.groups[fitting] if settings.split == "scaffold" else None
 
     def split(rows: int | None) -> Counter[str]:
-        return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
+        return Counter(split_rows(range(total), settings.validation_fraction, seed, rows, groups=groups))
 
     training_rows = suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)
@@ -166,7 +165,7 @@ def plan(
         "chemistry": {"useful": True},
         **_scale(size, device, settings.compare, start),
     }
-    return experiment, sizes
+    return experiment, size, sizes["reference"]
 
 
 def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
@@ -199,30 +198,32 @@ def _scale(
     return suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
 
 
-def _lines(counts: Survey, data: Entry, sizes: Counter[str], rejects: Path) -> list[tuple[str, int, str]]:
+def _lines(
+    counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
+) -> list[tuple[str, int, str]]:
     """The content of the file, in lines of a label, a number and a remark."""
-    length, distinct = data["length"], len(counts.lengths)
     rejected = [
         (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
         for reason, number, place, text in islice(first_rejected(counts.rejects), 8)
     ]
     features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
-    too_long = int(np.count_nonzero(counts.lengths > length))
+    too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
-    reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
+    spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
+    reference = ("  only for reference", left_out, "known in the measure of novelty")
     return [
         ("rows", counts.total, ""),
         ("rejected", len(counts.rejects), f"all are listed in {rejects}" * bool(len(counts.rejects))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),
         *features,
-        ("distinct molecules", distinct, ""),
+        ("distinct molecules", len(counts.lengths), ""),
         ("  longer than N", too_long, f"left out; up to {data['max_too_long_share']:.2%} may be"),
-        ("  for training", sizes["train"], f"split: {data['split']}"),
-        ("  for validation", sizes["validation"], ""),
-        *([reference] if sizes["reference"] else []),
-        ("N, tokens per row", length, "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)),
-        ("K, symbols", counts.vocabulary_size(length), ""),
+        ("  for training", size.rows, f"split: {data['split']}"),
+        ("  for validation", size.validation_rows, ""),
+        *([reference] if left_out else []),
+        ("N, tokens per row", size.length, spread),
+        ("K, symbols", size.vocabulary_size, ""),
     ]
 
 

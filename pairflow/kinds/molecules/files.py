@@ -52,16 +52,14 @@ def _rounded(name: str, value: Any) -> Any:
 def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     """One `SMILES name` per line, no header."""
     lines = (f"{smiles} {name}\n" for name, smiles in zip(table["name"], table["smiles"], strict=True))
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines)
+    path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     rounded = pd.DataFrame(
         {name: [as_cell(_rounded(name, value)) for value in table[name]] for name in table}
     )
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rounded.to_csv(file, index=False, lineterminator="\n")
+    rounded.to_csv(path, index=False, lineterminator="\n")
 
 
 def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:

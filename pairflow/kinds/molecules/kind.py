@@ -13,10 +13,8 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
-    from pairflow.training.model import Model
 
 
 def _count(label: str, best: str = "highest", leads_as: str = "", group: str = "") -> Metric:
@@ -169,12 +167,6 @@ class MoleculesKind(OnDemandKind):
     def draft(self, request: "DraftRequest") -> "Draft | None":
         draft = self.load("draft")
         return draft.draft_molecules(request) if draft.holds_molecules(request.file) else None
-
-    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        return self.load("on_demand").MoleculeDelivery(model, settings)
-
-    def scored(self, model: "Model") -> "Scored":
-        return self.load("on_demand").ScoredMolecules(model)
 
     packages = ("RDKit",)
 

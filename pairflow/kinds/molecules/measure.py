@@ -76,19 +76,18 @@ class SampledMolecules:
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
         self.training = training_molecules.read_training(files.molecules, self.known)
         work = machine.threads or 1, machine.progress
-        condition = self.metadata.parameters.get("condition")
-        classes = Classes(**self.metadata.condition) if self.metadata.condition else None
-        judged = condition is not None and classes is not None and classes.property in COMPUTED
-        further = (*(PIECES if settings.moses else ()), *([classes.property] if classes and judged else ()))
+        condition, labels = self.metadata.parameters.get("condition"), self.metadata.condition
+        classes = Classes(**labels) if condition and labels and labels["property"] in COMPUTED else None
+        further = (*(PIECES if settings.moses else ()), *([classes.property] if classes else ()))
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         if settings.fcd:
             self._read_chemnet(files.chemnet, machine)
         if settings.useful:
             useful = chemistry.are_useful(self.described, self.training, self.known.every)
             self.described = self.described.assign(**useful)
-        if classes and judged:
-            labels = classes.labels(self.described[classes.property].to_numpy(np.float64))
-            self.described["in_class"] = labels == classes.parse(str(condition))
+        if classes:
+            numbers = classes.labels(self.described[classes.property].to_numpy(np.float64))
+            self.described["in_class"] = numbers == classes.parse(str(condition))
         if settings.moses:
             chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
             held_out = [self.known.held_out[row] for row in chosen]

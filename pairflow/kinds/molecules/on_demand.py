@@ -338,3 +338,6 @@ def training_smiles(folder: Path) -> Path:
             f"copy {paths.data(Path(), SMILES)} of the experiment there"
         )
     return present[0]
+
+
+DELIVERY, SCORED = MoleculeDelivery, ScoredMolecules

@@ -12,24 +12,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pydantic import model_validator
 from rdkit import Chem, rdBase
 
-from pairflow.artifacts import (
-    Metadata,
-    atomic,
-    digest,
-    identity,
-    read_object,
-    token_column,
-    token_dtype,
-    write_table,
-)
+from pairflow.artifacts import digest, read_object, token_dtype
 from pairflow.config import Settings, check, nearest
 from pairflow.data.classes import Classes
-from pairflow.data.known import KnownMolecules
-from pairflow.data.prepared import parent_digest
+from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import data_sets, library
@@ -86,7 +75,7 @@ class Vocabulary(Settings):
     @property
     def hash(self) -> str:
         """SHA-256 (hex) of the canonical JSON, which must be the same for a model and its token files."""
-        return hashlib.sha256(self._json().encode()).hexdigest()
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
         """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids; InputError if they are
@@ -112,13 +101,9 @@ class Vocabulary(Settings):
                 pieces.append(self.tokens[token])
         return self.representation.join(pieces)
 
-    def save(self, path: str | Path) -> None:
-        """Write the vocabulary as JSON."""
-        Path(path).write_text(self._json() + "\n", encoding="utf-8")
-
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Read a vocabulary that `save` wrote; InputError if the file is missing or has other content."""
+        """Read a vocabulary.json; InputError if the file is missing or has other content."""
         try:
             content = read_object(Path(path))
         except FileNotFoundError:
@@ -127,7 +112,8 @@ class Vocabulary(Settings):
             raise InputError(f"{path}: not a vocabulary: {error}") from None
         return check(cls, content, path)
 
-    def _json(self) -> str:
+    def to_json(self) -> str:
+        """The content of vocabulary.json."""
         return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -198,8 +184,8 @@ def prepare(
         if outside is not None:
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
-    drawn = settings.validation_fraction, validation_rows, settings.split_seed, settings.training_rows
-    side = split_rows(read.rows, *drawn, groups)
+    drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
+    side = split_rows(read.rows, *drawn, validation_rows, groups)
     named = {"name": read.names} if any(read.names) else {}
     return PreparedMolecules(
         train=table[side == "train"],
@@ -308,32 +294,25 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
     source = data_sets.source_of(settings)
     symbols = Vocabulary.load(parent) if parent else None
     prepared = source.read(settings, progress=progress, parent=symbols)
-    vocabulary = prepared.vocabulary
-    shared: dict[str, Any] = {
-        "vocabulary": vocabulary.hash,
-        "data": identity(prepared.train, prepared.validation),
-        "parameters": settings.model_dump(mode="json"),
-        "inputs": {"source": digest(source.fetch()), **parent_digest(parent)},
-    }
-    sizes = {"length": settings.length, "vocabulary_size": vocabulary.size}
-    row_format: dict[str, Any] = {**sizes, "padding": PAD, "mask": MASK}
-    tables = {
-        split: pa.table({"tokens": token_column(getattr(prepared, split), vocabulary.size)})
-        for split in ("train", "validation")
-    }
+    parts = {"train": prepared.train, "validation": prepared.validation}
+    row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
+    labels = None
     if settings.condition:
-        classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
-        for split, table in tables.items():
-            tables[split] = table.append_column("label", pa.array(labels[prepared.smiles["split"] == split]))
+        classes, numbers = label_molecules(settings.condition, prepared.smiles, source.fetch())
+        labels = {split: numbers[prepared.smiles["split"] == split] for split in parts}
         row_format["condition"] = classes.model_dump(mode="json")
-    with atomic(*files.values()) as temporary:
-        paths = dict(zip(files, temporary, strict=True))
-        for split, table in tables.items():
-            write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
-        vocabulary.save(paths["vocabulary"])
-        write_table(paths["smiles"], prepared.smiles, Metadata(kind="smiles", **shared))
-        KnownMolecules.from_smiles(prepared.smiles["smiles"]).save(paths["known"], **shared)
-        write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
+    write_prepared(
+        files,
+        parts,
+        prepared.vocabulary.to_json(),
+        prepared.symbols,
+        settings.model_dump(mode="json"),
+        {"source": digest(source.fetch()), **parent_digest(parent)},
+        labels=labels,
+        smiles=prepared.smiles,
+        rejected=prepared.rejected,
+        **row_format,
+    )
 
 
 def label_molecules(

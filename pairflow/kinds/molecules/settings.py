@@ -31,29 +31,37 @@ Notation = Annotated[
         "string is a molecule (needs pairflow[selfies])."
     ),
 ]
+Fragments = Annotated[
+    Literal["keep", "largest", "reject"],
+    Field(
+        description="Salts and mixtures: keep all fragments, keep the largest (organic preferred), or "
+        "reject the row."
+    ),
+]
+Dummies = Annotated[
+    Literal["keep", "reject"],
+    Field(
+        description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row."
+    ),
+]
+Metals = Annotated[
+    Literal["keep", "reject"],
+    Field(description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row."),
+]
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
 class Standardisation(Settings):
     """Rules that are applied to each molecule before it is written as canonical SMILES."""
 
-    fragments: Literal["keep", "largest", "reject"] = Field(
-        "keep",
-        description="Salts and mixtures: keep all fragments, keep the largest (organic preferred), or "
-        "reject the row.",
-    )
+    fragments: Fragments = "keep"
     charges: Literal["keep", "neutralise"] = Field(
         "keep", description="Charges: keep them, or neutralise them with protons where possible."
     )
     isotopes: Literal["keep", "drop"] = Field("keep", description="Isotope labels: keep or drop them.")
     stereo: Literal["keep", "drop"] = Field("keep", description="Stereochemistry: keep or drop it.")
-    dummies: Literal["keep", "reject"] = Field(
-        "keep",
-        description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row.",
-    )
-    metals: Literal["keep", "reject"] = Field(
-        "keep", description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row."
-    )
+    dummies: Dummies = "keep"
+    metals: Metals = "keep"
     min_heavy_atoms: int = Field(
         1, ge=1, le=LONGEST, description="Leave out molecules with fewer heavy atoms."
     )
@@ -179,15 +187,9 @@ class NewLibrary(Standardisation, NewSettings):
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
     representation: Notation = "selfies"
-    fragments: Literal["keep", "largest", "reject"] = Field(
-        "largest", description=Standardisation.model_fields["fragments"].description
-    )
-    dummies: Literal["keep", "reject"] = Field(
-        "reject", description=Standardisation.model_fields["dummies"].description
-    )
-    metals: Literal["keep", "reject"] = Field(
-        "reject", description=Standardisation.model_fields["metals"].description
-    )
+    fragments: Fragments = "largest"
+    dummies: Dummies = "reject"
+    metals: Metals = "reject"
     split: Split = "random"
     max_too_long_share: LongShare = 0.001
 

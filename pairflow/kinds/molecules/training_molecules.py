@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, digest, read_table, write_table
+from pairflow.artifacts import Metadata, digest, read_table
 from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
 from pairflow.kinds.molecules.similarity import BITS, Neighbours
-from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
 
 PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
@@ -69,21 +67,17 @@ def some(count: int, most: int) -> np.ndarray:
     return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
 
 
-def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> pd.DataFrame:
-    """A row per training molecule: its structures, and its properties, NaN where they are not computed."""
+def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> tuple[pa.Table, Metadata]:
+    """A row per training molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if they are
+    computed."""
     rows = some(len(known.trained), PROPERTY_ROWS)
     properties = tabulate(PROPERTIES, [known.trained[row] for row in rows], threads, progress).set_axis(rows)
-    return tabulate(STRUCTURES, known.trained, threads, progress).join(properties)
-
-
-def write_training(path: Path, known: DatasetMolecules, molecules: pd.DataFrame) -> None:
-    """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
+    molecules = tabulate(STRUCTURES, known.trained, threads, progress).join(properties)
     columns = {name: pa.array(molecules[name], from_pandas=True) for name in PROPERTIES}
     fingerprints = pa.array([*molecules["fingerprint"]], pa.binary(BITS // 8))
     scaffolds = pa.array([*molecules["scaffold"]], pa.string())
     table = {"smiles": known.trained, "scaffold": scaffolds, "fingerprint": fingerprints, **columns}
-    number = min(len(molecules), PROPERTY_ROWS)
-    write_table(path, pa.table(table), known.describes("training molecules", properties_of=number))
+    return pa.table(table), known.describes("training molecules", properties_of=len(rows))
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
@@ -94,11 +88,6 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
     properties = table.select([*PROPERTIES]).to_pandas().dropna().to_numpy()
     neighbours = Neighbours(table["fingerprint"].to_pylist())
     return TrainingMolecules(neighbours, frozenset(table["scaffold"].to_pylist()), properties)
-
-
-def write_chemnet(path: Path, known: DatasetMolecules, moments: Moments) -> None:
-    """Write a row per feature: its mean and its covariances."""
-    write_table(path, pa.table(moments.columns()), known.describes("ChemNet statistics", count=moments.count))
 
 
 def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:

@@ -14,7 +14,6 @@ from math import ceil
 from pathlib import Path
 
 from pairflow.artifacts import digest
-from pairflow.config import DataSettings
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.data.status import Finding, described
@@ -89,19 +88,15 @@ class PublishedText(PublishedFile, TextSource):
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
         return self.cut(self.fetch(), settings)
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Text)
+    def measure(self, settings: Text, progress: bool = True) -> DatasetSize:
+        """About the size of packed rows, where the numbers of tokens are known."""
         if self.tokens is None:
             return super().measure(settings, progress)
-        return expected_size(settings, *self.tokens(settings))
-
-
-def expected_size(settings: Text, tokens: int, held_out: int) -> DatasetSize:
-    """About the size of packed rows of so many training and held-out tokens, of data that may not be here."""
-    bert = settings.tokeniser == "bert"
-    width = settings.length - 2 * bert
-    symbols = settings.vocabulary_size or (BERT_SIZE if bert else LETTERS)
-    return DatasetSize(tokens // (settings.stride or width), held_out // width, symbols).limited(settings)
+        tokens, held_out = self.tokens(settings)
+        bert = settings.tokeniser == "bert"
+        width = settings.length - 2 * bert
+        symbols = settings.vocabulary_size or (BERT_SIZE if bert else LETTERS)
+        return DatasetSize(tokens // (settings.stride or width), held_out // width, symbols).limited(settings)
 
 
 def detokenise(sentence: str) -> str:
@@ -197,16 +192,14 @@ class OwnText(RowFile, TextSource):
             content = read_bytes(path, MOST_BYTES)
             try:
                 text = content.decode("utf-8-sig")
-                if not text.strip():
-                    raise InputError("empty")
             except UnicodeDecodeError as error:
                 reason = f"not UTF-8 text (byte {error.start} is {content[error.start]:#04x})"
-                start = content.decode("utf-8", errors="replace")
-                rejected.append(Rejected.piece(path.name, start, reason))
-            except InputError as error:
-                rejected.append(Rejected.piece(path.name, "", str(error)))
-            else:
+                rejected.append(Rejected(path.name, content.decode("utf-8", errors="replace"), reason))
+                continue
+            if text.strip():
                 yield text
+            else:
+                rejected.append(Rejected(path.name, "", "empty"))
 
     def status(self, offline: bool = False) -> Finding:
         try:

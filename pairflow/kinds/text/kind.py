@@ -5,19 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pairflow.config import DEMANDED, DemandSettings, Experiment
-from pairflow.data.source import listing
+from pairflow.config import DEMANDED, Experiment
 from pairflow.kinds.kind import ROWS, Needs, OnDemandKind
-from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text, judge_settings
+from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
-    from pairflow.training.model import Model
 
 _text = partial(Metric, real="held-out text")
 _ngrams = partial(_text, best="lowest", against="to held-out text", group="ngrams")
@@ -67,22 +64,12 @@ class TextKind(OnDemandKind):
         """
         self.load("prepare").store(self.source(settings), settings, files, parent)
 
-    def own_raw(self, settings: Text) -> dict[str, str | None]:
-        return {"data.source": settings.own}
-
-    def folder_digest(self, settings: Text) -> str:
-        return listing(settings.folder, *FILES) if settings.folder else ""
-
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000, minutes=120)
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
         files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
         return paths.real_files(root) | {name: paths.data(root, file) for name, file in files.items()}
-
-    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> JudgedDraws:
-        draws, judge = experiment.real_draws(evaluation), judge_settings(experiment)
-        return JudgedDraws(**judge.model_dump(), **draws.model_dump())
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Judge:
         return judge_settings(experiment)
@@ -115,12 +102,6 @@ class TextKind(OnDemandKind):
     def draft(self, request: "DraftRequest") -> "Draft | None":
         taken = request.file.is_dir() or request.file.suffix.lower() == ".txt"
         return self.load("survey").draft_text(request) if taken else None
-
-    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        return self.load("on_demand").TextDelivery(model, settings)
-
-    def scored(self, model: "Model") -> "Scored":
-        return self.load("on_demand").ScoredText(model)
 
     def is_timed(self, job: Job) -> bool:
         return not getattr(job.settings, "gen_ppl", False)  # GPT-2

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pairflow.artifacts import Metadata, atomic, identity, token_column, token_dtype, write_table
-from pairflow.data.prepared import parent_digest, write_no_molecules
+from pairflow.artifacts import token_dtype
+from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.text.settings import Text
@@ -31,15 +30,11 @@ _SHOWN = 200  # characters of a rejected piece
 
 
 class Rejected(NamedTuple):
-    """A piece of text that was left out: where it is, how it begins, and why."""
+    """A piece of text that was left out: where it is, what it is, and why."""
 
     place: str
     text: str
     reason: str
-
-    @classmethod
-    def piece(cls, place: str, text: str, reason: str) -> "Rejected":
-        return cls(place, text[:_SHOWN], reason)
 
 
 @dataclass(frozen=True)
@@ -83,15 +78,10 @@ def prepare(
             if own:
                 problem = f"no row is left for {name}: {summarise(pd.DataFrame(own))}"
             raise InputError(f"{settings.source}: {problem}")
-    chosen = split_rows(
-        range(len(rows["train"])),
-        validation_fraction=0,
-        validation_rows=None,
-        split_seed=settings.split_seed,
-        training_rows=settings.training_rows,
-    )
+    chosen = split_rows(range(len(rows["train"])), 0, settings.split_seed, settings.training_rows)
     rows["train"] = rows["train"][chosen == "train"]
-    return PreparedText(**rows, tokeniser=tokeniser, rejected=pd.DataFrame(reasons, columns=Rejected._fields))
+    table = pd.DataFrame(reasons, columns=Rejected._fields)
+    return PreparedText(**rows, tokeniser=tokeniser, rejected=table.assign(text=table.text.str[:_SHOWN]))
 
 
 def normalise(text: str, settings: Text) -> str:
@@ -145,7 +135,7 @@ def _packed(
     known = np.ones(len(rows), bool) if tokeniser.unknown is None else (rows != tokeniser.unknown).all(1)
     for row in np.flatnonzero(~known):
         place = f"piece {row + 1} of {name}"
-        rejected.append(Rejected.piece(place, tokeniser.decode(rows[row]), "unknown symbol"))
+        rejected.append(Rejected(place, tokeniser.decode(rows[row]), "unknown symbol"))
     return tokeniser.frame(rows[known])
 
 
@@ -160,7 +150,7 @@ def _lines(
                 raise InputError("empty")
             rows.append(tokeniser.line(tokeniser.encode_known(text), settings.length)[None])
         except InputError as reason:
-            rejected.append(Rejected.piece(f"line {number} of {name}", text, str(reason)))
+            rejected.append(Rejected(f"line {number} of {name}", text, str(reason)))
     return np.concatenate(rows)
 
 
@@ -181,20 +171,15 @@ def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path |
     prepared = source.read(settings, load_tokeniser(parent) if parent else None)
     if len(prepared.rejected):
         print(f"pairflow preprocess: note: {summarise(prepared.rejected)}", file=sys.stderr)
-    shared: dict[str, Any] = {
-        "vocabulary": prepared.tokeniser.hash,
-        "data": identity(prepared.train, prepared.validation),
-        "parameters": settings.model_dump(mode="json"),
-        "inputs": {"source": source.digest(), **parent_digest(parent)},
-    }
     tokeniser = prepared.tokeniser
-    row_format = {"length": prepared.train.shape[1], "vocabulary_size": tokeniser.size}
-    row_format |= {"padding": tokeniser.padding, "mask": tokeniser.mask}
-    with atomic(*files.values()) as temporary:
-        paths = dict(zip(files, temporary, strict=True))
-        for split in PARTS:
-            table = pa.table({"tokens": token_column(getattr(prepared, split), tokeniser.size)})
-            write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
-        tokeniser.save(paths["vocabulary"])
-        write_no_molecules(paths["known"], shared["vocabulary"], shared["data"], shared["inputs"])
-        write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
+    write_prepared(
+        files,
+        {split: getattr(prepared, split) for split in PARTS},
+        tokeniser.to_json(),
+        tokeniser.size,
+        settings.model_dump(mode="json"),
+        {"source": source.digest(), **parent_digest(parent)},
+        rejected=prepared.rejected,
+        padding=tokeniser.padding,
+        mask=tokeniser.mask,
+    )

@@ -118,19 +118,14 @@ class Text(DataSettings):
         return self
 
     @property
-    def own(self) -> str | None:
-        """The user's own file or folder; None if the source is the name of a data set."""
-        return None if self.source in TEXT_SOURCES else self.source
-
-    @property
     def file(self) -> str | None:
         """The user's own file; a path without a suffix is that of a folder."""
-        return self.own if self.own and PurePath(self.own).suffix else None
+        return self.source if PurePath(self.source).suffix else None
 
     @property
     def folder(self) -> str | None:
         """The user's own folder."""
-        return self.own if self.file is None else None
+        return None if self.file or self.source in TEXT_SOURCES else self.source
 
 
 def judge_settings(experiment: Any) -> Judge:

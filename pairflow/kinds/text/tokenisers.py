@@ -8,15 +8,15 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from pairflow.artifacts import read_object, token_dtype
+from pairflow.config import Settings
 from pairflow.data.download import RawFile, git_blob_id
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
@@ -36,15 +36,14 @@ def _role(name: str, text: str) -> Any:
     return property(lambda tokeniser: tokeniser._roles.get(name), doc=text)
 
 
-@dataclass(frozen=True)
-class Tokeniser(ABC):
+class Tokeniser(Settings, ABC):
     """The symbols of text; a token is the place of its symbol in `tokens`. With `lines` every row is one
     line: its tokens, an end symbol, then padding. Otherwise rows are pieces of running text."""
 
-    tokens: tuple[str, ...]
+    kind: str
     lines: bool = False
+    tokens: tuple[str, ...]
 
-    kind: ClassVar[str]
     margins: ClassVar[int] = 0  # symbols of a row that stand around its text
 
     @property
@@ -57,16 +56,16 @@ class Tokeniser(ABC):
         """The special symbols by what they are for; only those that the vocabulary has."""
         return {"end": self.size - 2, "padding": self.size - 1} if self.lines else {}
 
-    padding = _role("padding", "The symbol that fills rows up.")
-    end = _role("end", "The symbol after which a row holds no more text.")
-    mask = _role("mask", "The vocabulary's own mask.")
-    start = _role("start", "The symbol that each row begins with.")
-    unknown = _role("unknown", "The symbol of text that cannot be encoded.")
+    padding: ClassVar[Any] = _role("padding", "The symbol that fills rows up.")
+    end: ClassVar[Any] = _role("end", "The symbol after which a row holds no more text.")
+    mask: ClassVar[Any] = _role("mask", "The vocabulary's own mask.")
+    start: ClassVar[Any] = _role("start", "The symbol that each row begins with.")
+    unknown: ClassVar[Any] = _role("unknown", "The symbol of text that cannot be encoded.")
 
     @property
     def hash(self) -> str:
         """SHA-256 (hex) of the JSON, which must be the same for a model and its token files."""
-        return hashlib.sha256(self.json().encode()).hexdigest()
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @abstractmethod
     def encode(self, text: str) -> np.ndarray:
@@ -117,21 +116,15 @@ class Tokeniser(ABC):
         """How the report shows a single token."""
         return self.tokens[token]
 
-    def content(self) -> dict[str, Any]:
-        return {"kind": self.kind, "lines": self.lines, "tokens": self.tokens}
-
-    def json(self) -> str:
-        return json.dumps(self.content(), ensure_ascii=False, separators=(",", ":"))
-
-    def save(self, path: str | Path) -> None:
-        Path(path).write_text(self.json() + "\n", encoding="utf-8")
+    def to_json(self) -> str:
+        """The content of vocabulary.json."""
+        return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True)
 class Characters(Tokeniser):
     """Each character is a symbol, in the order of Unicode, so that decoding is exact."""
 
-    kind = "characters"
+    kind: Literal["characters"] = "characters"
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], lines: bool = False) -> "Characters":
@@ -142,7 +135,7 @@ class Characters(Tokeniser):
                 f"the text has {len(symbols):,} distinct characters; expected at most "
                 f"{MAX_VOCABULARY - 2:,}; use the tokeniser subwords"
             )
-        return cls((*symbols, END, PADDING) if lines else tuple(symbols), lines)
+        return cls(tokens=(*symbols, END, PADDING) if lines else tuple(symbols), lines=lines)
 
     @cached_property
     def _places(self) -> np.ndarray:
@@ -163,7 +156,6 @@ class Characters(Tokeniser):
         return "".join(symbols)
 
 
-@dataclass(frozen=True)
 class Subwords(Tokeniser):
     """Byte-level byte-pair encoding: symbols are sequences of bytes, of which single ones are all there.
 
@@ -172,8 +164,8 @@ class Subwords(Tokeniser):
     order.
     """
 
+    kind: Literal["subwords"] = "subwords"
     merges: tuple[tuple[str, str], ...] = ()
-    kind = "subwords"
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
@@ -189,7 +181,7 @@ class Subwords(Tokeniser):
         tokens = sorted(model["vocab"], key=model["vocab"].__getitem__) + [END, PADDING] * lines
         if len(tokens) != size:
             raise InputError(f"vocabulary_size: the text gives {len(tokens):,} at most; found {size:,}")
-        return cls(tuple(tokens), lines, tuple((one, other) for one, other in model["merges"]))
+        return cls(tokens=tuple(tokens), lines=lines, merges=model["merges"])
 
     @cached_property
     def _encoder(self) -> Any:
@@ -206,11 +198,7 @@ class Subwords(Tokeniser):
     def name(self, token: int) -> str:
         return self.tokens[token] if token >= self.size - 2 * self.lines else self.spell([self.tokens[token]])
 
-    def content(self) -> dict[str, Any]:
-        return {**super().content(), "merges": self.merges}
 
-
-@dataclass(frozen=True)
 class WordPieces(Tokeniser):
     """The word pieces of bert-base-uncased, whose normalisation (lower case, no accents) decoding keeps.
 
@@ -218,7 +206,7 @@ class WordPieces(Tokeniser):
     between words and none before punctuation.
     """
 
-    kind = "bert"
+    kind: Literal["bert"] = "bert"
     margins = 2
 
     @classmethod
@@ -229,7 +217,7 @@ class WordPieces(Tokeniser):
                 f"{path}: not the vocab.txt of bert-base-uncased: expected git blob {BERT.git_blob}, "
                 f"found {git_blob_id(path)}"
             )
-        return cls(tuple(path.read_text(encoding="utf-8").splitlines()), lines)
+        return cls(tokens=tuple(path.read_text(encoding="utf-8").splitlines()), lines=lines)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -270,7 +258,7 @@ class WordPieces(Tokeniser):
         return text.replace(" ' ", "'")
 
 
-KINDS: dict[str, type[Tokeniser]] = {kind.kind: kind for kind in (Characters, Subwords, WordPieces)}
+KINDS: dict[str, type[Tokeniser]] = {"characters": Characters, "subwords": Subwords, "bert": WordPieces}
 
 
 def load_tokeniser(path: str | Path) -> Tokeniser:
@@ -278,11 +266,7 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     path = Path(path)
     try:
         content = read_object(path)
-        kind = KINDS[content.pop("kind")]
-        content["tokens"] = tuple(map(str, content["tokens"]))
-        if "merges" in content:
-            content["merges"] = tuple((str(one), str(other)) for one, other in content["merges"])
-        tokeniser = kind(**content)
+        tokeniser = KINDS[content["kind"]](**content)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a vocabulary") from None
     except (OSError, ValueError, LookupError, TypeError):

@@ -16,7 +16,6 @@ import numpy as np
 
 from pairflow.arrays import checked_points
 from pairflow.artifacts import read_array
-from pairflow.config import DataSettings
 from pairflow.data.prepared import PreparedRows
 from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.errors import InputError
@@ -49,8 +48,7 @@ class DrawnVectors(DataSource):
         points = self.draw(size.total, size.length, noise, generator)
         return PreparedRows("vectors", points[: size.rows], points[size.rows :])
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Vectors)
+    def measure(self, settings: Vectors, progress: bool = True) -> DatasetSize:
         assert settings.dims is not None
         rows, held_out = settings.training_rows or TRAINING_ROWS, settings.validation_rows or VALIDATION_ROWS
         return DatasetSize(rows, held_out, 0, settings.dims)

@@ -35,8 +35,6 @@ def test_moments_of_parts_add_up_to_those_of_the_whole():
     np.testing.assert_allclose(added.mean, whole.mean(axis=0), rtol=1e-14)
     np.testing.assert_allclose(added.covariance, np.cov(whole, rowvar=False), rtol=1e-9)
     np.testing.assert_allclose(added.root @ added.root, added.covariance, rtol=1e-9, atol=1e-9)
-    with pytest.raises(InputError, match="features: expected one dimension, found 7 and 3"):
-        frechet_distance(added, gaussian([0, 0, 0], np.eye(3)))
 
 
 @pytest.mark.parametrize(
@@ -127,16 +125,12 @@ def test_the_nearest_row_is_that_of_brute_force(symbols, monkeypatch):
     assert index[20:].tolist() == [*range(35, 40), *range(5)]
 
 
-def test_distances_beyond_float32_are_exact_and_some_rows_have_none():
+def test_distances_beyond_float32_are_exact():
     """Squared distances near 2^27, where float32 knows only multiples of 8, that differ by 399."""
     data = np.full((2, 3072), 200, dtype=np.uint8)
     data[1, 0] = 199
     distance, index = nearest(np.zeros((1, 3072), dtype=np.uint8), data)
     assert (index.tolist(), round(distance[0] ** 2)) == ([1], 3072 * 200**2 - 399)
-    with pytest.raises(InputError, match=r"expected rows of one length, found \(2, 3\) and \(4, 5\)"):
-        nearest(np.zeros((2, 3), int), np.zeros((4, 5), int))
-    with pytest.raises(InputError, match="the reference data are empty"):
-        nearest(np.zeros((2, 3), int), np.zeros((0, 3), int))
 
 
 def test_the_most_similar_row_is_that_of_brute_force(monkeypatch, float32_error):

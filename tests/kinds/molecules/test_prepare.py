@@ -50,7 +50,7 @@ def test_ids(vocabulary):
 
 
 def test_vocabulary_file(vocabulary, tmp_path):
-    vocabulary.save(tmp_path / "vocabulary.json")
+    (tmp_path / "vocabulary.json").write_text(vocabulary.to_json())
     loaded = Vocabulary.load(tmp_path / "vocabulary.json")
     assert loaded == vocabulary
     assert loaded.hash == vocabulary.hash
@@ -175,5 +175,5 @@ def test_all_of_zinc(data_dir):
     assert (table != 3).sum(1).max() == 74
     assert [vocabulary.decode(row) for row in table.tolist()] == smiles
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    split = split_rows(range(len(smiles)), 0.05, MOLECULES["zinc250k"].validation_rows(), 42, None)
+    split = split_rows(range(len(smiles)), 0.05, 42, None, MOLECULES["zinc250k"].validation_rows())
     assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]

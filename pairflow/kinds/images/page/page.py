@@ -10,10 +10,9 @@ import numpy as np
 from pairflow.artifacts import read_metadata
 from pairflow.artifacts.tables import from_points
 from pairflow.config import Experiment
-from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.extractors import SHIPPED
 from pairflow.kinds.images.measures import nearest
-from pairflow.kinds.images.rows import ImageRows
+from pairflow.kinds.images.rows import ImageRows, read_images
 from pairflow.kinds.images.settings import extractors
 from pairflow.plan import paths
 from pairflow.report import kind_page
@@ -49,7 +48,7 @@ class ImagesPage(KindPage):
                      (B, H, W, C), and how far apart they are (B,)
         accuracies   extractor -> share of test images that it classifies correctly; None without test images
         """
-        train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
+        train, seed = read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
         accuracies = {}
         if classifier := extractors(experiment).get("classifier"):
             facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
@@ -64,9 +63,6 @@ class ImagesPage(KindPage):
             "neighbours": _neighbours(samples, train),
             "accuracies": accuracies,
         }
-
-    def read_row(self, path: Path, count: int) -> np.ndarray:
-        return image_rows.read_images(path, "samples", count)[:]  # the first trial stands first
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Provenance, atomic
+from pairflow.artifacts import Provenance, save_table
 from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, on_device, out
@@ -22,9 +22,7 @@ def main(settings: ExtractorSettings, tokens: Path, out: Path, device, threads, 
     images = read_images(tokens)
     extractor = extractors.load(settings, choose(device, threads, provenance))
     statistics = measure_statistics(extractor, images, not quiet)
-    with atomic(out) as [temporary]:
-        statistics.write(temporary)
-    provenance.write(out)
+    save_table(out, statistics.table(), statistics.metadata, provenance)
 
 
 if __name__ == "__main__":

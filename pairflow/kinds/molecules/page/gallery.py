@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
+from matplotlib.colors import to_rgb
 from rdkit import Chem, rdBase
 from rdkit.Chem.Draw import rdMolDraw2D
 
@@ -49,10 +50,7 @@ def _draw(molecule: Chem.Mol) -> Markup:
     options.clearBackground = False
     options.fixedBondLength = 24
     options.bondLineWidth = 1.4
-    palette = {number: bytes.fromhex(HEX[name][1:]) for number, name in _ATOMS.items()}
-    options.setAtomPalette(
-        {number: tuple(value / 255 for value in colour) for number, colour in palette.items()}
-    )
+    options.setAtomPalette({number: to_rgb(HEX[name]) for number, name in _ATOMS.items()})
     rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule)
     canvas.FinishDrawing()
     text = canvas.GetDrawingText()

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
-from pairflow.kinds import kind_of
+from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.ranking import leading_evaluation
@@ -188,10 +188,9 @@ class MoleculesPage(KindPage):
         return {"galleries": galleries, "examples": examples, "shown": _SHOWN, "complete": complete}
 
 
-def is_complete(experiment: Experiment) -> bool:
+def is_complete(experiment: Any) -> bool:
     """Whether a molecule that is not in the data breaks their rules."""
-    kind: Any = kind_of(experiment.data)
-    return bool(kind.is_complete(experiment.data))
+    return KIND.is_complete(experiment.data)
 
 
 def _warn_of_use(severe: bool, text: str) -> Box:

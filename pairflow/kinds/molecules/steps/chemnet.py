@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Provenance, atomic
+from pairflow.artifacts import Provenance, save_table
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, on_device, out
 
@@ -14,6 +14,8 @@ from pairflow.steps.options import existing, on_device, out
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Compute the statistics that the Fréchet ChemNet Distance (FCD) compares: mean and covariance of
     ChemNet's features of up to 10,000 training molecules."""
+    import pyarrow as pa
+
     from pairflow.kinds.molecules import training_molecules
     from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose
@@ -24,9 +26,9 @@ def main(smiles: Path, out: Path, device, threads, quiet):
     device = choose(device, threads, provenance)
     smiles_of_rows = [known.trained[row] for row in chosen]
     features = training_molecules.chemnet_features(smiles_of_rows, str(device), not quiet)
-    with atomic(out) as [temporary]:
-        training_molecules.write_chemnet(temporary, known, Moments.from_features(features))
-    provenance.write(out)
+    moments = Moments.from_features(features)
+    metadata = known.describes("ChemNet statistics", count=moments.count)
+    save_table(out, pa.table(moments.columns()), metadata, provenance)
 
 
 if __name__ == "__main__":

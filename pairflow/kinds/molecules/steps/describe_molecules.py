@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Provenance, atomic
+from pairflow.artifacts import Provenance, save_table
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 
@@ -20,9 +20,7 @@ def main(smiles: Path, out: Path, threads, quiet):
     provenance = Provenance()
     known = training_molecules.DatasetMolecules.read(smiles)
     described = training_molecules.describe_training(known, threads or available_cpus(), not quiet)
-    with atomic(out) as [temporary]:
-        training_molecules.write_training(temporary, known, described)
-    provenance.write(out)
+    save_table(out, *described, provenance)
 
 
 if __name__ == "__main__":
