@@ -24,8 +24,10 @@ import pandas as pd
 import yaml
 from pairing import commit, machine
 
+import pairflow
 from pairflow.artifacts import read_table, token_array
 from pairflow.flow.couple.transport import minibatch_ot
+from pairflow.pairing import rule
 from pairflow.pairing.bound import least_distance
 from pairflow.report.stats import adjust, difference, estimate
 
@@ -49,20 +51,26 @@ class Case(NamedTuple):
     lower: bool = False
 
 
-def sampled(samples: int) -> dict[str, Any]:
-    return {"main": {"nfe": [1, 2, 4, 8, 32], "samples": samples, "trials": 3}}
+def sampled(samples: int, *nfe: int) -> dict[str, Any]:
+    return {"main": {"nfe": [*nfe], "samples": samples, "trials": 3}}
 
 
-QM9 = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024)}
+SMALL = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024, 1, 2, 4, 32)}
 MOLECULES = ("unique", "valid", "novel")
 CASES = {
-    "demo": Case("demo", {"evaluations": sampled(1024)}, 5, MOLECULES, "unique", 2048),
+    "demo": Case("demo", {"evaluations": sampled(1024, 1, 2, 4, 32)}, 3, MOLECULES, "unique", 2048),
     "digits": Case(
-        "digits", {"evaluations": sampled(1000)}, 5, ("fd", "nn_copies"), "fd (test)", 1024, lower=True
+        "digits",
+        {"evaluations": sampled(1000, 1, 2, 4, 8, 32)},
+        5,
+        ("fd", "nn_copies"),
+        "fd (test)",
+        1024,
+        lower=True,
     ),
     "qm9": Case(
         "qm9_small",
-        {**QM9, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}},
+        {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}},
         3,
         MOLECULES,
         "unique",
@@ -70,7 +78,7 @@ CASES = {
     ),
     "shakespeare": Case(
         "shakespeare",
-        {**QM9, "data": {"training_rows": 20_000}, "training": {"iterations": 1500, "validate_every": 500}},
+        {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 1500, "validate_every": 500}},
         3,
         ("judge_ppl", "entropy", "copied_span"),
         "judge_ppl",
@@ -84,6 +92,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {  # name -> its method, and w
     "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
     "sdot, tau 0.4": ("sdot", {"tau": 0.4}),
 }
+RELEASED = {
+    "tau05": 0.5,
+    "tau2": 2.0,
+}  # temperatures of Algorithm 1, which the authors' code has as an option
 METHODS = ["udlm", "random", "pairflow", "ot", "sdot"]
 DISTILLED = ["pairflow+dcd", "pairflow+redi", "sdot+dcd", "sdot+redi"]
 
@@ -119,13 +131,17 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
         entries[key] = {**base, "methods": [method], "pairing": {**base["pairing"], **changed}}
         labels[key] = {method: label}
     key = f"couplings_{name}_kept"
-    pairs = f"results/couplings_{name}/seed0/pairs/sdot.parquet"
-    entries[key] = {**base, "methods": ["pairs-sdot"], "pairs": {"sdot": pairs}}
+    pairs = {"sdot": f"results/couplings_{name}/seed0/pairs/sdot.parquet"}
+    pairs |= {label: f"results/{key}-{label}.parquet" for label in RELEASED}
+    entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
     labels[key] = {"pairs-sdot": "sdot, pairs kept"}
+    labels[key] |= {f"pairs-{label}": f"pairflow, tau {tau:g}" for label, tau in RELEASED.items()}
     EXPERIMENTS.mkdir(exist_ok=True)
     (EXPERIMENTS / f"couplings_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
     rows = []
     for key in entries:
+        if key.endswith("_kept"):
+            pair_at_temperatures(Path(f"results/couplings_{name}"), pairs, base)
         subprocess.run([sys.executable, "-m", "pairflow", "run", key], check=True)
         metrics = pd.read_parquet(f"results/{key}/metrics.parquet")
         metrics["coupling"] = metrics.method.map(labels[key])
@@ -138,6 +154,20 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
         "distances": distances(Path(f"results/couplings_{name}"), pd.concat(rows), base),
         "values": values(pd.concat(rows), case),
     }
+
+
+def pair_at_temperatures(root: Path, files: dict[str, str], experiment: dict[str, Any]) -> None:
+    """Pairs of Algorithm 1 with weights gamma^(-h / tau), of seed 0, where they are not there yet."""
+    rows, metadata = read_table(root / "data/train.parquet", "tokens")
+    tokens, level_tables = token_array(rows["tokens"]), rule.level_tables
+    for label, tau in RELEASED.items():
+        if Path(files[label]).exists():
+            continue
+        rule.level_tables = lambda *sizes, tau=tau, **first: level_tables(*sizes, **first) ** (1 / tau)
+        size = metadata.dimensions[1]
+        x0 = pairflow.pair(tokens, vocabulary_size=size, steps=experiment["pairing"]["steps"])
+        pairflow.write_pairs(x0, tokens, files[label], vocabulary_size=size)
+    rule.level_tables = level_tables
 
 
 def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
