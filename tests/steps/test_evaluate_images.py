@@ -224,13 +224,15 @@ def test_mirror_images_are_neighbours_but_no_reference(tmp_path, data):
     """Of 40 rows the last 20 mirror the first: statistics are of 20, the nearest are of all."""
     tokens = drawn(20, 6)[0]
     both = np.concatenate([tokens, tokens.reshape(-1, 8, 8)[:, :, ::-1].reshape(-1, 64)])
-    path = write(tmp_path / "flipped.parquet", both, parameters={"flips": True})
+    path = write(tmp_path / "flipped.parquet", both, parameters={"flips": True}, split="train")
     extractor = extractors.load(ExtractorSettings(weights="digits"))
     found = image_rows.measure_statistics(extractor, image_rows.read_images(path), progress=False)
     assert found.whole.count == 20
     np.testing.assert_allclose(
         found.whole.mean, extractor(image_rows.read_images(path)[:20])[0].mean(0), rtol=1e-5, atol=1e-6
     )
+    test = write(tmp_path / "test.parquet", both, parameters={"flips": True}, split="validation")
+    assert image_rows.read_images(test).originals == 40  # test images have no mirror images
 
 
 @pytest.mark.parametrize(("levels", "unit"), [(2, 255), (4, 85), (16, 17), (256, 1), (8, 1)])

@@ -45,8 +45,9 @@ class ImageRows:
 
     @property
     def originals(self) -> int:
-        """The number of rows that are not mirror images; those stand last, as many again."""
-        return len(self.tokens) // (2 if self.metadata.parameters.get("flips") else 1)
+        """The number of rows that are not mirror images; training rows have those last, as many again."""
+        flipped = self.metadata.split == "train" and self.metadata.parameters.get("flips")
+        return len(self.tokens) // (2 if flipped else 1)
 
     @cached_property
     def values(self) -> np.ndarray:
