@@ -39,6 +39,11 @@ class Base(NamedTuple):
         """Whether a source that is independent of its data is drawn in every iteration."""
         return not self.coupled and self.couple == INDEPENDENT
 
+    @property
+    def uninformed(self) -> bool:
+        """Whether its sources say nothing about their data."""
+        return self.couple == INDEPENDENT and not (self.closed_form or self.own)
+
 
 _BOTH, _REAL = (DISCRETE.name, CONTINUOUS.name), (CONTINUOUS.name,)
 _BY_TRANSPORT = "pairs of each batch by optimal transport"

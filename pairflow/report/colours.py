@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pairflow.config import BASES
-from pairflow.report.words import OURS
 
 HEX = {
     "blue": "#0072b2",
@@ -67,7 +66,7 @@ class Fill:
 
 _METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[0-9]+))?(?P<rounds>(\+[a-z]+)*)")
 _STYLES = {name: base.style for name, base in BASES.items() if base.style}
-_BASELINES = {*_STYLES} - {OURS}
+_BASELINES = {name for name, base in BASES.items() if base.uninformed}
 _ROUNDS: dict[str, tuple[str, str | tuple]] = {
     "+dcd": ("v", "--"),
     "+rf": ("D", "-."),
@@ -100,7 +99,8 @@ def style(method: str) -> Style:
 
 
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
-    """How methods look in a chart of results: baselines are grey, unless there is nothing else to see."""
+    """How methods look in a chart of results. Those of sources that say nothing about their data are grey,
+    unless there is nothing else to see."""
 
     def is_baseline(method: str) -> bool:
         return method.partition("+")[0] in _BASELINES

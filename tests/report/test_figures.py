@@ -176,6 +176,7 @@ def test_baselines_are_grey_where_there_is_something_to_set_off():
     assert look("udlm+dcd").marker == style("udlm+dcd").marker
     assert look("pairflow+redi") == style("pairflow+redi")
     assert contrast(["udlm", "mdlm"])("udlm") == style("udlm")
+    assert contrast(["udlm", "sdot", "ot"])("sdot") == style("sdot")  # a coupling is no baseline
 
 
 def test_logarithmic_times_have_few_round_ticks():
