@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-LONG = 40  # tokens of a row; of longer rows the network SMALL makes hardly any good one
+LONG = 40  # tokens of a row; the network SMALL makes hardly any good rows that are longer
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
 # In equal time small batches give more useful rows, and so do cooler samples: docs/results.md.
@@ -24,7 +24,7 @@ def training_rows(available: int, device: str) -> int | None:
 
 
 def hours(length: int, device: str) -> float | None:
-    """The time to fit an experiment to where a user names none; None where `experiment` decides."""
+    """The hours that an experiment may take if its user names none; None if `experiment` decides."""
     return _HOURS if device == "cpu" and length > LONG else None
 
 
@@ -41,7 +41,7 @@ def experiment(
     """Network, pairing, training, methods and evaluations for `rows` training rows.
 
     With `compare`, the methods that the experiment `demo` compares and their distillation. Without
-    `iterations` their number is that of a few minutes, or on a GPU a quarter of the paper's; `network`
+    `iterations` their number is that of 90 seconds, or on a GPU a quarter of the paper's; `network`
     takes the place of the suggested one. A quarter of the learning rate is for models to be fine-tuned.
     """
     network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)

@@ -54,8 +54,8 @@ class KindPage:
     `things` is what samples are called, `section` the file of the page's macros for this kind, below the
     folder of the package. `shown` is how many samples of a method the page shows at a number of steps, None
     for all. `bounded`: a training logs a bound on the likelihood of held-out rows. `controls` are the methods
-    of metric rows that no model has drawn. `counted` are further tables of the data whose rows the page
-    counts, and the terms for these numbers. `copies` is the metric of the share of samples that equal
+    of metric rows that no model has drawn. `counted` names further tables of the data, whose numbers of
+    rows the page shows, and the terms for them. `copies` is the metric of the share of samples that equal
     training rows; `copies_expected`: data may hold nearly all of their kind.
     """
 

@@ -1,6 +1,6 @@
 """Sources of images, and what reads their files.
 
-A new data set is an entry at the end, and its name in the settings `Images.source`.
+A new data set is an entry of `_IMAGES` at the end, and its name in the settings `Images.source`.
 """
 
 import gzip
