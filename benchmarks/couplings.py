@@ -39,7 +39,8 @@ BATCHES = 20  # whose distances stand for those of transport in a batch
 class Case(NamedTuple):
     """A data set: what it changes in the shipped experiment, and which metrics are recorded and tested.
 
-    pool: rows of an assignment of `ot` in its variant. lower: whether lower values are better.
+    pool: rows of an assignment of `ot` in its variant. lower: whether lower values are better. points:
+    whether the flow is continuous.
     """
 
     shipped: str
@@ -49,6 +50,7 @@ class Case(NamedTuple):
     tested: str
     pool: int
     lower: bool = False
+    points: bool = False
 
 
 def sampled(samples: int, *nfe: int) -> dict[str, Any]:
@@ -85,8 +87,19 @@ CASES = {
         2048,
         lower=True,
     ),
+    "two_moons": Case(
+        "two_moons_d2",
+        {"evaluations": sampled(2500, 1, 2, 4, 8)},
+        5,
+        ("chamfer", "w2"),
+        "w2",
+        1024,
+        lower=True,
+        points=True,
+    ),
 }
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {  # name -> its method, and what it changes in `pairing`
+# Label -> the method, and what it changes in `pairing`; a `pool` of None is that of the data set.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "pairflow, redrawn every 5 epochs": ("pairflow", {"redraw": 5}),
     "ot, pool of 8 batches": ("ot", {"pool": None}),
     "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
@@ -98,6 +111,11 @@ RELEASED = {
 }  # temperatures of Algorithm 1, which the authors' code has as an option
 METHODS = ["udlm", "random", "pairflow", "ot", "sdot"]
 DISTILLED = ["pairflow+dcd", "pairflow+redi", "sdot+dcd", "sdot+redi"]
+POINT_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sdot, tau 0.05": ("sdot", {"tau": 0.05}),
+    "sdot, tau 1": ("sdot", {"tau": 1.0}),
+}
+POINT_METHODS = ["condot", "ot", "pairflow", "sdot"]
 
 
 def main() -> None:
@@ -123,9 +141,12 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
         base[key] = {**base[key], **value} if key in ("data", "training") else value
     base |= {"seeds": [*range(seeds)], "description": f"Couplings compared on {name}", "scale": "reduced"}
     distilled = [method for method in DISTILLED if method.rpartition("+")[2] in base.get("distillation", {})]
-    entries = {f"couplings_{name}": {**base, "methods": METHODS + distilled}}
-    labels = {f"couplings_{name}": {method: method for method in METHODS + distilled}}
-    for number, (label, (method, pairing)) in enumerate(VARIANTS.items()):
+    methods = POINT_METHODS if case.points else METHODS + distilled
+    entries = {f"couplings_{name}": {**base, "methods": methods}}
+    labels = {f"couplings_{name}": {method: method for method in methods}}
+    for number, (label, (method, pairing)) in enumerate(
+        (POINT_VARIANTS if case.points else VARIANTS).items()
+    ):
         changed = {key: case.pool if key == "pool" else value for key, value in pairing.items()}
         key = f"couplings_{name}_{number}"
         entries[key] = {**base, "methods": [method], "pairing": {**base["pairing"], **changed}}
@@ -133,9 +154,10 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     key = f"couplings_{name}_kept"
     pairs = {"sdot": f"results/couplings_{name}/seed0/pairs/sdot.parquet"}
     pairs |= {label: f"results/{key}-{label}.parquet" for label in RELEASED}
-    entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
-    labels[key] = {"pairs-sdot": "sdot, pairs kept"}
-    labels[key] |= {f"pairs-{label}": f"pairflow, tau {tau:g}" for label, tau in RELEASED.items()}
+    if not case.points:
+        entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
+        labels[key] = {"pairs-sdot": "sdot, pairs kept"}
+        labels[key] |= {f"pairs-{label}": f"pairflow, tau {tau:g}" for label, tau in RELEASED.items()}
     EXPERIMENTS.mkdir(exist_ok=True)
     (EXPERIMENTS / f"couplings_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
     rows = []
@@ -184,7 +206,13 @@ def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
 
 
 def distances(root: Path, metrics: pd.DataFrame, experiment: dict[str, Any]) -> dict[str, float]:
-    """Mean distances of source and row over those of independent sources, and the least that could be."""
+    """Mean distances of source and row over those of independent sources, and the least that could be; of
+    points, squared."""
+    if experiment.get("flow") == "continuous":
+        names = ("squared_distance", "squared_distance_independent")
+        rows = metrics[metrics.metric.isin(names)]
+        means = rows.pivot_table(index="coupling", columns="metric", values="value")
+        return (means[names[0]] / means[names[1]]).round(4).to_dict()
     rows, metadata = read_table(root / "data/train.parquet", "tokens")
     tokens, (length, size) = token_array(rows["tokens"]), metadata.dimensions
     independent = length * (size - 1) / size
