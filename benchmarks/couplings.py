@@ -60,7 +60,7 @@ def sampled(samples: int, *nfe: int) -> dict[str, Any]:
 SMALL = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024, 1, 2, 4, 32)}
 MOLECULES = ("unique", "valid", "novel")
 CASES = {
-    "demo": Case("demo", {"evaluations": sampled(1024, 1, 2, 4, 32)}, 3, MOLECULES, "unique", 2048),
+    "demo": Case("demo", {"evaluations": sampled(1024, 1, 2, 4, 32)}, 5, MOLECULES, "unique", 2048),
     "digits": Case(
         "digits",
         {"evaluations": sampled(1000, 1, 2, 4, 8, 32)},
@@ -72,7 +72,7 @@ CASES = {
     ),
     "qm9": Case(
         "qm9_small",
-        {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}},
+        {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 2500}, "distillation": {}},
         3,
         MOLECULES,
         "unique",
@@ -116,6 +116,10 @@ POINT_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sdot, tau 1": ("sdot", {"tau": 1.0}),
 }
 POINT_METHODS = ["condot", "ot", "pairflow", "sdot"]
+KEPT = {"pairs-sdot": "sdot, pairs kept"}
+KEPT |= {f"pairs-{label}": f"pairflow, tau {tau:g}" for label, tau in RELEASED.items()}
+_ALL = (*METHODS, *POINT_METHODS, *VARIANTS, *POINT_VARIANTS, *KEPT.values(), *DISTILLED)
+ORDER = {label: place for place, label in enumerate(dict.fromkeys(_ALL))}
 
 
 def main() -> None:
@@ -156,8 +160,7 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     pairs |= {label: f"results/{key}-{label}.parquet" for label in RELEASED}
     if not case.points:
         entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
-        labels[key] = {"pairs-sdot": "sdot, pairs kept"}
-        labels[key] |= {f"pairs-{label}": f"pairflow, tau {tau:g}" for label, tau in RELEASED.items()}
+        labels[key] = KEPT
     EXPERIMENTS.mkdir(exist_ok=True)
     (EXPERIMENTS / f"couplings_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
     rows = []
@@ -195,7 +198,8 @@ def pair_at_temperatures(root: Path, files: dict[str, str], experiment: dict[str
 def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
     """Metric -> coupling -> NFE -> the mean of each seed's trials."""
     found: dict[str, Any] = {}
-    metrics["name"] = metrics.metric + metrics.reference.map(lambda text: f" ({text})" if text else "")
+    metrics = metrics.sort_values("coupling", key=lambda names: names.map(ORDER), kind="stable")
+    metrics["name"] = metrics.metric + (" (" + metrics.reference + ")").fillna("")
     for metric in metrics.name[metrics.metric.isin(case.metrics)].unique():
         rows = metrics[(metrics.name == metric) & metrics.nfe.notna()]
         means = rows.groupby(["coupling", "nfe", "seed"], sort=False).value.mean()
