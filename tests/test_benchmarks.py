@@ -225,3 +225,29 @@ def test_curves_over_temperatures_are_compared_at_equal_entropy(load):
     )
     assert found["count"].tolist() == [2, 2, 2, 0]
     assert found["std"].iloc[0] == 0
+
+
+def test_couplings_are_compared_with_pairflow_seed_by_seed(load):
+    """A lead of 5 in every training is bold, 5 behind is said, and distilled models are not tested."""
+    couplings = load("couplings")
+
+    def values(*gains):
+        return {"1": {str(seed): 100 + 10 * seed + gain for seed, gain in enumerate(gains)}}
+
+    found = {
+        "udlm": values(-5, -5.1, -4.9),
+        "pairflow": values(0, 0, 0),
+        "ot": values(-3, 2, 1),
+        "sdot": values(5, 5.1, 4.9),
+        "pairflow+dcd": values(9, 9.1, 8.9),
+    }
+    table = couplings.table(
+        "demo", {"values": {"unique": found, "valid": found}, "distances": {"sdot": 0.85}}
+    )
+    tested, other, distances = table.split("\n\n")
+    assert "| sdot | **115 ± 10** |" in tested
+    assert "| udlm | 105 ± 10 (behind) |" in tested
+    assert "| ot | 110 ± 12 |" in tested
+    assert "| pairflow+dcd | 119 ± 10 |" in tested
+    assert "**" not in other
+    assert distances == "Distance over that of independent sources: sdot 0.850.\n"
