@@ -108,7 +108,7 @@ def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     from pairflow.kinds.molecules.settings import Molecules
 
     source = DATA_SETS[name]
-    rows = library.read_rows(source.fetch(), source.column)
+    rows = library.read_rows(source.fetch())
     split = source.validation_rows()
     prepared = molecules.prepare(rows, Molecules(source="qm9", length=length), split)
     return prepared.train, prepared.vocabulary.size

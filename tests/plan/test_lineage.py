@@ -19,7 +19,7 @@ def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
 ):
     """As an experiment on the digits has that was run when it still trained a classifier of its own."""
     experiment = Experiment.model_validate(miniature(data={"source": "digits"}))
-    path = references(tmp_path, experiment)["train"]
+    path = references(tmp_path, experiment, "")["train"]
     path.parent.mkdir(parents=True)
     metadata = Metadata(kind="reference", parameters={"extractor": extractor, "count": 4, "kept": 1})
     number, numbers = pa.array([0.0]), pa.array([[0.0]], pa.list_(pa.float64(), 1))

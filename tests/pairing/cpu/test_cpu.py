@@ -56,7 +56,7 @@ def index(request, monkeypatch):
 def molecule_rows(name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
     source = MOLECULES[name]
-    rows = islice(library.read_rows(source.fetch(), source.column), 0, None, every)
+    rows = islice(library.read_rows(source.fetch()), 0, None, every)
     prepared = molecules.prepare(rows, Molecules(source="x.smi", length=length))
     return prepared.train[:1000], prepared.vocabulary.size
 
