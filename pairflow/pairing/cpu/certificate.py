@@ -24,7 +24,7 @@ TRUST = 8  # tries that may fail before no more are made
 
 
 @compiled
-def walk_alone(keys, z, row_words, seed_words, rates, table, margin, others, work):
+def walk_by_own_row(keys, z, row_words, seed_words, rates, table, margin, others, work):
     """Walks z (N,) in place to its source, if it can prove that no other key counts; else leaves it as it is.
 
     `table` is that of step 1. Returns whether it could, and adds to `work.jumps` in that case.
@@ -38,7 +38,7 @@ def walk_alone(keys, z, row_words, seed_words, rates, table, margin, others, wor
             if weight + margin >= room:
                 break
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
-        work.alone[step - 1] = 0
+        work.own_jumps[step - 1] = 0
         rate = rates[step - 1]
         for column in range(len(z)):
             drawn = work.uniforms[column]
@@ -49,11 +49,11 @@ def walk_alone(keys, z, row_words, seed_words, rates, table, margin, others, wor
                 room = min(room, 1.0 - share if leaves else share)
             if leaves:
                 z[column] = other(z[column], column, step, row_words, seed_words, others)
-                work.alone[step - 1] += 1
+                work.own_jumps[step - 1] += 1
     if weight + margin < room:
         work.trust[0] = TRUST
         for step in range(len(rates)):
-            work.jumps[step] += work.alone[step]
+            work.jumps[step] += work.own_jumps[step]
         return True
     work.trust[0] -= 1
     for column in range(len(z)):

@@ -12,8 +12,8 @@ Why it is fast:
   the one before it.
 - Levels are split off from the nearest down. How many keys of a level agree at a position is counted in the
   cheaper of two ways: by the keys that a set and the level have in common, or key by key.
-- A query far from all other keys walks alone, once one pass over the keys has proven that none of them counts
-  (`certificate`).
+- A query far from all other keys looks at its own row only, once one pass over the keys has proven that no
+  other counts (`certificate`).
 - All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
 
 Memory beyond `keys`, per key and thread: with bitmaps about 5 + P/4 bytes, P = bit_length(N), and 1 more

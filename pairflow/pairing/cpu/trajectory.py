@@ -6,7 +6,7 @@ Points of the rule are those of `pairing.rule`.
 import numpy as np
 
 from pairflow.pairing.cpu.candidates import decide, find_candidates
-from pairflow.pairing.cpu.certificate import walk_alone
+from pairflow.pairing.cpu.certificate import walk_by_own_row
 from pairflow.pairing.cpu.compiled import compiled
 from pairflow.pairing.cpu.matches import copy_state, follow_moves, move
 from pairflow.pairing.cpu.numbers import draw, other, split
@@ -23,7 +23,7 @@ def walk(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_siz
         z, row_words = sources[query], split(row_numbers[query])
         if keys.listed and work.trust[0] > 0:
             numbers = row_words, seed_words
-            if walk_alone(keys, z, *numbers, rates, tables[0], margin, others, work):
+            if walk_by_own_row(keys, z, *numbers, rates, tables[0], margin, others, work):
                 continue
         _start(keys, z, work)
         ceiling = len(keys.columns)

@@ -24,9 +24,9 @@ class Workspace(NamedTuple):
     words: np.ndarray  # (N',) uint64: random words, 64 bits for each position
     uniforms: np.ndarray  # (N',): the random numbers of one step, made from them
     jumps: np.ndarray  # (T,): the positions that jumped at each step, over all queries
-    own: np.ndarray  # (N,): the row of the query, if it walks alone
-    alone: np.ndarray  # (T,): its jumps
-    trust: np.ndarray  # (1,): how often that may still fail
+    own: np.ndarray  # (N,): the row of the query, if only that counts
+    own_jumps: np.ndarray  # (T,): its jumps
+    trust: np.ndarray  # (1,): how often the proof may still fail
 
 
 def workspace(keys: Keys, steps: int) -> Workspace:
@@ -46,6 +46,6 @@ def workspace(keys: Keys, steps: int) -> Workspace:
         uniforms=np.zeros(words.shape[1]),
         jumps=np.zeros(steps, np.int64),
         own=np.zeros(len(keys.constants), keys.tokens.dtype),
-        alone=np.zeros(steps, np.int64),
+        own_jumps=np.zeros(steps, np.int64),
         trust=np.array([TRUST]),
     )
