@@ -33,7 +33,7 @@ from pairflow.report.stats import adjust, difference, estimate
 
 BASELINE = "pairflow"
 EXPERIMENTS = Path("experiments")  # of the user: files that git does not track
-BATCHES = 20  # whose distances stand for those of transport in a batch
+BATCHES = 20  # in which the distance of transport in a batch is measured
 
 
 class Case(NamedTuple):
@@ -210,8 +210,8 @@ def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
 
 
 def distances(root: Path, metrics: pd.DataFrame, experiment: dict[str, Any]) -> dict[str, float]:
-    """Mean distances of source and row over those of independent sources, and the least that could be; of
-    points, squared."""
+    """Mean distances of source and row over the distance of independent sources, and the least that may be;
+    of points, squared."""
     if experiment.get("flow") == "continuous":
         names = ("squared_distance", "squared_distance_independent")
         rows = metrics[metrics.metric.isin(names)]

@@ -10,7 +10,8 @@ from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
 class Flow:
     """A flow, by the name that the configuration has.
 
-    `tokens`: whether its states are tokens, which a corruption replaces, or numbers. `losses`: those that its
+    `tokens`: whether its states are tokens, which a corruption replaces, or numbers. `rows` and `pairs`: the
+    kinds of tables that hold its data and its pairs. `losses`: those that its
     trainings may have. `sampling`: what a file of its samples depends on. `keys`: the settings of an
     experiment, and `protocol` of each of its evaluations, that no other flow has. `training`: the
     module of pairflow.training whose `base_objective` is the loss of its base models. `baselines`: what pages
@@ -19,6 +20,8 @@ class Flow:
 
     name: str
     tokens: bool
+    rows: tuple[str, ...]
+    pairs: str
     losses: tuple[str, ...]
     sampling: type[SampleSettings] | type[FlowSampleSettings]
     keys: tuple[str, ...]
@@ -30,6 +33,8 @@ class Flow:
 DISCRETE = Flow(
     name="discrete",
     tokens=True,
+    rows=("tokens",),
+    pairs="pairs",
     losses=("nelbo", "cross_entropy"),
     sampling=SampleSettings,
     keys=("correlation", "pairing.coverage", "pairing.redraw", "training.ignore_padding"),
@@ -40,6 +45,8 @@ DISCRETE = Flow(
 CONTINUOUS = Flow(
     name="continuous",
     tokens=False,
+    rows=("vectors", "tokens"),
+    pairs="vector pairs",
     losses=("velocity",),
     sampling=FlowSampleSettings,
     keys=(),

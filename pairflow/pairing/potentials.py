@@ -42,15 +42,14 @@ def write_potentials(
     """Search the potentials of the rows in `path`, and write pairs with them to `out`.
 
     Where token rows have classes, each class is balanced on its own. Returns the mean balance of the classes.
-    `device` is the torch device that computes for points.
-    An interrupted search resumes, to the same bytes.
+    `device` is the torch device that computes for points. An interrupted search resumes, to the same bytes.
     """
     data, metadata, labels = _read_data(settings, path)
     x0, potentials = np.empty_like(data), np.empty(len(data), np.int32)
     balances = []
     parameters = settings.model_dump(mode="json")
-    kind = "pairs" if FLOWS[settings.flow].tokens else "vector pairs"
-    metadata = replace(metadata, kind=kind, parameters=parameters, inputs={"tokens": digest(path)})
+    kind, inputs = FLOWS[settings.flow].pairs, {"tokens": digest(path)}
+    metadata = replace(metadata, kind=kind, parameters=parameters, inputs=inputs)
     folder = resume.state_folder(out, settings.coupling, metadata.__dict__)
     add_earlier_costs(folder / "spent", provenance)
     for label, members in classes(labels, len(data)).items():
@@ -71,10 +70,10 @@ def write_potentials(
 
 def _read_data(settings: PotentialsSettings, path: Path) -> tuple[np.ndarray, Metadata, np.ndarray | None]:
     """Token rows (M, N), or points (M, ...) of a continuous flow, and the classes (M,) of token rows."""
-    if not FLOWS[settings.flow].tokens:
-        table, metadata = read_table(path, "vectors", "tokens")
+    flow = FLOWS[settings.flow]
+    table, metadata = read_table(path, *flow.rows)
+    if not flow.tokens:
         return points_of(table, metadata), metadata, None
-    table, metadata = read_table(path, "tokens")
     labels = None if metadata.condition is None else table["label"].to_numpy()
     return token_array(table["tokens"]), metadata, labels
 

@@ -99,8 +99,8 @@ def style(method: str) -> Style:
 
 
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
-    """How methods look in a chart of results. Those of sources that say nothing about their data are grey,
-    unless there is nothing else to see."""
+    """How methods look in a chart of results. Methods whose sources say nothing about their data are
+    grey, unless there is nothing else to see."""
 
     def is_baseline(method: str) -> bool:
         return method.partition("+")[0] in _BASELINES

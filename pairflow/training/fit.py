@@ -56,8 +56,7 @@ class TrainingRows(NamedTuple):
 def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
     """Read the rows of a flow, or pairs of them; InputError unless both files are of one data set."""
     tokens = FLOWS[flow].tokens
-    kinds = ["tokens"] if tokens else ["vectors", "tokens"]
-    table, metadata = read_table(data, *(["pairs" if tokens else "vector pairs"] if pairs else kinds))
+    table, metadata = read_table(data, *([FLOWS[flow].pairs] if pairs else FLOWS[flow].rows))
     held_out = read_metadata(validation)
     metadata.require_same_vocabulary(held_out.vocabulary, data, validation)
     metadata.require_same_data(held_out.data, data, validation)
