@@ -22,7 +22,14 @@ from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PotentialsSettings
 from pairflow.errors import Interrupted
 from pairflow.pairing.spaces import space_of
-from pairflow.pairing.transport import Balance, Search, SemidiscreteCoupling, complete, start
+from pairflow.pairing.transport import (
+    Balance,
+    Search,
+    SemidiscreteCoupling,
+    complete,
+    require_different_rows,
+    start,
+)
 from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN, ResumeOptions, add_earlier_costs, remove_states
 from pairflow.runtime.snapshots import Snapshots
@@ -35,16 +42,17 @@ def write_potentials(
     resume: ResumeOptions,
     provenance: Provenance,
     *,
-    device: Any = None,
+    device: Any,
     threads: int | None,
     progress: bool,
 ) -> Balance:
     """Search the potentials of the rows in `path`, and write pairs with them to `out`.
 
     Where token rows have classes, each class is balanced on its own. Returns the mean balance of the classes.
-    `device` is the torch device that computes for points. An interrupted search resumes, to the same bytes.
+    `device` is the torch device that leads sources to rows. An interrupted search resumes, to the same bytes.
     """
     data, metadata, labels = _read_data(settings, path)
+    require_different_rows(str(path), data)
     x0, potentials = np.empty_like(data), np.empty(len(data), np.int32)
     balances = []
     parameters = settings.model_dump(mode="json")
@@ -104,19 +112,20 @@ def _search(
         search.step, state = saved
         search.state = {name: value.numpy() for name, value in state.items()}
 
-    def after_step() -> None:
+    def save_if_wanted(wanted: bool = False) -> None:
         handled = received[:]
         del received[: len(handled)]
-        if handled or snapshots.due:
+        if handled or wanted or snapshots.due:
             note_costs()
-            snapshots.save(
-                search.step, {name: torch.from_numpy(value) for name, value in search.state.items()}
-            )
+            state = {name: torch.from_numpy(value) for name, value in search.state.items()}
+            snapshots.save(search.step, state)
         if stop := max((number for number in handled if number in signals.STOP), default=0):
             raise Interrupted(f"stopped after {search.step} steps, {RERUN}", stop)
 
     with signals.collect() as received:
-        return complete(search, progress=progress, after_step=after_step)
+        found = complete(search, progress=progress, after_step=save_if_wanted)
+        save_if_wanted(True)  # so that a signal while the rows get their sources loses no step
+        return found
 
 
 def _mean(balances: list[tuple[int, Any]]) -> Balance:

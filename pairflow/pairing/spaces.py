@@ -19,8 +19,6 @@ _LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # at a time, of sources for all poi
 class Space(ABC):
     """The data (M, ...) that sources are led to."""
 
-    name = "data"
-
     def __init__(self, data: np.ndarray):
         self.data = data
         self.length = data[0].size
@@ -48,13 +46,11 @@ class Space(ABC):
 
 
 class TokenSpace(Space):
-    """Token rows (M, N), uniform sources, and Hamming distances."""
+    """Token rows (M, N), uniform sources, and Hamming distances. Without a torch device Numba computes."""
 
-    name = "tokens"
-
-    def __init__(self, data: np.ndarray, vocabulary_size: int):
+    def __init__(self, data: np.ndarray, vocabulary_size: int, device: Any = None):
         super().__init__(data)
-        self.vocabulary_size = vocabulary_size
+        self.vocabulary_size, self.device = vocabulary_size, device
 
     def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
         drawn = rng.uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
@@ -63,8 +59,12 @@ class TokenSpace(Space):
     def checked(self, sources: ArrayLike) -> np.ndarray:
         return self.require_length(checked_tokens(sources, self.vocabulary_size, "sources"))
 
-    def law(self, buckets: np.ndarray, tau: float) -> Posterior:
-        return Posterior(self.data, buckets, self.vocabulary_size, tau)
+    def law(self, buckets: np.ndarray, tau: float) -> Any:
+        if self.device is None:
+            return Posterior(self.data, buckets, self.vocabulary_size, tau)
+        from pairflow.pairing.gpu.posterior import TorchPosterior
+
+        return TorchPosterior(self.data, buckets, self.vocabulary_size, tau, self.device)
 
     def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return (self.data[rows] != sources).sum(axis=1)
@@ -96,10 +96,13 @@ class PointSpace(Space):
 
 
 def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Space:
-    """Token rows, if the data are integers; else points, whose law a torch device computes."""
+    """Token rows, if the data are integers; else points. A torch device computes the law.
+
+    Where the device is a CPU, the law of token rows is computed by Numba, which is quicker.
+    """
     if np.issubdtype(data.dtype, np.integer):
         assert vocabulary_size is not None
-        return TokenSpace(data, vocabulary_size)
+        return TokenSpace(data, vocabulary_size, None if device.type == "cpu" else device)
     return PointSpace(data, device)
 
 

@@ -19,7 +19,7 @@ from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.posterior import UNITS
-from pairflow.pairing.spaces import PointSpace, Space, TokenSpace
+from pairflow.pairing.spaces import PointSpace, Space, space_of
 from pairflow.runtime.progress import announced_compilation, bar
 
 TOLERANCE = 0.1  # by which the variance of the hits may differ from their mean, once the rows are balanced
@@ -30,6 +30,7 @@ _BETWEEN = 20  # steps between two measurements
 _DRAWS = 32  # rows that a source is asked for in a step: almost as good as its whole posterior
 _LEAST = 2048  # sources of a step
 _MEMORY = 0.02  # the least weight of a step in the mean of the shares
+_BLOCK = 1 << 22  # tokens, or numbers, of sources at a time
 _TRIES = 64  # sources for each row, of which one is to go to it
 _COMPILING = "Compiling the transport engine, which takes about a minute, once per installation"
 
@@ -107,7 +108,7 @@ class SemidiscreteCoupling:
         seed = rng.stream_seed(self.seed, "sources")
         x0 = space.sources(seed, np.arange(rows))
         missing = np.ones(rows, bool)
-        count = max(1, min(rows, (1 << 24) // space.length))
+        count = max(1, min(rows, _BLOCK // space.length))
         for first in range(rows, _TRIES * rows, count):
             if not missing.any():
                 break
@@ -130,7 +131,7 @@ class SemidiscreteCoupling:
         count = max(HITS * rows, _MEASURED)
         seed, hits = rng.stream_seed(self.seed, "balance"), np.zeros(rows, np.int64)
         distance = entropy = 0.0
-        size = max(1, (1 << 24) // space.length)
+        size = max(1, _BLOCK // space.length)
         for first in range(0, count, size):
             numbers = np.arange(first, min(first + size, count))
             sources = space.sources(seed, numbers)
@@ -217,6 +218,7 @@ def transport(
     tau: float = 0.2,
     seed: int = 0,
     threads: int | None = None,
+    device: Any = "cpu",
     progress: bool = True,
 ) -> SemidiscreteCoupling:
     """The semidiscrete coupling of uniform sources with the rows of `tokens`, at temperature tau.
@@ -230,23 +232,27 @@ def transport(
             a large one makes source and row independent.
         seed: 0 to 2^64 - 1; every random number follows from it.
         threads: number of CPU threads; None uses all that the process may use.
+        device: "cpu", or "cuda" or another torch device, which compares sources and rows by matrix products.
         progress: whether to show a progress bar.
 
     Returns:
         A `SemidiscreteCoupling`, whose `draw` gives as many pairs (x0, x1) as wanted. Its bytes depend only
-        on `tokens`, K, tau and `seed`. Where `balance.reached` is false, some rows are drawn more often than
-        others.
+        on `tokens`, K, tau and `seed`, not on threads or device. Where `balance.reached` is false, some rows
+        are drawn more often than others.
 
     Raises:
-        InputError: if an argument is out of range.
+        InputError: if an argument is out of range, or the device is not available.
 
     Example:
         >>> import numpy as np, pairflow
         >>> tokens = np.array([[0, 1, 2], [2, 1, 0]])
         >>> x0, x1 = pairflow.transport(tokens, vocabulary_size=3, progress=False).draw(5)
     """
+    from pairflow.pairing.continuous import torch_device
+
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
-    space = TokenSpace(checked_tokens(tokens, size), size)
+    space = space_of(checked_tokens(tokens, size), size, torch_device(device))
+    require_different_rows("tokens", space.data)
     with announced_compilation(_COMPILING, quiet=not progress):
         return complete(start(space, tau, seed, threads), progress=progress)
 
@@ -280,13 +286,12 @@ def transport_continuous(
     from pairflow.pairing.continuous import torch_device
 
     space = PointSpace(checked_points(data), torch_device(device))
+    require_different_rows("data", space.data)
     return complete(start(space, tau, seed), progress=progress)
 
 
 def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Search:
     """A search that has not begun; InputError if an argument is out of range."""
-    if (space.data == space.data[0]).all():
-        raise InputError(f"{space.name}: expected at least two different rows, found only one")
     tau = checked_number("tau", tau, 0.01, 100)
     seed = checked_integer("seed", seed, 0, 2**64 - 1)
     if threads is not None:
@@ -294,18 +299,27 @@ def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Se
     return Search(space, tau, seed, threads)
 
 
+def require_different_rows(name: str, data: np.ndarray) -> None:
+    """InputError that begins with `name` if all rows of the data (M, ...) are equal."""
+    if (data == data[0]).all():
+        raise InputError(f"{name}: expected at least two different rows, found only one")
+
+
 def complete(
     search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None
 ) -> SemidiscreteCoupling:
-    """Take steps until the rows are balanced, at most 400. `after_step` is called after each."""
+    """Take steps until the rows are balanced, at most 400. `after_step` is called after each.
+
+    A search that goes on from a saved step measures again what was measured there, and so ends alike.
+    """
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:
-            search.advance()
-            steps.update()
-            if search.step % _BETWEEN == 0:
+            if search.step and search.step % _BETWEEN == 0:
                 found = search.result()
                 balance = found.measured(search.threads)
                 steps.set_postfix_str(f"hits' variance/mean {balance.spread:.2f}")
                 if balance.reached or search.step >= _STEPS:
                     return replace(found, balance=balance)
+            search.advance()
+            steps.update()
             after_step()

@@ -30,14 +30,15 @@ def main(
     """Give each row a potential such that sources, which go to near rows, reach all rows equally often.
 
     A model of `sdot` trains on new sources in every iteration, which these potentials lead to their rows. The
-    file also has one source for each row. An interrupted search resumes, to the same bytes. --device is for
-    --flow continuous; tokens are led by the CPU.
+    file also has one source for each row. An interrupted search resumes, to the same bytes. Tokens go to the
+    GPU only with --device cuda.
     """
     from pairflow.pairing.potentials import write_potentials
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    chosen = None if FLOWS[settings.flow].tokens else choose(device, threads, provenance)
+    named = "cpu" if FLOWS[settings.flow].tokens and device == "auto" else device
+    chosen = choose(named, threads, provenance)
     arguments = settings, tokens, out, resume, provenance
     balance = write_potentials(*arguments, device=chosen, threads=threads, progress=not quiet)
     if not balance.reached:

@@ -33,10 +33,11 @@ def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels
     tau, seed = rows.metadata.parameters["tau"], rng.stream_seed(model.seed, "transport")
+    device = torch.device("cpu") if rows.metadata.vocabulary_size else model.device
     assign = {}
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        space = space_of(rows.x1[members], rows.metadata.vocabulary_size, model.device)
+        space = space_of(rows.x1[members], rows.metadata.vocabulary_size, device)
         part = SemidiscreteCoupling(space, tau, seed, rows.potentials[members])
         assign[None if rows.labels is None else int(label)] = partial(_assign, part, members)
     return Semidiscrete(assign)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import chisquare
 
@@ -12,6 +13,7 @@ import pairflow
 from pairflow import InputError, rng
 from pairflow.pairing import oracle, transport
 from pairflow.pairing.cpu.posterior import Posterior
+from pairflow.pairing.gpu.posterior import TorchPosterior
 from pairflow.pairing.posterior import UNITS
 
 CASES = {  # M, N, K, buckets
@@ -47,6 +49,22 @@ def test_engine_draws_the_rows_of_the_oracle(case, tau):
     drawn, _ = law.draw(sources, numbers, 3, draws=6, threads=2)
     expected = oracle.draw_rows(sources, numbers, data, buckets, tau=tau, seed=3, draws=6)
     np.testing.assert_array_equal(drawn, expected)
+
+
+@pytest.mark.parametrize("tau", [0.1, 2.0])
+@pytest.mark.parametrize("case", CASES)
+def test_torch_draws_the_rows_and_entropies_of_the_cpu_engine(case, tau):
+    rows, length, size, count = CASES[case]
+    data = clustered(rows, length, size)
+    buckets = np.random.default_rng(1).integers(count, size=rows)
+    buckets -= buckets.min()
+    numbers = np.arange(5, 45)
+    sources = rng.uniform_tokens(7, numbers, length, size)
+    law = TorchPosterior(data, buckets, size, tau, torch.device("cpu"))
+    assert law.product == (case != "lists")
+    expected = Posterior(data, buckets, size, tau).draw(sources, numbers, 3, draws=6)
+    for found, one in zip(law.draw(sources, numbers, 3, draws=6), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
 
 
 def all_states(length, size):

@@ -2,6 +2,7 @@
 
 import signal
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -64,26 +65,44 @@ def test_the_file_has_a_source_and_a_potential_for_each_row(folder, step):
     assert table["potential"].to_numpy().max() == 0
 
 
-def test_threads_and_interruptions_change_no_byte(folder, step, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "at"), [("advance", "7 steps"), ("result", "20 steps")], ids=["in a step", "while it measures"]
+)
+def test_threads_and_interruptions_change_no_byte(name, at, folder, step, monkeypatch):
     expected = make(step, "whole.parquet", threads=1)[0]
     settings, resume = PotentialsSettings(tau=0.3), ResumeOptions(folder / "resume", 0.0)
-    run = {"threads": 2, "progress": False}
+    run = {"device": torch.device("cpu"), "threads": 2, "progress": False}
 
     def stop(search):
-        advance(search)
-        if search.step == 7:
+        if name == "result" or search.step == 6:
             signal.raise_signal(signal.SIGTERM)
+        return before(search)
 
-    advance = transport.Search.advance
-    monkeypatch.setattr(transport.Search, "advance", stop)
+    before = getattr(transport.Search, name)
+    monkeypatch.setattr(transport.Search, name, stop)
     arguments = settings, folder / "train.parquet", folder / "parts.parquet", resume
-    with pytest.raises(Interrupted, match="stopped after 7 steps, which are saved"):
+    with pytest.raises(Interrupted, match=f"stopped after {at}, which are saved"):
         potentials.write_potentials(*arguments, Provenance(), **run)
     assert not (folder / "parts.parquet").exists()
-    monkeypatch.setattr(transport.Search, "advance", advance)
+    monkeypatch.setattr(transport.Search, name, before)
     potentials.write_potentials(*arguments, Provenance(), **run)
     assert read_table(folder / "parts.parquet", "pairs")[0].equals(expected)
     assert not (folder / "resume").exists()
+
+
+def test_sources_that_failed_to_be_drawn_cost_no_step(folder, step, monkeypatch):
+    """The last steps are saved before the rows get their sources."""
+    expected = make(step, "whole.parquet")[0]
+    arguments = PotentialsSettings(tau=0.3), folder / "train.parquet", folder / "parts.parquet"
+    run = {"device": torch.device("cpu"), "threads": 1, "progress": False}
+    resume = ResumeOptions(folder / "resume", 3600)
+    with monkeypatch.context() as patch:
+        patch.setattr(transport.SemidiscreteCoupling, "sources", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            potentials.write_potentials(*arguments, resume, Provenance(), **run)
+    monkeypatch.setattr(transport.Search, "advance", Mock(side_effect=AssertionError("a step was repeated")))
+    potentials.write_potentials(*arguments, resume, Provenance(), **run)
+    assert read_table(folder / "parts.parquet", "pairs")[0].equals(expected)
 
 
 def test_a_training_takes_new_sources_and_needs_potentials(folder, step, refused):
@@ -123,24 +142,36 @@ def test_sources_go_to_rows_of_their_class():
 
 
 def test_each_class_is_balanced_on_its_own(folder, step):
-    """The two classes share no symbol at the first position, and each row is drawn within its class."""
+    """The classes share no symbol at the first position, and a row is drawn within its class, even if it is
+    the only one."""
     table, metadata = read_table("train.parquet", "tokens")
     assert [*potentials.classes(None, ROWS)] == [None]
     tokens = token_array(table["tokens"]).copy()
     labels = np.arange(ROWS) % 2
+    labels[0] = 2
     tokens[:, 0] = labels
     labelled = pa.table({"tokens": token_column(tokens, K), "label": pa.array(labels)})
     write_table(folder / "train.parquet", labelled, replace(metadata, condition={"property": "x"}))
     parts = potentials.classes(labels, ROWS)
     assert {label: rows.tolist() for label, rows in parts.items()} == {
-        0: [*range(0, ROWS, 2)],
+        0: [*range(2, ROWS, 2)],
         1: [*range(1, ROWS, 2)],
+        2: [0],
     }
-    found = make(step)[0]
+    found, written = make(step)
     second = transport.complete(
         transport.start(TokenSpace(tokens[1::2], K), tau=0.3, seed=0, threads=1), progress=False
     )
     np.testing.assert_array_equal(found["potential"].to_numpy()[1::2], second.potentials)
+    assert found["potential"][0].as_py() == 0
+    assert written.parameters["spread"] == pytest.approx(1, abs=transport.TOLERANCE)
+
+
+def test_equal_rows_are_refused(folder, step, refused):
+    table, metadata = read_table("train.parquet", "tokens")
+    write_table(folder / "train.parquet", pa.table({"tokens": table["tokens"].take([0, 0, 0])}), metadata)
+    done = step("potentials", tokens="train.parquet", out="x.parquet")
+    refused(done, "potentials", "train.parquet: expected at least two different rows, found only one")
 
 
 def test_points_have_potentials_and_trainings_too(tmp_path, monkeypatch, step):

@@ -150,14 +150,41 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropi
     for number in range(len(sources)):
         _start(keys, sources[number], work)
         nearest, levels, mass = _count_cells(keys, buckets, law, work)
-        whole = _weigh(work.counts, levels, law.near, law.high, mass, work.weights)
-        entropies[number] = _entropy(work, levels, whole)
-        row_words = _split(numbers[number])
-        for n in range(len(cells)):
-            w0, w1, _, _ = _philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
-            _find_cell(work, cells[n], min(np.int64(_uniform(w0, w1) * whole), whole - 1))
+        entropies[number] = _draw_cells(
+            law, work.counts, levels, mass, work.weights, seed_words, numbers[number], cells
+        )
         for level in range(levels):
             _find_rows(keys, buckets, nearest - level, level, work, cells, rows[number])
+
+
+@compiled
+def _draw_cells(law, counts, levels, mass, weights, seed_words, number, cells):
+    """Points 4 and 5 of the law for the source of a `number`; fills `cells`, and returns the entropy."""
+    whole = _weigh(counts, levels, law.near, law.high, mass, weights)
+    row_words = _split(number)
+    for n in range(len(cells)):
+        w0, w1, _, _ = _philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
+        _find_cell(counts, weights, cells[n], min(np.int64(_uniform(w0, w1) * whole), whole - 1))
+    return _entropy(counts, weights, levels, whole)
+
+
+@compiled
+def cells_of_counts(law, counts, rows, seed, numbers, weights, cells, entropies):
+    """Fills `cells` (S, D, 3) and `entropies` (S,) by the numbers of rows in all cells, `counts` (S, L, B).
+
+    `rows` is M, `weights` (L, B) is space to work in. L must be at least as many levels as point 3 asks for.
+    """
+    seed_words = _split(seed)
+    for s in range(len(counts)):
+        left, mass, level = rows, 0.0, 0
+        while True:
+            for bucket in range(counts.shape[2]):
+                left -= counts[s, level, bucket]
+            mass += _add_level(counts[s, level], law.near[level], law.high)
+            level += 1
+            if left == 0 or _is_enough(left, law.near[level], mass):
+                break
+        entropies[s] = _draw_cells(law, counts[s], level, mass, weights, seed_words, numbers[s], cells[s])
 
 
 @compiled
@@ -225,25 +252,25 @@ def _count_level(buckets, matches, number, scratch, counts):
 
 
 @compiled
-def _entropy(work, levels, whole):
+def _entropy(counts, weights, levels, whole):
     """The entropy in nats of the drawn row, given the source."""
     entropy = 0.0
     for level in range(levels):
-        for bucket in range(work.counts.shape[1]):
-            weight = work.weights[level, bucket]
-            if weight > 0 and work.counts[level, bucket] > 0:
+        for bucket in range(counts.shape[1]):
+            weight = weights[level, bucket]
+            if weight > 0 and counts[level, bucket] > 0:
                 share = weight / whole
-                entropy -= work.counts[level, bucket] * share * np.log(share)
+                entropy -= counts[level, bucket] * share * np.log(share)
     return entropy
 
 
 @compiled
-def _find_cell(work, found, pick):
+def _find_cell(counts, weights, found, pick):
     """Writes the level, the bucket and the number in the cell that `pick` leads to: point 5 of the law."""
-    for level in range(len(work.counts)):
-        for bucket in range(work.counts.shape[1]):
-            weight = work.weights[level, bucket]
-            cell = work.counts[level, bucket] * weight
+    for level in range(len(counts)):
+        for bucket in range(counts.shape[1]):
+            weight = weights[level, bucket]
+            cell = counts[level, bucket] * weight
             if pick < cell:
                 found[0], found[1], found[2] = level, bucket, pick // weight
                 return

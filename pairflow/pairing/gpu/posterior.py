@@ -1,0 +1,111 @@
+"""Draws rows for sources by the law of `pairing.posterior` on a torch device, bit for bit as the CPU does.
+
+The device finds how far every row is from every source, and counts the cells. Their weights and the draws
+are computed by the CPU engine's own code, from whole numbers, so that the device rounds nothing.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from pairflow.pairing import posterior
+from pairflow.pairing.cpu.posterior import Law, cells_of_counts
+from pairflow.pairing.rule import TOLERANCE
+
+_CELLS = {"cpu": 1 << 22, "cuda": 1 << 27}  # sources times rows, or times cells, at a time
+_ONE_HOT = 1 << 13  # symbols of a row up to which matches are a matrix product
+
+
+class TorchPosterior:
+    """P(m | z) for rows `tokens` (M, N) with the `buckets` (M,) of their potentials, from 0 on."""
+
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        buckets: np.ndarray,
+        vocabulary_size: int,
+        tau: float,
+        device: torch.device,
+    ):
+        self.rows = posterior.sorted_by_bucket(tokens, buckets)
+        self.device, self.size = device, vocabulary_size
+        self.law = Law(posterior.nearness(tau, tokens.shape[1]), posterior.heights(int(buckets.max()) + 1))
+        self.levels = _levels_that_matter(self.law, len(tokens))
+        self.buckets = torch.from_numpy(buckets[self.rows].astype(np.int64)).to(device)
+        self.tokens = self._tensor(tokens[self.rows])
+        self.product = tokens.shape[1] * vocabulary_size <= _ONE_HOT
+        if self.product:
+            self.tokens = self._one_hot(self.tokens).T.contiguous()
+
+    def draw(
+        self,
+        sources: np.ndarray,
+        numbers: np.ndarray,
+        seed: int,
+        draws: int = 1,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (S, draws) int32 for `sources` (S, N) with their global `numbers` (S,), and entropies (S,).
+
+        See `cpu.posterior.Posterior.draw`. It takes the threads that torch and Numba have.
+        """
+        rows, entropies = np.empty((len(sources), draws), np.int32), np.empty(len(sources))
+        numbers = np.asarray(numbers, np.uint64)
+        size = max(1, _CELLS[self.device.type] // max(len(self.rows), self.levels * len(self.law.high)))
+        for first in range(0, len(sources), size):
+            part = slice(first, first + size)
+            cells, counts = self._count_cells(sources[part])
+            found = np.empty((len(counts), draws, 3), np.int64)
+            weights = np.empty(counts.shape[1:], np.int64)
+            sizes = len(self.rows), np.uint64(seed), numbers[part], weights
+            cells_of_counts(self.law, counts, *sizes, found, entropies[part])
+            rows[part] = self.rows[self._find_rows(cells, found)]
+        return rows, entropies
+
+    def _count_cells(self, sources: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        """The cell (S, M) of each row, as level * B + bucket, and how many rows a cell (S, L, B) has.
+
+        All rows beyond the levels that matter are in one cell after these, which is not counted.
+        """
+        matches = self._matches(self._tensor(sources))
+        levels = (matches.amax(dim=1, keepdim=True) - matches).clamp_max(self.levels)
+        last = self.levels * len(self.law.high)
+        cells = (levels * len(self.law.high) + self.buckets).clamp_max(last)
+        counts = torch.zeros(len(sources), last + 1, dtype=torch.int64, device=self.device)
+        counts.scatter_add_(1, cells, torch.ones_like(cells))
+        return cells, counts[:, :last].reshape(len(sources), self.levels, -1).cpu().numpy()
+
+    def _matches(self, sources: Tensor) -> Tensor:
+        """At how many positions each row equals each source, (S, M) int64."""
+        if self.product:
+            return (self._one_hot(sources) @ self.tokens).long()
+        matches = torch.zeros(len(sources), len(self.tokens), dtype=torch.int64, device=self.device)
+        for position in range(sources.shape[1]):
+            matches += sources[:, position, None] == self.tokens[:, position]
+        return matches
+
+    def _find_rows(self, cells: Tensor, found: np.ndarray) -> np.ndarray:
+        """The places (S, D) of draws, each in a cell by its level, its bucket and its number there."""
+        wanted = torch.from_numpy(found[:, :, 0] * len(self.law.high) + found[:, :, 1]).to(self.device)
+        numbers = torch.from_numpy(found[:, :, 2].astype(np.int32)).to(self.device)
+        places = torch.empty_like(wanted)
+        for draw in range(wanted.shape[1]):
+            one = slice(draw, draw + 1)
+            so_far = (cells == wanted[:, one]).cumsum(dim=1, dtype=torch.int32)
+            places[:, one] = torch.searchsorted(so_far, numbers[:, one] + 1)
+        return places.cpu().numpy()
+
+    def _tensor(self, tokens: np.ndarray) -> Tensor:
+        return torch.from_numpy(tokens.astype(np.int64)).to(self.device)
+
+    def _one_hot(self, tokens: Tensor) -> Tensor:
+        """(S, N K), of 0 and 1, whose products are exact: a float16 counts to 2,048, a float32 further."""
+        half = self.device.type == "cuda" and tokens.shape[1] <= 2048
+        return one_hot(tokens, self.size).flatten(1).to(torch.float16 if half else torch.float32)
+
+
+def _levels_that_matter(law: Law, rows: int) -> int:
+    """After how many levels point 3 of the law stops at the latest, whatever the source."""
+    least = TOLERANCE * law.high[-1]
+    return int(np.argmax(np.r_[rows * law.near[1:] <= least, True])) + 1
