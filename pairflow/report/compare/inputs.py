@@ -69,15 +69,6 @@ def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> 
         raise InputError(f"--baseline {method}: not a method of {runs[0].name}{hint}: {', '.join(methods)}")
 
 
-def find_equal(runs: Sequence[FinishedExperiment], digests: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of experiments whose metric files have the same bytes."""
-    return [
-        (runs[digests.index(own)].name, run.name)
-        for i, (run, own) in enumerate(zip(runs, digests, strict=True))
-        if digests.index(own) < i
-    ]
-
-
 def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExperiment]]:
     """The experiments in groups with the same data and the same rules for it, in the order given."""
     groups: list[list[FinishedExperiment]] = []
