@@ -242,12 +242,6 @@ def report_inputs(wildcards):
     return graph_inputs(root_of(wildcards), experiment_of(wildcards))
 
 
-def finished_experiments(wildcards):
-    """Hashes of the existing metrics: the page is made again if one changes, and nothing else is."""
-    metrics = paths.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
-    return {name: digest(path) for name, path in metrics.items()}
-
-
 def grown(amount):
     """Every retry of a job gets more memory and time, up to the bounds in the `resources` of a profile."""
     return lambda wildcards, attempt: amount * attempt

@@ -1,5 +1,18 @@
 # Finished experiments and the paper's printed tables -> the page on the paper. It runs no experiment: their files are
 # in params, not in input, where Snakemake would bring them up to date first.
+sys.path.append(str(REPOSITORY))  # where an installed pairflow runs the workflow of this checkout
+
+from benchmarks.paper.settings import choose_experiments, find_finished
+
+PAPER = choose_experiments(EXPERIMENTS)
+
+
+def finished_experiments(wildcards):
+    """Hashes of the existing metrics: the page is made again if one changes, and nothing else is."""
+    metrics = find_finished(Path("results"), PAPER.experiments)
+    return {name: digest(path) for name, path in metrics.items()}
+
+
 ruleorder: paper > report
 
 
@@ -33,7 +46,7 @@ rule paper:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        settings=as_json(CONFIGURATION.paper_settings()),
+        settings=as_json(PAPER),
         finished=finished_experiments,
     shell:
         "python -m benchmarks.paper --settings {params.settings:q} --results results"
