@@ -360,7 +360,7 @@ def test_other_mistakes_are_one_line(compare, finish, tmp_path):
     page = tmp_path / "page.txt"
     refused(compare(folder, out="page.txt")[0], page, "--out {folder}: expected a name that ends in .html")
     page = folder / "metrics.html"
-    said = f"--out {page}: would replace {path}; choose another name"
+    said = f"the numbers of --out, {path}: is an input of this command; choose another name"
     refused(compare(folder, out="results/a/metrics.html")[0], page, said)
     said = "--baseline pairflaw: not a method of a (did you mean 'pairflow'?): udlm, pairflow"
     refused(compare(folder, options=["--baseline", "pairflaw"])[0], folder, said)
