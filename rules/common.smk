@@ -11,7 +11,6 @@ from snakemake.exceptions import WorkflowError
 from pairflow import published
 from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs as graph_inputs
-from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
 from pairflow.config.methods import BALANCED

@@ -2,15 +2,9 @@
 # in params, not in input, where Snakemake would bring them up to date first.
 sys.path.append(str(REPOSITORY))  # where an installed pairflow runs the workflow of this checkout
 
-from benchmarks.paper.settings import choose_experiments, find_finished
+from benchmarks.paper.settings import choose_experiments, hash_finished
 
 PAPER = choose_experiments(EXPERIMENTS)
-
-
-def finished_experiments(wildcards):
-    """Hashes of the existing metrics: the page is made again if one changes, and nothing else is."""
-    metrics = find_finished(Path("results"), PAPER.experiments)
-    return {name: digest(path) for name, path in metrics.items()}
 
 
 ruleorder: paper > report
@@ -47,7 +41,7 @@ rule paper:
         runtime=grown(10),
     params:
         settings=as_json(PAPER),
-        finished=finished_experiments,
+        finished=lambda wildcards: hash_finished(Path("results"), PAPER.experiments),
     shell:
         "python -m benchmarks.paper --settings {params.settings:q} --results results"
         " --tables {output.tables:q} --values {output.values:q} --out {output.page:q} > {log:q} 2>&1"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from pairflow.artifacts import digest
 from pairflow.config import Experiment
 from pairflow.config.check import Name, Settings
 
@@ -27,3 +28,8 @@ def find_finished(results: Path, experiments: Iterable[str]) -> dict[str, Path]:
     """Experiment -> its metric rows, for those whose report exists."""
     files = {name: results / name / "metrics.parquet" for name in experiments}
     return {name: path for name, path in files.items() if path.is_file()}
+
+
+def hash_finished(results: Path, experiments: Iterable[str]) -> dict[str, str]:
+    """Hashes of the existing metrics: the page is made again if one changes, and nothing else is."""
+    return {name: digest(path) for name, path in find_finished(results, experiments).items()}
