@@ -11,7 +11,6 @@ from snakemake.exceptions import WorkflowError
 from pairflow import published
 from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs as graph_inputs
-from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
 from pairflow.config.methods import BALANCED
@@ -240,12 +239,6 @@ def distillation_data(wildcards):
 
 def report_inputs(wildcards):
     return graph_inputs(root_of(wildcards), experiment_of(wildcards))
-
-
-def finished_experiments(wildcards):
-    """Hashes of the existing metrics: the page is made again if one changes, and nothing else is."""
-    metrics = paths.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
-    return {name: digest(path) for name, path in metrics.items()}
 
 
 def grown(amount):

@@ -43,7 +43,8 @@ rule report:
         " > {log:q} 2>&1"
 
 
-# The page beside the paper's numbers is of the repository: a project that `pairflow init` has made lacks it.
-if Path(REPOSITORY, "benchmarks", "paper").is_dir():
+# The page beside the paper's numbers is of the repository: a project that `pairflow init` has made lacks it, and so
+# does a configuration with an experiment of that name.
+if Path(REPOSITORY, "benchmarks", "paper").is_dir() and "paper" not in EXPERIMENTS:
 
     include: "paper.smk"

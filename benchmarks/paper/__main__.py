@@ -10,9 +10,8 @@ import click
 
 from benchmarks.paper.inputs import read_experiments
 from benchmarks.paper.page import PaperPage, render
+from benchmarks.paper.settings import PaperSettings, find_finished
 from pairflow.artifacts import Metadata, Provenance, atomic, own_files, require_apart, write_table
-from pairflow.config import PaperSettings
-from pairflow.plan import paths
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, out_folder
 
@@ -28,11 +27,11 @@ from pairflow.steps.options import existing, out, out_folder
 def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
     """Compare finished experiments with the paper's tables."""
     provenance = Provenance()
-    require_apart({"--values": values, "--out": out}, paths.finished(results, settings.experiments).values())
-    runs, left_out = read_experiments(results, settings.experiments)
+    require_apart({"--values": values, "--out": out}, find_finished(results, settings.experiments).values())
+    runs, pictures, left_out = read_experiments(results, settings.experiments)
     for line in left_out:
         click.echo(f"benchmarks.paper: left out: {line}", err=True)
-    page = PaperPage(settings.experiments, runs, left_out)
+    page = PaperPage(settings.experiments, runs, left_out, pictures)
     html = render(page)
     with atomic(values, out) as [new_values, new_page], own_files(tables) as new_tables:
         for files in page.files.values():

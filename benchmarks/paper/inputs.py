@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.paper.settings import find_finished
 from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment
 from pairflow.errors import InputError
@@ -13,20 +14,24 @@ from pairflow.kinds.images.rows import read_images
 from pairflow.plan import paths
 from pairflow.report.results import FinishedExperiment, read_finished
 
+Pictures = dict[int, dict[str, np.ndarray]]  # NFE -> method -> the first samples (B, H, W, C) uint8
 ROW = 8  # pictures in a row, as in the paper's figures
 
 
 def read_experiments(
     results: Path, experiments: Mapping[str, Experiment]
-) -> tuple[dict[str, FinishedExperiment], list[str]]:
-    """Finished experiments by name, and a line for each one whose files the configuration would not make."""
-    runs, left_out = {}, []
-    for name, path in paths.finished(results, experiments).items():
+) -> tuple[dict[str, FinishedExperiment], dict[str, Pictures], list[str]]:
+    """Finished experiments and their pictures by name, and a line for each one whose files the configuration
+    would not make."""
+    runs, pictures, left_out = {}, {}, []
+    for name, path in find_finished(results, experiments).items():
         try:
-            runs[name] = _read(path, experiments[name])
+            run, drawn = _read(path, experiments[name]), _read_pictures(path.parent, experiments[name])
         except InputError as error:
             left_out.append(str(error))
-    return runs, left_out
+        else:
+            runs[name], pictures[name] = run, drawn
+    return runs, pictures, left_out
 
 
 def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
@@ -40,13 +45,12 @@ def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
             )
     train = paths.data(path.parent, "train.parquet")
     partial = read_metadata(train).parameters.get("partial") if train.is_file() else None
-    pictures = _read_pictures(path.parent, experiment)
-    return replace(run, experiment=experiment, partial=partial, pictures=pictures)
+    return replace(run, experiment=experiment, partial=partial)
 
 
-def _read_pictures(root: Path, experiment: Experiment) -> dict[int, dict[str, np.ndarray]]:
-    """NFE -> method -> the first samples as pictures, as far as their files are still there."""
-    pictures: dict[int, dict[str, np.ndarray]] = {}
+def _read_pictures(root: Path, experiment: Experiment) -> Pictures:
+    """The samples that reports show, as far as their files are still there."""
+    pictures: Pictures = {}
     for run in paths.shown_runs(experiment) if experiment.data.kind == "images" else ():
         path = paths.samples(root, run)
         if path.is_file():  # the first trial stands first

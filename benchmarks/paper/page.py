@@ -13,6 +13,7 @@ from benchmarks.paper.advice import advise
 from benchmarks.paper.costs import ORIGIN
 from benchmarks.paper.export import export_files, tabulate
 from benchmarks.paper.grids import PaperSection, make_sections
+from benchmarks.paper.inputs import Pictures
 from benchmarks.paper.moons import compare_dimensions
 from benchmarks.paper.printed import TRIALS
 from benchmarks.paper.protocol import FILE as PROTOCOL
@@ -48,11 +49,13 @@ class PaperPage:
     experiments  configured experiments on the paper's data sets
     runs         those that are finished
     left_out     a line for each finished one whose files are not what the configuration would make
+    pictures     the first samples of each, where they are pictures
     """
 
     experiments: Mapping[str, Experiment]
     runs: Mapping[str, FinishedExperiment]
     left_out: list[str] = field(default_factory=list)
+    pictures: Mapping[str, Pictures] = field(default_factory=dict)
 
     @cached_property
     def sections(self) -> list[PaperSection]:
@@ -67,12 +70,12 @@ class PaperPage:
     def samples(self) -> dict[str, dict[int, dict[str, Png]]]:
         """Experiment -> NFE -> method -> a row of its first samples."""
         return {
-            run.name: {
+            run: {
                 nfe: {name: _draw_row(images, name, nfe) for name, images in by_method.items()}
-                for nfe, by_method in run.pictures.items()
+                for nfe, by_method in by_nfe.items()
             }
-            for run in self.runs.values()
-            if run.pictures
+            for run, by_nfe in self.pictures.items()
+            if by_nfe
         }
 
     @property

@@ -6,7 +6,7 @@ a rule passes to its step all come from these classes.
 
 from pairflow.config.check import Settings, check, nearest
 from pairflow.config.demand import DEMANDED, DemandSettings, parse_range
-from pairflow.config.experiment import Configuration, Experiment, PaperSettings
+from pairflow.config.experiment import Configuration, Experiment
 from pairflow.config.fields import DataSettings
 from pairflow.config.flows import CONTINUOUS, DISCRETE, FLOWS, LOSSES
 from pairflow.config.methods import BASES, Method, parse_method, tail_revises

@@ -263,21 +263,3 @@ class Configuration(Settings):
     pair_shards: int = Field(
         1, ge=1, le=10_000, description="Jobs that a pairing is split into; set by a profile."
     )
-
-    @model_validator(mode="after")
-    def _paper_is_taken(self) -> "Configuration":
-        if "paper" in self.experiments:
-            raise ValueError("experiments: 'paper' is the name of the page on the paper's tables")
-        return self
-
-    def paper_settings(self) -> "PaperSettings":
-        """Settings of the page on the paper's tables: the experiments on its data."""
-        named = self.experiments.items()
-        on_its_data = {name: entry for name, entry in named if entry.data.source in entry.data.paper}
-        return PaperSettings(experiments=on_its_data)
-
-
-class PaperSettings(Settings):
-    """What the page on the paper's tables depends on, besides finished experiments."""
-
-    experiments: dict[Name, Experiment] = Field({}, description="The experiments on the paper's data.")

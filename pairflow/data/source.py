@@ -61,7 +61,7 @@ class DataSource(ABC):
     def read(self, settings: Any) -> Any:
         """Rows for training and held-out rows (`train`, `validation`), of K symbols (`symbols`), or none."""
 
-    def measure(self, settings: Any, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Any) -> DatasetSize:
         """The size of what an experiment trains on; files are read for it if it is not known in advance."""
         if self.size is not None:
             return self.size.limited(settings)

@@ -30,14 +30,14 @@ from pairflow.runtime.threads import available_cpus
 FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 
 
-def sizes(root: Path, experiment: Experiment, folder: Path, progress: bool = True) -> DatasetSize:
+def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
     """The sizes of an experiment's data: of its rows where they are made, else as is known of the source.
 
     A user's own file is read once, in `folder` unless it is absolute. Raises InputError where it cannot be.
     """
     train, validation = (paths.data(root, f"{split}.parquet") for split in ("train", "validation"))
     if not (train.is_file() and validation.is_file()):
-        return source_of(experiment.data, folder).measure(experiment.data, progress)
+        return source_of(experiment.data, folder).measure(experiment.data)
     _, metadata = read_table(train, "tokens", "vectors")
     length, vocabulary_size = metadata.length or 0, metadata.vocabulary_size or 0
     rows, held_out = (pq.read_metadata(path).num_rows for path in (train, validation))

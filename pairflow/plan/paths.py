@@ -1,6 +1,6 @@
 """Where every file of an experiment lies, below results/<experiment>. The rules have the same as patterns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,9 +130,3 @@ def shown_runs(experiment: Experiment) -> Iterator[SampleRun]:
     for run in runs(experiment):
         if (run.seed, run.evaluation) == (seed, first) and run.nfe in shown:
             yield run
-
-
-def finished(results: Path, experiments: Iterable[str]) -> dict[str, Path]:
-    """Experiment -> its metric rows, for those whose report exists."""
-    files = {name: results / name / "metrics.parquet" for name in experiments}
-    return {name: path for name, path in files.items() if path.is_file()}

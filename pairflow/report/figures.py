@@ -118,8 +118,8 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
         return drawing.finish(figure, name, describe("Positions that jump in each backward step", said))
 
 
-def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
-    """Total correlation of each method with its standard error, and the ceiling that data have."""
+def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, name: str) -> Picture:
+    """Total correlation (bits) of each method with its standard error, and the ceiling that data have."""
     said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
     with drawing.canvas(drawing.LOW if len(values) <= drawing.FEW else drawing.SIZE) as (figure, axes):
         for place, (method, (mean, error)) in enumerate(values.items()):
@@ -127,8 +127,8 @@ def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
         axes.set_yticks([])
         axes.set_ylim(len(values) - 0.5, -0.5)
-        axes.set_xlabel(f"total correlation ({unit})")
-        alt = describe(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"})
+        axes.set_xlabel("total correlation (bits)")
+        alt = describe("Total correlation in bits", {**said, "ceiling": f"{ceiling:.2f}"})
         return drawing.finish(figure, name, alt)
 
 

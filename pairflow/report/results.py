@@ -27,10 +27,9 @@ class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
     `metrics` has the rows of samples, of real data (method `data`), of controls, couplings and bounds.
-    `provenance` is that of its report; `train_digest` is the hash of its training rows, and `pictures` are
-    the first samples, NFE -> method -> (B, H, W, C) uint8, where its kind of data has pictures. `partial`
-    says which part of its published data set was missing, where that was looked for. `logs` are those of the
-    first seed's trainings by method, where these were read.
+    `provenance` is that of its report; `train_digest` is the hash of its training rows. `partial` says which
+    part of its published data set was missing, where that was looked for. `logs` are those of the first
+    seed's trainings by method, where these were read.
     """
 
     name: str
@@ -39,7 +38,6 @@ class FinishedExperiment:
     timings: pd.DataFrame
     provenance: Mapping[str, Any] = field(default_factory=dict)
     train_digest: str | None = None
-    pictures: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     partial: str | None = None
     logs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 

@@ -45,13 +45,15 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     parts = make_sections(runs, baseline)
     if not any(section.grids for section in parts):
         raise InputError(f"{folders[0] / inputs.METRICS}: has no value of any evaluation")
-    digests = [digest(folder / inputs.METRICS) for folder in folders]
     metadata = Metadata(
         kind="comparison",
         parameters={"experiments": [run.name for run in runs], "baseline": parts[0].baseline},
-        inputs={f"{run.name}/{inputs.METRICS}": own for run, own in zip(runs, digests, strict=True)},
+        inputs={
+            f"{run.name}/{inputs.METRICS}": digest(folder / inputs.METRICS)
+            for run, folder in zip(runs, folders, strict=True)
+        },
     )
-    page = render(parts, numbers.name, inputs.find_equal(runs, digests))
+    page = render(parts, numbers.name)
     with atomic(out, numbers) as [new_page, new_numbers]:
         new_page.write_text(page, encoding="utf-8")
         write_table(new_numbers, tabulate([grid for section in parts for grid in section.grids]), metadata)

@@ -34,7 +34,7 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     workflow = read(configuration)
     plan = named(workflow, experiment, configuration)
     root = configuration.parent / "results" / experiment
-    size = sizes(root, plan, configuration.parent, not quiet)
+    size = sizes(root, plan, configuration.parent)
     cores, where = cores or available_cpus(), device if device == "cuda" else device_type(device)
     shards, progress = workflow.pair_shards, not quiet
     expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)

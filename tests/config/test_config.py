@@ -397,19 +397,6 @@ def test_every_help_is_a_sentence_or_a_noun_phrase():
     assert not [text for text in texts if not text.endswith(".") or not (text[0].isupper() or text[0] == "`")]
 
 
-def test_the_name_of_the_papers_page_is_taken():
-    values = copy.deepcopy(SHIPPED)
-    values["experiments"]["paper"] = values["experiments"]["demo"]
-    with pytest.raises(InputError, match=r"experiments: 'paper' is the name of the page"):
-        check(Configuration, values, "my.yaml")
-
-
-def test_the_papers_page_depends_only_on_experiments_on_its_data():
-    named = check(Configuration, SHIPPED, "x").paper_settings().experiments
-    assert {"qm9", "qm9_small", "zinc250k", "cifar10"} <= set(named)
-    assert not {"demo", "digits"} & set(named)
-
-
 def test_coverage_has_the_steps_of_the_pairing_unless_it_names_others():
     values = changed("pairing", {"steps": 20})
     demo = check(Configuration, values, "my.yaml").experiments["demo"]

@@ -256,7 +256,7 @@ def test_own_files_are_read_for_their_sizes(project):
     (project / "my.smi").write_text("".join("C" * length + "\n" for length in range(1, 11)) + "CC\nx\n")
     data = {"source": "my.smi", "length": 8, "drop_duplicates": True, "validation_fraction": 0.5}
     data["max_too_long_share"] = 0.5
-    found = sizes(project / "r", experiment(data=data), project, progress=False)
+    found = sizes(project / "r", experiment(data=data), project)
     assert (found.rows, found.validation_rows, found.length) == (3, 3, 8)  # C to CCCCCC fit, with two ends
     (project / "pictures").mkdir()
     for number in range(4):

@@ -91,10 +91,10 @@ def test_known_sizes_follow_the_settings():
 def test_own_files_are_measured(tmp_path):
     (tmp_path / "a.smi").write_text("C\nCC\nC\nCCC\nCCCCCCCCC\n")
     own = Molecules(source="a.smi", length=8, validation_fraction=0.25, max_too_long_share=0.5)
-    assert source_of(own, tmp_path).measure(own, progress=False) == DatasetSize(3, 1, 11, 8)
+    assert source_of(own, tmp_path).measure(own) == DatasetSize(3, 1, 11, 8)
     (tmp_path / "a.smi").write_text("CCCCCCC\n")
     with pytest.raises(InputError, match=r"^length: 1 of 1 molecules \(100.00%\) do not fit N = 8"):
-        source_of(own, tmp_path).measure(own, progress=False)
+        source_of(own, tmp_path).measure(own)
 
 
 def test_data_dir_comes_before_the_publisher(remote, server, copies, monkeypatch):

@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from benchmarks.paper.settings import PaperSettings
 from pairflow.artifacts import Metadata, as_metrics, read_table, token_column, write_table
-from pairflow.config import PaperSettings
 
 QM9 = {
     "description": "Constructed numbers",

@@ -1,6 +1,5 @@
 import base64
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -147,8 +146,9 @@ def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_exper
     images = np.random.default_rng(0).integers(0, 256, (8, 28, 28, 1), dtype=np.uint8)
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run({}, "small", **settings)
-    run = replace(run, pictures={nfe: dict.fromkeys(("udlm", "pairflow"), images) for nfe in (1, 2)})
-    html = render(PaperPage({"small": make_experiment(**settings)}, {"small": run}))
+    pictures = {nfe: dict.fromkeys(("udlm", "pairflow"), images) for nfe in (1, 2)}
+    page = PaperPage({"small": make_experiment(**settings)}, {"small": run}, pictures={"small": pictures})
+    html = render(page)
     shown = html.partition('<section id="samples"')[2].partition("</section>")[0]
     assert re.findall(r'alt="([^"]*)"', shown) == [
         f"8 samples of {method} at {steps}"

@@ -253,7 +253,7 @@ class PublishedFolder(ImageSource):
         lack = f"{self.name}: {folder.name} has {count:,} of the {self.size.total:,} images"
         return replace(raw, partial=lack)
 
-    def measure(self, settings: Images, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Images) -> DatasetSize:
         assert self.size.shape is not None
         folder = local_copy(self.folders)
         total = len(files(folder, *FILES)) if folder else self.size.total
@@ -275,7 +275,7 @@ class ImageFolder(RowFile, ImageSource):
     def load(self, progress: bool = True) -> RawImages:
         return read_folder(self.path, self.side, self.mode, progress)
 
-    def measure(self, settings: Images, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Images) -> DatasetSize:
         paths = files(self.path, *FILES)
         height, width, channels = read_image(paths[0], self.side, self.mode).shape
         return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)

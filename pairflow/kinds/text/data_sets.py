@@ -88,10 +88,10 @@ class PublishedText(PublishedFile, TextSource):
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
         return self.cut(self.fetch(), settings)
 
-    def measure(self, settings: Text, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Text) -> DatasetSize:
         """About the size of packed rows, where the numbers of tokens are known."""
         if self.tokens is None:
-            return super().measure(settings, progress)
+            return super().measure(settings)
         tokens, held_out = self.tokens(settings)
         bert = settings.tokeniser == "bert"
         width = settings.length - 2 * bert

@@ -48,7 +48,7 @@ class DrawnVectors(DataSource):
         points = self.draw(size.total, size.length, noise, generator)
         return PreparedRows("vectors", points[: size.rows], points[size.rows :])
 
-    def measure(self, settings: Vectors, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Vectors) -> DatasetSize:
         assert settings.dims is not None
         rows, held_out = settings.training_rows or TRAINING_ROWS, settings.validation_rows or VALIDATION_ROWS
         return DatasetSize(rows, held_out, 0, settings.dims)

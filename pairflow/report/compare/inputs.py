@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pairflow.artifacts import digest, resolved
+from pairflow.artifacts import digest, require_apart, resolved
 from pairflow.config import nearest
 from pairflow.errors import InputError
 from pairflow.plan import paths
@@ -20,10 +20,9 @@ def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
     if page.suffix != ".html":
         raise InputError(f"--out {page}: expected a name that ends in .html")
     numbers = page.with_suffix(".parquet")
-    for folder in folders:
-        for name in ("report.html", METRICS, "timings.parquet"):
-            if resolved(folder / name) in (resolved(page), resolved(numbers)):
-                raise InputError(f"--out {page}: would replace {folder / name}; choose another name")
+    names = ("report.html", METRICS, "timings.parquet")
+    inputs = [folder / name for folder in folders for name in names]
+    require_apart({"--out": page, "the numbers of --out,": numbers}, inputs)
     return numbers
 
 
@@ -67,15 +66,6 @@ def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> 
     if method is not None and method not in methods:
         hint = nearest(method, methods)
         raise InputError(f"--baseline {method}: not a method of {runs[0].name}{hint}: {', '.join(methods)}")
-
-
-def find_equal(runs: Sequence[FinishedExperiment], digests: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of experiments whose metric files have the same bytes."""
-    return [
-        (runs[digests.index(own)].name, run.name)
-        for i, (run, own) in enumerate(zip(runs, digests, strict=True))
-        if digests.index(own) < i
-    ]
 
 
 def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExperiment]]:

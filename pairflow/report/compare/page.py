@@ -18,8 +18,8 @@ from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import make_environment
 
 
-def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
-    """The page as HTML. `numbers` is the name of the file beside it, `equal` pairs runs with equal rows."""
+def render(sections: Sequence[DataSection], numbers: str) -> str:
+    """The page as HTML. `numbers` is the name of the file beside it."""
     runs = [run for section in sections for run in section.runs]
     template = make_environment().get_template("compare/compare.html")
     return template.render(
@@ -33,7 +33,6 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
         level=f"{100 * LEVEL:.0f} %",
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
-        equal=equal,
         differing=differing_settings(runs),
         costs=_costs(runs),
     )

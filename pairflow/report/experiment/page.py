@@ -110,7 +110,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
         "rows": rows,
         "ceiling": ceiling,
         "legend": keys,
-        "picture": figures.correlations(rows, ceiling, "bits", "correlation"),
+        "picture": figures.correlations(rows, ceiling, "correlation"),
         "bits": math.log2(settings.samples),
         "sources": settings.sources,
     }
