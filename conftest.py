@@ -56,8 +56,13 @@ SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/
 SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
 
 
+# The files that take longest, the longest first: begun late, one would keep a single process busy at the end.
+LONGEST = ["tests/test_slurm.py", "tests/steps/test_signals.py", "tests/steps/test_run.py"]
+LONGEST += ["tests/docs/test_extending.py", "tests/test_on_gpu.py", "tests/robustness/test_rules.py"]
+
+
 def pytest_collection_modifyitems(items):
-    """Each process begins with its share of the files whose tests run Snakemake or SLURM, which take minutes.
+    """Each process begins with its share of the files whose tests take minutes: most run Snakemake or SLURM.
 
     pytest-xdist gives every process an equal part of the list in one piece.
     """
@@ -68,12 +73,15 @@ def pytest_collection_modifyitems(items):
         path = item.path.relative_to(REPOSITORY)
         if "open_page" in item.fixturenames or any(path.is_relative_to(slow) for slow in SLOW):
             item.add_marker("slow")
-        takes_minutes = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
+        runs_workflow = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
+        takes_minutes = runs_workflow or str(path) in LONGEST
         (long.setdefault(item.path, []) if takes_minutes else short).append(item)
+    longest = [REPOSITORY / path for path in LONGEST if REPOSITORY / path in long]
+    files = longest + [path for path in long if path not in longest]
     size = -(-len(items) // processes)
     items.clear()
     for number in range(processes):
-        share = [item for path in list(long)[number::processes] for item in long[path]]
+        share = [item for path in files[number::processes] for item in long[path]]
         room = max(0, size - len(share))
         items += share + short[:room]
         del short[:room]
@@ -267,6 +275,9 @@ def forkserver():
     """Starts processes as forks of one that has imported everything."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([module_of(step) for step in (*STEPS, "sample")] + _IMPORTED)
+    first = context.Process(target=int)  # waits for the imports, so that no test takes them for its own time
+    first.start()
+    first.join()
     return context
 
 

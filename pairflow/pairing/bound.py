@@ -1,7 +1,6 @@
 """How near a coupling can bring uniform sources to data: the rate-distortion bound."""
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import xlog1py, xlogy
 
 NEARLY = 0.99  # of the distance of independent sources: a coupling is then nearly independent, too
@@ -24,6 +23,8 @@ def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
         length: N, the positions of a row.
         vocabulary_size: K, the number of symbols.
     """
+    from scipy.optimize import brentq  # slow to import, and every pairing imports this module
+
     nats = np.log(rows) / length
     if nats >= np.log(vocabulary_size):
         return 0.0

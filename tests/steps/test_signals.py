@@ -86,7 +86,7 @@ def knock(start, call: Call, number: int, delay: float) -> None:
         process = start(call, **RESUMED)
         while not Path("errors.txt").exists():  # it is not this command yet
             time.sleep(0.001)
-        time.sleep(delay)
+        process.join(delay)
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
         process.join()
