@@ -51,16 +51,20 @@ def test_engine_draws_the_rows_of_the_oracle(case, tau):
     np.testing.assert_array_equal(drawn, expected)
 
 
+NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])])
 @pytest.mark.parametrize("tau", [0.1, 2.0])
 @pytest.mark.parametrize("case", CASES)
-def test_torch_draws_the_rows_and_entropies_of_the_cpu_engine(case, tau):
+def test_torch_draws_the_rows_and_entropies_of_the_cpu_engine(case, tau, device):
     rows, length, size, count = CASES[case]
     data = clustered(rows, length, size)
     buckets = np.random.default_rng(1).integers(count, size=rows)
     buckets -= buckets.min()
     numbers = np.arange(5, 45)
     sources = rng.uniform_tokens(7, numbers, length, size)
-    law = TorchPosterior(data, buckets, size, tau, torch.device("cpu"))
+    law = TorchPosterior(data, buckets, size, tau, torch.device(device))
     assert law.product == (case != "lists")
     expected = Posterior(data, buckets, size, tau).draw(sources, numbers, 3, draws=6)
     for found, one in zip(law.draw(sources, numbers, 3, draws=6), expected, strict=True):
