@@ -8,7 +8,7 @@ one of the two calls, and told another sigma than the schedule's in one of them.
 Bases are trained once and kept in the output folder with the students, whose results are lines of
 results.jsonl; what is there is not done again. One thread.
 
-    python -m pairflow.steps.preprocess --source qm9 --length 32 --training-rows 20000 ...
+    python -m pairflow.steps.preprocess molecules --source qm9 --length 32 --training-rows 20000 ...
     python benchmarks/dcd_range.py --data DATA --out FOLDER --seed 0 BASE [STUDENT ...]
 """
 

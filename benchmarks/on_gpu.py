@@ -687,7 +687,8 @@ def _arguments(job: Job) -> list[str]:
         options["settings"] = job.settings.model_dump_json()
     if job.evaluation and job.rule == "evaluate":
         options["evaluation"] = job.evaluation
-    return [job.rule, *(text for name, value in options.items() for text in (f"--{name}", value))]
+    kind = ["molecules"] if job.rule in ("preprocess", "evaluate") else []
+    return [job.rule, *kind, *(text for name, value in options.items() for text in (f"--{name}", value))]
 
 
 if __name__ == "__main__":

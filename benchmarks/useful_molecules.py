@@ -135,7 +135,7 @@ def prepare(folder: Path, rows: int, representation: str) -> dict[str, Any]:
         counts = Survey(library.read_rows(smiles), rules)
         experiment, sizes = plan(counts, settings, {"source": str(smiles)}, "cpu")
         files = [part for name in FILES for part in (f"--{name}", str(data_file(root, name)))]
-        step("preprocess", "--settings", json.dumps(experiment["data"]), *files)
+        step("preprocess", "molecules", "--settings", json.dumps(experiment["data"]), *files)
         step("describe_molecules", "--smiles", data_file(root, "smiles"), "--out", root / "molecules.parquet")
         size = {"K": counts.vocabulary_size(experiment["data"]["length"]), **sizes}
         (root / "plan.json").write_text(json.dumps({"experiment": experiment, "size": size}))
@@ -247,7 +247,8 @@ def measured(root: Path, folder: Path, experiment: Experiment, nfe: int, seed: i
     inputs |= {"samples": samples, "molecules": root / "molecules.parquet"}
     outputs = {"out": rows, "properties": folder / f"nfe{nfe}-properties.parquet"}
     chemistry = chemistry_settings(experiment).model_dump_json()
-    step("evaluate", "--settings", chemistry, "--evaluation", "main", *flags(inputs | outputs), *ON_CPU)
+    files = flags(inputs | outputs)
+    step("evaluate", "molecules", "--settings", chemistry, "--evaluation", "main", *files, *ON_CPU)
     metrics = read_table(rows, "metrics")[0].to_pandas()
     values = {name: metrics.value[metrics.metric == name].tolist() for name in METRICS}
     return {**values, "seconds": read_provenance(samples)["device_seconds"]}

@@ -63,6 +63,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "tau": NO_TAU,
             "seed": NO_INTEGER,
             "threads": (*NO_INTEGER[1:], 0),
+            "device": NO_DEVICE,
         },
     ),
     "transport_continuous": (

@@ -73,7 +73,7 @@ def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, run_call, stand_in
     log = read_table(ROOT / "seed0/models/pairflow/log.parquet")[0].to_pandas()
     assert log["validation_nll"].isna().all()
     metrics, text = write_page(experiment)
-    finished, _ = read_experiments(ROOT.parent, {"ffhq64": experiment})
+    finished, *_ = read_experiments(ROOT.parent, {"ffhq64": experiment})
     assert finished["ffhq64"].reduced  # whatever its label says: images are missing
     assert set(metrics["reference"].dropna()) == {"train"}
     by_extractor = metrics[metrics["evaluation"] == "main"].groupby("extractor")["metric"].apply(set)
