@@ -35,15 +35,19 @@ def clustered(rows, length, size, seed=0):
     return tokens.astype(np.min_scalar_type(size - 1))
 
 
+def setting(case):
+    """Rows (M, N), their buckets (M,), K, and sources (S, N) with their numbers (S,)."""
+    rows, length, size, count = CASES[case]
+    buckets = np.random.default_rng(1).integers(count, size=rows)
+    numbers = np.arange(5, 45)
+    sources = rng.uniform_tokens(7, numbers, length, size)
+    return clustered(rows, length, size), buckets - buckets.min(), size, sources, numbers
+
+
 @pytest.mark.parametrize("tau", [0.1, 0.3, 2.0])
 @pytest.mark.parametrize("case", CASES)
 def test_engine_draws_the_rows_of_the_oracle(case, tau):
-    rows, length, size, count = CASES[case]
-    data = clustered(rows, length, size)
-    buckets = np.random.default_rng(1).integers(count, size=rows)
-    buckets -= buckets.min()
-    numbers = np.arange(5, 45)
-    sources = rng.uniform_tokens(7, numbers, length, size)
+    data, buckets, size, sources, numbers = setting(case)
     law = Posterior(data, buckets, size, tau)
     assert law.keys.listed == (case == "lists")
     drawn, _ = law.draw(sources, numbers, 3, draws=6, threads=2)
@@ -58,12 +62,7 @@ NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA devic
 @pytest.mark.parametrize("tau", [0.1, 2.0])
 @pytest.mark.parametrize("case", CASES)
 def test_torch_draws_the_rows_and_entropies_of_the_cpu_engine(case, tau, device):
-    rows, length, size, count = CASES[case]
-    data = clustered(rows, length, size)
-    buckets = np.random.default_rng(1).integers(count, size=rows)
-    buckets -= buckets.min()
-    numbers = np.arange(5, 45)
-    sources = rng.uniform_tokens(7, numbers, length, size)
+    data, buckets, size, sources, numbers = setting(case)
     law = TorchPosterior(data, buckets, size, tau, torch.device(device))
     assert law.product == (case != "lists")
     expected = Posterior(data, buckets, size, tau).draw(sources, numbers, 3, draws=6)
