@@ -55,7 +55,7 @@ def test_every_command_has_help(step):
 
 
 @pytest.mark.parametrize("step", ["preprocess", "evaluate", "floor"])
-def test_steps_of_kinds_list_them(step):
+def test_steps_of_kinds_list_them_and_take_former_names(step):
     kinds = set(KINDS) - ({"molecules"} if step == "floor" else set())
     helped = CliRunner().invoke(main, [step, "--help"]).output
     assert {
@@ -65,6 +65,8 @@ def test_steps_of_kinds_list_them(step):
         today = CliRunner().invoke(main, [step, kind, "--help"])
         assert today.exit_code == 0
         assert "--settings JSON" in today.output
+        assert CliRunner().invoke(main, [f"{step}_{kind}", "--help"]).output == today.output
+    assert f"{step}_text" not in CliRunner().invoke(main, ["--help"]).output
     unknown = CliRunner().invoke(main, [step, "txet"])
     assert unknown.exit_code == 2
     assert "unknown kind of data 'txet' (did you mean 'text'?)" in unknown.stderr
