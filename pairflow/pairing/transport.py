@@ -310,7 +310,7 @@ def complete(
 ) -> SemidiscreteCoupling:
     """Take steps until the rows are balanced, at most 400. `after_step` is called after each.
 
-    A search that goes on from a saved step measures again what was measured there, and so ends alike.
+    A search that resumes at a saved step repeats the measurement that was due there, and so ends alike.
     """
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:

@@ -28,8 +28,8 @@ class FinishedExperiment:
 
     `metrics` has the rows of samples, of real data (method `data`), of controls, couplings and bounds.
     `provenance` is that of its report; `train_digest` is the hash of its training rows. `partial` says which
-    part of its published data set was missing, where that was looked for. `logs` are those of the first
-    seed's trainings by method, where these were read.
+    part of its published data set was missing, where that was looked for. `logs` has a table by
+    method for the trainings of the first seed, where these were read.
     """
 
     name: str
