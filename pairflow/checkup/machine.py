@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from pairflow.checkup.packages import run
@@ -14,6 +15,7 @@ from pairflow.data.status import Finding
 LEAST_DISK = 2 * 2**30  # bytes; `demo` leaves 0.13 GB, the paper's protocol some tens of GB
 LEAST_MEMORY = 2 * 2**30  # bytes; a small training takes 0.9 GB
 DRIVER_SECONDS = 10.0
+GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # files of a container or of a SLURM job
 
 
 def driver() -> tuple[Finding, list[str]]:
@@ -58,8 +60,14 @@ def memory() -> Finding:
     lines = Path("/proc/meminfo").read_text().splitlines()
     facts = {line.partition(":")[0]: line.split()[1] for line in lines}
     installed, free = (1024 * int(facts[name]) for name in ("MemTotal", "MemAvailable"))
-    text = f"{installed / 2**30:,.1f} GB, {free / 2**30:,.1f} GB of it free now"
-    if installed < LEAST_MEMORY:
+    usable = installed
+    for name in GROUPS:
+        with suppress(OSError, ValueError):  # no such group, or one without a limit
+            usable = min(usable, int(Path("/sys/fs/cgroup", name).read_text()))
+    text = f"{usable / 2**30:,.1f} GB, {min(free, usable) / 2**30:,.1f} GB of it free now"
+    if usable < installed:
+        text += f", limited from this machine's {installed / 2**30:,.1f} GB"
+    if usable < LEAST_MEMORY:
         return Finding.attention(f"{text}; a small training takes 0.9 GB", "snakemake --cores 1")
     return Finding.ok(text)
 

@@ -166,8 +166,9 @@ def test_folders_and_memory(tmp_path, monkeypatch):
     full = line(machine.writable(results, ""))
     assert full.startswith("needs attention: ")
     assert full.endswith(f" -> df -h {tmp_path}")
-    monkeypatch.setattr(machine, "LEAST_MEMORY", 2**60)
-    assert line(machine.memory()).startswith("needs attention: ")
+    (tmp_path / "limit").write_text(f"{2**30}\n")
+    monkeypatch.setattr(machine, "GROUPS", (tmp_path / "absent", tmp_path / "limit"))
+    assert line(machine.memory()).startswith("needs attention: 1.0 GB, ")
 
 
 def offline(name):
