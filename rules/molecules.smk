@@ -22,6 +22,18 @@ rule describe_molecules:
         "python -m pairflow.kinds.molecules.steps.{params.step:q} --threads {threads} --smiles {input.smiles:q} --out {output:q} > {log:q} 2>&1"
 
 
+# What is usual in them, where the experiment asks for plausible molecules.
+use rule describe_molecules as norms with:
+    output:
+        norms="results/{experiment}/reference/norms.parquet",
+    log:
+        "results/{experiment}/logs/norms.log",
+    benchmark:
+        "results/{experiment}/benchmarks/norms.tsv"
+    params:
+        step="norms",
+
+
 # Training molecules -> statistics of their ChemNet features, where the experiment asks for FCD.
 use rule describe_molecules as chemnet with:
     output:

@@ -91,6 +91,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "vector samples": {"values": _VECTORS, **_TRIALS, "energy": _FLOATS, "straightness": _FLOATS},
     "known molecules": {"hash": Column("hashes", types.is_uint64)},
     "smiles": {"smiles": TEXT, "split": TEXT, "name": replace(_MAYBE_TEXT, optional=True)},
+    "norms": {"what": TEXT, "name": TEXT, "value": NUMBER},
     "training molecules": {"smiles": TEXT, "scaffold": TEXT, "fingerprint": _FINGERPRINT},
     "metrics": {
         **dict.fromkeys(("method", "evaluation"), _MAYBE_TEXT),

@@ -52,6 +52,11 @@ class DemandSettings(GuidedUpdate):
     raw: bool = Field(False, description="Write all samples as the model made them, valid or not.")
     unique: bool = Field(False, description="Drop duplicates.")
     novel: bool = Field(False, description="Drop molecules of the training data set.")
+    plausible: bool = Field(
+        False,
+        description="Drop molecules in which something is unusual beside the training molecules: rings, "
+        "atoms with their bonds, alerts (see docs/metrics.md).",
+    )
     min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to keep.")
     logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
     weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
@@ -60,7 +65,7 @@ class DemandSettings(GuidedUpdate):
     properties: bool = Field(
         False,
         description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
-        "InChIKey.",
+        "InChIKey, and what --plausible looks at, if the model has the norms of its training molecules.",
     )
     nearest: bool = Field(
         False,
@@ -82,7 +87,7 @@ class DemandSettings(GuidedUpdate):
 
     @model_validator(mode="after")
     def _raw_strings_are_not_filtered(self) -> "DemandSettings":
-        filters = ("unique", "novel", "min_qed", "logp", "weight", "smarts", "not_smarts")
+        filters = ("unique", "novel", "plausible", "min_qed", "logp", "weight", "smarts", "not_smarts")
         needing = (*filters, "properties", "nearest", "three_d")
         given = [name for name in needing if getattr(self, name) not in (None, False, ())]
         if self.raw and given:

@@ -123,6 +123,10 @@ class Kind(ABC):
         """What samples are compared with, by the names of `real`. Asked by `plan.jobs` and by the rules."""
         return paths.real_files(root)
 
+    def has_floor(self, experiment: Experiment) -> bool:
+        """Whether real data are measured in the place of samples. Asked by `plan.jobs`."""
+        return self.floor is not None
+
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
         """The settings of a floor, of the class `floor`. Asked by `plan.jobs` and by the rule."""
         assert self.floor is not None

@@ -41,7 +41,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     inputs = raw | paths.parent_vocabulary(root, experiment)
     yield Job("preprocess", inputs, paths.data_files(root, experiment), experiment.data)
     yield from kind.jobs(root, experiment)
-    for comparison in kind.comparisons(experiment) if kind.floor else ():
+    for comparison in kind.comparisons(experiment) if kind.has_floor(experiment) else ():
         inputs = kind.real_files(root, experiment, comparison)
         for name in experiment.evaluations:
             settings = kind.floor_settings(experiment, name, comparison)

@@ -45,12 +45,12 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
         every = [calls for line in lines for calls in line.x]
         reach = [min(every) / _BEYOND, max(every) * _BEYOND]
         text = [f"{metric.label} {floor.text} {floor.spread}".rstrip()]
-        drawn.append(Line(metric.real, FLOOR, reach, [floor.mean] * 2, [text] * 2))
+        drawn.append(Line(metric.real, FLOOR, reach, [unit * floor.mean] * 2, [text] * 2))
     label = f"{table.label} (% of samples)" if metric.counted else table.label
     with line_chart(drawn, "calls of the network", label) as (figure, axes):
         drawing.show_calls(axes, [min(calls) for calls in zip(*(line.x for line in lines), strict=True)])
         if floor and floor.spread:
-            ends = floor.mean - floor.std, floor.mean + floor.std
+            ends = unit * (floor.mean - floor.std), unit * (floor.mean + floor.std)
             axes.axhspan(*ends, color=FLOOR.hex, alpha=0.12, lw=0, gid=f"line{len(lines)}")
         if not metric.log:
             drawing.start_at_zero(axes)

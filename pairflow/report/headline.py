@@ -126,7 +126,7 @@ class Headline:
     @property
     def hopeless(self) -> bool:
         """Whether hardly any sample of the best method is good."""
-        return any(self.value(key, self.best) < HOPELESS for key in ("valid", "useful"))
+        return any(self.value(key, self.best) < HOPELESS for key in ("valid", "useful", "plausible"))
 
     def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
         """The methods with their values; of many only their number, as the table has the values."""

@@ -21,6 +21,8 @@ _CHUNK = 512  # molecules that a process takes at once
 _FILTERS = ("PAINS", "NIH")
 """RDKit's catalogues of groups that disturb assays, or are reactive (Baell and Holloway 2010; Jadhav et al.
 2010, Doveston et al. 2015)."""
+_ALERTS = (*_FILTERS, "BRENK")  # and of unwanted groups (Brenk et al. 2008)
+EXCLUDED = 10  # NIBR's severity of a molecule that a screening would leave out
 
 
 @cache
@@ -29,11 +31,61 @@ def _morgan() -> Any:
 
 
 @cache
-def _catalogue() -> FilterCatalog:
+def _atom_generator() -> Any:
+    return rdFingerprintGenerator.GetMorganGenerator(radius=1)
+
+
+@cache
+def _catalogue(*names: str) -> FilterCatalog:
     parameters = FilterCatalogParams()
-    for name in _FILTERS:
+    for name in names:
         parameters.AddCatalog(getattr(FilterCatalogParams.FilterCatalogs, name))
     return FilterCatalog(parameters)
+
+
+@cache
+def _nibr() -> FilterCatalog:
+    from rdkit.Contrib.NIBRSubstructureFilters.assignSubstructureFilters import buildFilterCatalog
+
+    return buildFilterCatalog()
+
+
+def ring_systems(molecule: Chem.Mol) -> list[str]:
+    """Its rings, those that share an atom together, with the atoms that a double bond ties to them, as
+    SMILES without stereochemistry."""
+    systems: list[set[int]] = []
+    for ring in map(set, molecule.GetRingInfo().AtomRings()):
+        joined = [system for system in systems if system & ring]
+        systems = [system for system in systems if not system & ring] + [ring.union(*joined)]
+    for system in systems:
+        bonds = [bond for atom in system for bond in molecule.GetAtomWithIdx(atom).GetBonds()]
+        doubled = [bond for bond in bonds if bond.GetBondType() == Chem.BondType.DOUBLE]
+        system.update(atom for bond in doubled for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))
+    return [Chem.MolFragmentToSmiles(molecule, sorted(system), isomericSmiles=False) for system in systems]
+
+
+def surroundings(molecule: Chem.Mol) -> list[int]:
+    """For each atom a number that stands for the atom, its bonds and its neighbours (Morgan, radius 1)."""
+    output = rdFingerprintGenerator.AdditionalOutput()
+    output.AllocateBitInfoMap()
+    _atom_generator().GetSparseCountFingerprint(molecule, additionalOutput=output)
+    widest: dict[int, tuple[int, int]] = {}  # an atom without neighbours has radius 0 only
+    for number, places in output.GetBitInfoMap().items():
+        for atom, radius in places:
+            widest[atom] = max(widest.get(atom, (0, 0)), (radius, number))
+    return [number for _, (_, number) in sorted(widest.items())]
+
+
+def alerts(molecule: Chem.Mol) -> list[str]:
+    """The names of unwanted groups that it has, each behind the catalogue that lists it."""
+    matches = _catalogue(*_ALERTS).GetMatches(molecule)
+    return sorted(f"{match.GetProp('FilterSet')}: {match.GetDescription()}" for match in matches)
+
+
+def severity(molecule: Chem.Mol) -> int:
+    """NIBR's severity score (Schuffenhauer et al. 2020): the number of groups with a flag, or EXCLUDED."""
+    flags = [int(match.GetDescription().split("__")[1]) for match in _nibr().GetMatches(molecule)]
+    return EXCLUDED if 2 in flags else sum(flags)
 
 
 def _synthetic_accessibility(molecule: Chem.Mol) -> float:
@@ -53,7 +105,11 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "inchikey": Chem.MolToInchiKey,
     "fingerprint": lambda molecule: DataStructs.BitVectToBinaryText(_morgan().GetFingerprint(molecule)),
     "fragments": lambda molecule: Chem.MolToSmiles(BRICS.BreakBRICSBonds(molecule)).split("."),
-    "passes": lambda molecule: not _catalogue().HasMatch(molecule),
+    "passes": lambda molecule: not _catalogue(*_FILTERS).HasMatch(molecule),
+    "ring_systems": ring_systems,
+    "surroundings": surroundings,
+    "alerts": alerts,
+    "severity": severity,
 }
 """By name: the quantitative estimate of drug-likeness, 0 to 1, higher is likelier (Bickerton et al. 2012);
 synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib); the octanol-water
@@ -61,13 +117,14 @@ partition coefficient by atom contributions (Wildman and Crippen 1999); molecula
 rings, and atoms of the largest (of the smallest set of smallest rings); the Bemis-Murcko scaffold; the
 InChIKey, empty for a molecule that InChI lacks; the packed fingerprint as `similarity` has it; the pieces
 after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts; whether no group of _FILTERS
-is in it."""
+is in it; and the functions above."""
 PROPERTIES = ("qed", "sa", "logp", "weight")
 COMPUTED = ("qed", "logp", "weight", "rings")  # what a model can be conditioned on
 STRUCTURES = ("fingerprint", "scaffold")
 PIECES = ("fragments", "passes")
 _UNREADABLE = {
-    **{"largest_ring": 0, "scaffold": "", "fingerprint": bytes(BITS // 8), "fragments": (), "passes": False}
+    **{"largest_ring": 0, "scaffold": "", "fingerprint": bytes(BITS // 8), "passes": False},
+    **dict.fromkeys(("fragments", "ring_systems", "surroundings", "alerts"), ()),
 }
 
 

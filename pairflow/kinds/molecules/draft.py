@@ -162,7 +162,7 @@ def plan(
         "seeds": [0],
         "data": data,
         **({"from": start.name} if start else {}),
-        "chemistry": {"useful": True},
+        "chemistry": {"plausible": True, "useful": True},
         **_scale(size, device, settings.compare, start),
     }
     return experiment, size, sizes["reference"]

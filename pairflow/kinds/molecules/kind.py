@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind, Pace
 from pairflow.kinds.molecules import settings as molecules_settings
-from pairflow.kinds.molecules.settings import Chemistry, Molecules
+from pairflow.kinds.molecules.settings import Chemistry, MoleculeDraws, Molecules
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def _count(label: str, best: str = "highest", leads_as: str = "", group: str = "") -> Metric:
-    return Metric(label, best, leads_as, chart=not group, counted=True, group=group, compared=False)
+    real = "held-out molecules"
+    return Metric(
+        label, best, leads_as, real=real, chart=not group, counted=True, group=group, compared=False
+    )
 
 
 def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
@@ -26,6 +29,7 @@ def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
 
 
 METRICS = {
+    "plausible": _count("plausible", leads_as="the number of plausible molecules"),
     "useful_strict": _count("useful", leads_as="the number of useful molecules"),
     "useful": _count("useful by QED and logP"),
     "valid": _count("valid", leads_as="the number of valid molecules"),
@@ -39,6 +43,9 @@ METRICS = {
     "invalid_ring": _count("ring closure", "", group="reasons"),
     "invalid_valence": _count("valence", "", group="reasons"),
     "invalid_kekulize": _count("aromaticity", "", group="reasons"),
+    "usual_rings": _count("with usual rings", group="stages"),
+    "usual_atoms": _count("with usual atoms, too", group="stages"),
+    "few_alerts": _count("with few alerts, too", group="stages"),
     "connected": _count("connected", group="structure"),
     "scaffolds": _count("scaffolds", group="structure"),
     "novel_scaffolds": _count("novel scaffolds", group="structure"),
@@ -68,6 +75,7 @@ OFF_RULES = {
     "novel_scaffolds": _count("scaffolds that no training molecule has", "", group="structure"),
 }
 GROUPS = {
+    "stages": "On the way from novel to plausible",
     "structure": "Pieces, scaffolds, similarity",
     "moses": "Beside held-out molecules, and filters (MOSES)",
     "properties": "Distance of properties from the training set’s",
@@ -89,15 +97,18 @@ class MoleculeFiles(NamedTuple):
     chemnet: Annotated[
         Path | None, "ChemNet statistics of the training molecules (Parquet), needed for FCD."
     ] = None
+    norms: Annotated[
+        Path | None, "What is usual in the training molecules (Parquet), needed for plausible ones."
+    ] = None
 
 
 class MoleculesKind(OnDemandKind):
     name, settings, rows = "molecules", Molecules, "molecules"
     metrics, groups = METRICS, GROUPS
-    floor, real, comparison = None, MoleculeFiles, Chemistry
+    floor, real, comparison = MoleculeDraws, MoleculeFiles, Chemistry
     keeps_symbols = True
-    demanded, chosen_by = frozenset(DemandSettings.model_fields), ("useful_strict", "valid")
-    steps = ("describe_molecules", "chemnet")
+    demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "useful_strict", "valid")
+    steps = ("describe_molecules", "norms", "chemnet")
 
     prepared = ROWS | {
         "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
@@ -120,9 +131,11 @@ class MoleculesKind(OnDemandKind):
         return Needs(memory_mb=int(4000 + 120 * raw_mb))
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """The description of the training molecules, and their ChemNet statistics if FCD is asked for."""
+        """The description of the training molecules, and what plausible ones and FCD need if asked for."""
         smiles, files = {"smiles": paths.data(root, "smiles.parquet")}, self.real_files(root, experiment)
         yield Job("describe_molecules", smiles, {"molecules": files["molecules"]}, threads=None)
+        if "norms" in files:
+            yield Job("norms", smiles, {"norms": files["norms"]}, threads=None)
         if "chemnet" in files:
             yield Job("chemnet", smiles, {"chemnet": files["chemnet"]}, gpu=True)
 
@@ -132,9 +145,25 @@ class MoleculesKind(OnDemandKind):
             "smiles": paths.data(root, "smiles.parquet"),
             "molecules": paths.reference(root, "molecules.parquet"),
         }
-        if molecules_settings.chemistry_settings(experiment).fcd:
+        chemistry = molecules_settings.chemistry_settings(experiment)
+        if chemistry.fcd:
             files["chemnet"] = paths.reference(root, "chemnet.parquet")
+        if chemistry.plausible:
+            files["norms"] = paths.reference(root, "norms.parquet")
         return files
+
+    def has_floor(self, experiment: Experiment) -> bool:
+        return molecules_settings.chemistry_settings(experiment).plausible
+
+    def measure_floor(
+        self, settings: MoleculeDraws, real: MoleculeFiles, machine: "Machine"
+    ) -> "Measurement":
+        """Compute the floor and the controls: how many of the held-out molecules are plausible, of training
+        molecules with one carbon more, and of texts whose symbols are drawn independently.
+
+        Up to 1,000 of each are drawn, and counted as if they were as many as the samples.
+        """
+        return self.load("measure").measure_floor(settings, real, machine)
 
     measured: ClassVar[dict[str, str]] = {
         **Kind.measured,

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairflow.artifacts import digest, read_table, token_array
+from pairflow import rng
+from pairflow.artifacts import digest, read_metadata, read_table, token_array
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import chemistry, similarity, training_molecules
+from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.descriptors import COMPUTED, PIECES, PROPERTIES
 from pairflow.kinds.molecules.kind import MoleculeFiles
+from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.settings import Chemistry
+from pairflow.kinds.molecules.settings import LONGEST, Chemistry, MoleculeDraws
 from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMolecules
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
@@ -57,12 +59,47 @@ def measure_samples(
     )
 
 
+def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machine) -> Measurement:
+    """The counts of held-out molecules, method `data`, and of the controls, as if each were as many as the
+    samples of a trial."""
+    words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
+    norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
+    generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
+    held_out, trained = (
+        [own[row] for row in training_molecules.some(len(own), plausible.DRAWN)]
+        for own in (known.held_out, known.trained)
+    )
+    rows = np.array([words.encode(text, LONGEST) for text in trained])
+    symbols = plausible.draw_independent(rows, plausible.DRAWN, generator)
+    drawn = {
+        "data": (held_out, frozenset(known.trained)),
+        plausible.ONE_CARBON_MORE: ([*plausible.add_carbon(trained, known.every, generator)], known.every),
+        plausible.INDEPENDENT: ([*map(words.decode, symbols)], known.every),
+    }
+    counts = [
+        {"method": method, "metric": name, "value": share * settings.samples, "samples": settings.samples}
+        for method, (texts, others) in drawn.items()
+        if texts
+        for name, share in plausible.share_left(texts, others, norms, *work).items()
+    ]
+    inputs = {"smiles": digest(files.smiles)} | ({"norms": digest(files.norms)} if files.norms else {})
+    return Measurement([{**row, "trial": 0} for row in counts], words.hash, inputs)
+
+
+def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
+    """The norms of a data set; InputError without a file, or if it was made from other molecules."""
+    if path is None:
+        raise InputError("--norms: needed for plausible molecules (see `pairflow norms`)")
+    known.require(read_metadata(path), path)
+    return Norms.read(path)
+
+
 class SampledMolecules:
     """Samples of a model by trial (`strings`), whose distinct molecules are `described` once, as far as the
     settings ask for it, and what each trial's are compared with.
 
-    The column `in_class` is there if samples of a class were asked for, `useful` and `useful_strict`
-    if the settings ask for them.
+    The column `in_class` is there if samples of a class were asked for, `useful`, `useful_strict` and
+    those of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -79,12 +116,18 @@ class SampledMolecules:
         condition, labels = self.metadata.parameters.get("condition"), self.metadata.condition
         classes = Classes(**labels) if condition and labels and labels["property"] in COMPUTED else None
         further = (*(PIECES if settings.moses else ()), *([classes.property] if classes else ()))
+        further += plausible.PARTS if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         if settings.fcd:
             self._read_chemnet(files.chemnet, machine)
         if settings.useful:
             useful = chemistry.are_useful(self.described, self.training, self.known.every)
             self.described = self.described.assign(**useful)
+        if settings.plausible:
+            norms = read_norms(files.norms, self.known)
+            new = self.described[~self.described.index.isin(self.known.every)]
+            found = plausible.survive(new, norms, *work)
+            self.described = self.described.join(found).fillna(dict.fromkeys(found, False))
         if classes:
             numbers = classes.labels(self.described[classes.property].to_numpy(np.float64))
             self.described["in_class"] = numbers == classes.parse(str(condition))
@@ -106,12 +149,12 @@ class SampledMolecules:
 
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, Any]:
         """The counts of one trial, of whose molecules `valid` has the repeats."""
-        useful = [name for name in ("useful", "useful_strict") if name in distinct]
+        chosen = [name for name in (*plausible.STAGES, "useful", "useful_strict") if name in distinct]
         return {
             **count(texts, self.known.every),
             **count_reasons(text for text in texts if canonical(text) is None),
             "connected": chemistry.count_connected(texts),
-            **{name: int(distinct[name].sum()) for name in useful},
+            **{name: int(distinct[name].sum()) for name in chosen},
             **({"in_class": int(valid["in_class"].sum())} if "in_class" in valid else {}),
         }
 

@@ -28,6 +28,7 @@ from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import DESCRIPTORS, describe, tabulate
 from pairflow.kinds.molecules.library import read_rows
+from pairflow.kinds.molecules.plausible import Norms, describe_oddities, is_plausible
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
@@ -36,7 +37,7 @@ from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model import Model
 
-SMILES = "smiles.parquet"
+SMILES, NORMS = "smiles.parquet", "norms.parquet"
 _ADVICE = {
     "invalid": "try a larger --nfe or a model trained longer",
     "known": "the model makes little beside what it was trained on; leave out --novel",
@@ -111,7 +112,7 @@ class Selection:
         return self._reasons[refusing] if refusing else "kept"
 
 
-def filters_from(settings: DemandSettings) -> dict[str, Filter]:
+def filters_from(settings: DemandSettings, norms: Norms | None = None) -> dict[str, Filter]:
     """The filters that the settings ask for, quick ones first, each under the option that asks for it;
     InputError for a SMARTS pattern that RDKit cannot read."""
     filters: dict[str, Filter] = {}
@@ -124,6 +125,8 @@ def filters_from(settings: DemandSettings) -> dict[str, Filter]:
         filters[f"--not-smarts {pattern}"] = _read_smarts("not_smarts", pattern, present=False)
     if settings.min_qed is not None:
         filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
+    if settings.plausible and norms:
+        filters["--plausible"] = lambda molecule: is_plausible(molecule, norms)
     if settings.three_d:
         filters["--3d"] = lambda molecule: embed(Chem.MolToSmiles(molecule), settings.seed) is not None
     return filters
@@ -166,8 +169,9 @@ class MoleculeDelivery(Delivery):
     noun = "molecules"
 
     def __init__(self, model: Model, settings: DemandSettings):
-        self.filters = filters_from(settings)
         self.model, self.settings = model, settings
+        self.norms = self._read_norms() if settings.plausible or settings.properties else None
+        self.filters = filters_from(settings, self.norms)
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
@@ -178,6 +182,19 @@ class MoleculeDelivery(Delivery):
             metadata.require_same_data(model.data, path, model.folder)
             self.inputs = (path,)
         self.begin()
+
+    def _read_norms(self) -> Norms | None:
+        """The norms of the model's training molecules; InputError if they are needed and there are none."""
+        path = find_file(self.model.folder, NORMS, paths.reference)
+        if path:
+            read_metadata(path).require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
+            return Norms.read(path)
+        if self.settings.plausible:
+            raise InputError(
+                f"{self.model.folder / NORMS}: no such file; --plausible needs the norms of the training "
+                "molecules: `pairflow norms` makes them"
+            )
+        return None
 
     def begin(self) -> None:
         settings, self.drawn = self.settings, 0
@@ -216,6 +233,8 @@ class MoleculeDelivery(Delivery):
         parts: list[Callable[[str], Mapping[str, Any]]] = [lambda smiles: {"smiles": smiles}]
         if settings.properties:
             parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
+            if norms := self.norms:
+                parts.append(lambda smiles: describe_oddities(Chem.MolFromSmiles(smiles), norms))
         for path in self.inputs:
             neighbours = TrainingNeighbours(path, threads or available_cpus(), not quiet)
             parts.append(neighbours.describe)
@@ -329,15 +348,21 @@ class TrainingNeighbours:
 def training_smiles(folder: Path) -> Path:
     """The file of the training molecules of the model in `folder`: there, or in its experiment's data;
     InputError if it is in neither place."""
-    beside = folder / SMILES
-    inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
-    present = [path for path in (beside, *(paths.data(root, SMILES) for root in inside)) if path.is_file()]
-    if not present:
+    path = find_file(folder, SMILES, paths.data)
+    if path is None:
         raise InputError(
-            f"{beside}: no such file; --nearest needs the training molecules: "
+            f"{folder / SMILES}: no such file; --nearest needs the training molecules: "
             f"copy {paths.data(Path(), SMILES)} of the experiment there"
         )
-    return present[0]
+    return path
+
+
+def find_file(folder: Path, name: str, place: Callable[[Path, str], Path]) -> Path | None:
+    """A file about the training molecules of the model in `folder`: there, or in its place in the
+    experiment."""
+    inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+    files = [folder / name, *(place(root, name) for root in inside)]
+    return next((path for path in files if path.is_file()), None)
 
 
 DELIVERY, SCORED = MoleculeDelivery, ScoredMolecules

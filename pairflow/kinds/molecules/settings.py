@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.fields import DataSettings, NewSettings, Share, TrainingRows, without_braces
+from pairflow.config.sampling import RealDraws
 from pairflow.kinds import list_settings
 
 Split = Annotated[
@@ -105,16 +106,25 @@ class Chemistry(Settings):
         False,
         description="Compute the Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd].",
     )
+    plausible: bool = Field(
+        False,
+        description="Count plausible molecules: different, novel, with the ring systems and atoms "
+        "of the training molecules, and few alerts. Methods are then judged by them first.",
+    )
     useful: bool = Field(
         False,
         description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
-        "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
+        "properties as in the middle 90 % of the training molecules.",
     )
     moses: bool = Field(
         False,
         description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
         "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
     )
+
+
+class MoleculeDraws(RealDraws, Chemistry):
+    """What the floor and the controls of molecules depend on, besides the molecules."""
 
 
 class MoleculesExperiment(Settings):

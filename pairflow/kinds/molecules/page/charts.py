@@ -96,6 +96,34 @@ def _describe_bins(share: np.ndarray, edges: np.ndarray) -> str:
     return ", ".join(filter(None, [mean, beyond]))
 
 
+STAGES = {  # metric -> what is left then
+    "valid": "valid",
+    "unique_strict": "different",
+    "novel_strict": "novel",
+    "usual_rings": "usual rings",
+    "usual_atoms": "usual atoms",
+    "few_alerts": "few alerts",
+    "plausible": "plausible",
+}
+
+
+def survivors(shares: pd.DataFrame, name: str) -> Picture:
+    """The share of samples that is left at each of STAGES: rows method, stage (its number), share (in %).
+
+    Rows of real data and of controls are methods of their own.
+    """
+
+    def say(row: Any) -> list[str]:
+        return [f"{[*STAGES.values()][row.stage]} {format_percent(row.share / 100)}"]
+
+    lines = drawing.make_lines(shares, "stage", "share", say)
+    with line_chart(lines, "", "left (% of samples)") as (figure, axes):
+        axes.set_xticks(range(len(STAGES)), [*STAGES.values()], rotation=30, ha="right")
+        drawing.start_at_zero(axes)
+        alt = describe_lines("Samples that are left at each stage, from valid to plausible", lines)
+        return drawing.finish(figure, name, alt, lines, named=True)
+
+
 def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Picture:
     """Valid samples against the time to draw them, a line per method through its numbers of steps.
 

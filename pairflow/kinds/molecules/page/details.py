@@ -9,8 +9,8 @@ from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
-from pairflow.report.drawing import legend
-from pairflow.report.grid import Grid
+from pairflow.report.drawing import Picture, legend
+from pairflow.report.grid import REAL, Grid
 from pairflow.report.kind_page import Details
 from pairflow.report.words import name_file
 
@@ -42,12 +42,31 @@ def describe_molecules(
             "training": legend(["training molecules"], f"{prefix}-training", lambda _: charts.TRAINING),
             "reasons": reasons,
             "legend": legend(fills, f"{prefix}-reasons", fills.__getitem__),
+            "survivors": draw_survivors(contents, evaluation, measured, prefix),
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
         },
         tables={"Molecules per second": tables} if tables else {},
     )
+
+
+def draw_survivors(
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
+) -> Picture | None:
+    """What is left of the samples of each method from stage to stage, at its best number of steps, beside
+    held-out molecules and controls; None where plausible molecules were not counted."""
+    if not (plausible := measured.get("plausible")):
+        return None
+    best = {method: plausible.best(method)[1] for method in plausible.rows}
+    stages = {stage: number for number, stage in enumerate(charts.STAGES)}
+    rows = contents.metrics[contents.metrics.evaluation == evaluation]
+    rows = rows[rows.metric.isin(stages) & (rows.nfe.isna() | (rows.nfe == rows.method.map(best)))]
+    shares = rows.assign(stage=rows.metric.map(stages), share=100 * rows.value / rows.samples)
+    means = shares.groupby(["method", "stage"])["share"].mean().reset_index()
+    order = [*best, *dict.fromkeys(rows.method[rows.nfe.isna()])]
+    means = pd.concat(means[means.method == method] for method in order)
+    return charts.survivors(means.replace({"method": {REAL: plausible.about.real}}), f"{prefix}-survivors")
 
 
 def draw_properties(

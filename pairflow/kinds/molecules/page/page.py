@@ -79,13 +79,15 @@ class MoleculesPage(KindPage):
         grids = {grid.metric: grid for grid in measured}
         valid = grids["valid"].means
         samples = dict.fromkeys(valid, float(leading.frame.samples.max()))
-        whole = {"useful": samples, "valid": samples, "unique": valid}
+        whole = {**dict.fromkeys(["plausible", "useful", "valid"], samples), "unique": valid}
         whole["novel"] = grids["unique_strict"].means if "unique_strict" in grids else {}
         real = {"valid": 1.0, "novel": 0.0 if is_complete(results.experiment) else np.nan}
         measures = {}
         for key, wholes in whole.items():
-            if grid := grids.get(key if key == "valid" else f"{key}_strict"):
+            if grid := grids.get(key if key in ("plausible", "valid") else f"{key}_strict"):
                 shares = {run: count / wholes[run] for run, count in grid.means.items() if wholes.get(run)}
+                if key == "plausible" and grid.floor:
+                    real[key] = grid.floor.mean / float(leading.frame.samples.max())
                 text = format_percent(real.get(key, np.nan))
                 measures[key] = Measure(grid.about.label, grid.metric, shares, text)
         fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
@@ -104,7 +106,13 @@ class MoleculesPage(KindPage):
             f"{measures['valid'].text(best)} of the samples of the best method, {best.method} at "
             f"{join_steps([best.nfe])}, are valid molecules; all of the data are valid."
         )
-        if "useful" in measures:
+        if "plausible" in measures:
+            real = measures["plausible"].real
+            text += (
+                f" {measures['plausible'].text(best)} are plausible: different, novel, and with nothing "
+                f"unusual in them beside the training molecules; of held-out molecules {real} are."
+            )
+        elif "useful" in measures:
             text += (
                 f" {measures['useful'].text(best)} are useful: different, novel and as drug-like as the data."
             )
@@ -125,8 +133,9 @@ class MoleculesPage(KindPage):
     def find_flaws(
         self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        unique, novel, valid, useful = (
-            find_means(measured, name) for name in ("unique_strict", "novel_strict", "valid", "useful_strict")
+        unique, novel, valid, useful, plausible = (
+            find_means(measured, name)
+            for name in ("unique_strict", "novel_strict", "valid", "useful_strict", "plausible")
         )
         if not is_complete(results.experiment):
             known = {run: 1 - novel[run] / count for run, count in unique.items() if run in novel and count}
@@ -138,9 +147,10 @@ class MoleculesPage(KindPage):
             if count / samples < USABLE:
                 text = "under half of its samples are valid molecules"
                 yield run, Flaw("invalid", text, count / samples)
-        for run, count in useful.items():
+        word = "plausible" if plausible else "useful"
+        for run, count in (plausible or useful).items():
             if count / samples < HOPELESS:
-                text = f"under {HOPELESS:.0%} of its samples are useful molecules"
+                text = f"under {HOPELESS:.0%} of its samples are {word} molecules"
                 yield run, Flaw("useless", text, count / samples)
 
     def write_boxes(
@@ -152,8 +162,9 @@ class MoleculesPage(KindPage):
             text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, results)}"
             yield _warn_of_use(headline.best in invalid, text)
         if useless := flawed.get("useless"):  # valid as they may be
+            word = "plausible" if "plausible" in headline.measures else "useful"
             text = (
-                f"Under {HOPELESS:.0%} of the samples are useful molecules: {headline.name_shares(useless)}. "
+                f"Under {HOPELESS:.0%} of the samples are {word} molecules: {headline.name_shares(useless)}. "
                 f"Valid SELFIES can be nonsense: look at the molecules. {_advise(headline, results)}"
             )
             yield _warn_of_use(headline.best in useless, text)

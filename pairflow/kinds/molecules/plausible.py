@@ -1,0 +1,191 @@
+"""Plausible molecules: nothing in them is unusual beside a library, and catalogues warn of little.
+
+Docs: docs/metrics.md, `plausible`. What is usual is found once for a library and kept in a file, as `Norms`:
+how many training molecules have a ring system, or an atom with the same bonds and neighbours, and the limit
+of each measure.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from rdkit import Chem
+
+from pairflow.artifacts import Metadata, read_table
+from pairflow.kinds.molecules.counts import canonical, count
+from pairflow.kinds.molecules.descriptors import (
+    DESCRIPTORS,
+    alerts,
+    ring_systems,
+    severity,
+    surroundings,
+    tabulate,
+)
+from pairflow.kinds.molecules.training_molecules import DatasetMolecules, some
+
+SHARE = 0.95  # of the library's own molecules that keep a limit
+ROWS = 2000  # molecules, at most, from which the limits are found
+DRAWN = 1000  # molecules of each control, at most
+STAGES = {  # in this order, the quick ones first -> the measures that must be within their limits
+    "usual_rings": ("new_rings", "largest_ring"),
+    "usual_atoms": ("new_atoms",),
+    "few_alerts": ("alerts", "severity"),
+    "plausible": ("sa",),
+}
+PARTS = ("ring_systems", "surroundings")
+_OTHERS = ("largest_ring", "sa")
+_COUNTED = ("valid", "unique_strict", "novel_strict")
+ONE_CARBON_MORE, INDEPENDENT = "one carbon more", "independent symbols"
+_KIND = "norms"
+
+
+class Norms(NamedTuple):
+    """What is usual in a library.
+
+    `rings` and `atoms` count the training molecules that have a ring system or an atom of these surroundings,
+    and `limits` holds the largest usual value of each measure.
+    """
+
+    rings: Mapping[str, int]
+    atoms: Mapping[int, int]
+    limits: Mapping[str, float]
+
+    @classmethod
+    def read(cls, path: Path) -> "Norms":
+        frame = read_table(path, _KIND)[0].to_pandas()
+        named = {what: rows.set_index("name")["value"].to_dict() for what, rows in frame.groupby("what")}
+        atoms = {int(name): count for name, count in named.get("atom", {}).items()}
+        return cls(named.get("ring system", {}), atoms, named["limit"])
+
+    def table(self) -> pa.Table:
+        named: dict[str, Mapping[Any, float]] = {
+            "ring system": self.rings,
+            "atom": self.atoms,
+            "limit": self.limits,
+        }
+        rows = [
+            (what, str(name), float(value))
+            for what, values in named.items()
+            for name, value in values.items()
+        ]
+        return pa.Table.from_pandas(pd.DataFrame(rows, columns=["what", "name", "value"]))
+
+
+MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
+    "new_rings": lambda molecule, norms: _count_rare(ring_systems(molecule), norms.rings),
+    "new_atoms": lambda molecule, norms: _count_rare(surroundings(molecule), norms.atoms),
+    "largest_ring": lambda molecule, norms: DESCRIPTORS["largest_ring"](molecule),
+    "alerts": lambda molecule, norms: len(alerts(molecule)),
+    "severity": lambda molecule, norms: severity(molecule),
+    "sa": lambda molecule, norms: DESCRIPTORS["sa"](molecule),
+}
+
+
+def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
+    """Whether all measures of a molecule are within their limits; it need not be novel."""
+    return all(
+        MEASURES[name](molecule, norms) <= norms.limits[name] for stage in STAGES.values() for name in stage
+    )
+
+
+def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
+    """`plausible` (yes or no), the numbers of new ring systems and atoms, alerts by name, and severity."""
+    return {
+        "plausible": "yes" if is_plausible(molecule, norms) else "no",
+        **{name: MEASURES[name](molecule, norms) for name in ("new_rings", "new_atoms", "severity")},
+        "alerts": "; ".join(alerts(molecule)),
+    }
+
+
+def count_new(molecules: pd.DataFrame, norms: Norms, own: int = 0) -> pd.DataFrame:
+    """`new_rings` and `new_atoms` of molecules with PARTS: how many of theirs no other training molecule has.
+
+    `own` is 1 for training molecules, which were counted themselves.
+    """
+    return pd.DataFrame(
+        {
+            "new_rings": [_count_rare(systems, norms.rings, own) for systems in molecules["ring_systems"]],
+            "new_atoms": [_count_rare(atoms, norms.atoms, own) for atoms in molecules["surroundings"]],
+        },
+        index=molecules.index,
+    )
+
+
+def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], own: int = 0) -> int:
+    return sum(known.get(part, 0) <= own for part in parts)
+
+
+def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
+    """Whether described molecules, with their SMILES as index, reach the end of each of STAGES.
+
+    Alerts are looked for only in those that are left then, because that takes most of the time.
+    """
+    values = pd.concat([molecules[[*_OTHERS]], count_new(molecules, norms)], axis=1)
+    left, reached = np.ones(len(molecules), bool), {}
+    for stage, measures in STAGES.items():
+        if stage == "few_alerts":
+            names = molecules.index[left]
+            values = values.join(count_alerts([*names], threads, progress).set_axis(names))
+        left = left & np.all([values[name] <= norms.limits[name] for name in measures], axis=0)
+        reached[stage] = left
+    return pd.DataFrame(reached, index=molecules.index)
+
+
+def count_alerts(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> pd.DataFrame:
+    """`alerts`, the number of unwanted groups, and `severity`."""
+    table = tabulate(("alerts", "severity"), smiles, threads, progress)
+    return table.assign(alerts=table["alerts"].map(len))
+
+
+def find_norms(
+    known: DatasetMolecules, threads: int = 1, progress: bool = False
+) -> tuple[pa.Table, Metadata]:
+    """The norms of a data set. Its limits are the quantiles SHARE of up to ROWS training molecules, each
+    compared with the others only, as if it were held out."""
+    parts = tabulate(PARTS, known.trained, threads, progress)
+    rings, atoms = (Counter(chain.from_iterable(map(set, parts[name]))) for name in PARTS)
+    norms = Norms(rings, atoms, {})
+    rows = some(len(known.trained), ROWS)
+    chosen = [known.trained[row] for row in rows]
+    values = [
+        tabulate(_OTHERS, chosen, threads, progress),
+        count_new(parts.iloc[rows].reset_index(drop=True), norms, own=1),
+        count_alerts(chosen, threads, progress),
+    ]
+    limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
+    return norms._replace(limits=limits).table(), known.describes(_KIND, limits_of=len(rows))
+
+
+def share_left(
+    texts: Sequence[str], known: Set[str], norms: Norms, threads: int = 1, progress: bool = False
+) -> dict[str, float]:
+    """The shares of the texts that are valid, different, novel, and left at each of STAGES."""
+    counts = count(texts, known)
+    names = sorted({name for name in map(canonical, texts) if name is not None} - known)
+    described = tabulate((*_OTHERS, *PARTS), names, threads, progress).set_axis(names)
+    left = survive(described, norms, threads, progress).sum().to_dict()
+    return {name: counts[name] / len(texts) for name in _COUNTED} | {
+        stage: count / len(texts) for stage, count in left.items()
+    }
+
+
+def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Generator) -> Iterator[str]:
+    """Each molecule with a C written somewhere into its SMILES, so that it is valid and not known (Renz et
+    al. 2019): molecules that take no model to make."""
+    for text in smiles:
+        for place in generator.permutation(len(text) + 1):
+            longer = canonical(text[:place] + "C" + text[place:])
+            if longer is not None and longer not in known:
+                yield longer
+                break
+
+
+def draw_independent(rows: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
+    """`count` rows (B, N) whose tokens are drawn at each position by their frequency there in rows (M, N)."""
+    drawn = generator.integers(len(rows), size=(count, rows.shape[1]))
+    return np.take_along_axis(rows, drawn, axis=0)

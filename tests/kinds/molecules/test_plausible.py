@@ -1,0 +1,134 @@
+"""Plausible molecules: their measures by hand, the norms of a library, and the controls."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from rdkit import Chem
+
+from pairflow.artifacts import Metadata, save_table, write_table
+from pairflow.artifacts.provenance import Provenance
+from pairflow.errors import InputError
+from pairflow.kinds.molecules import plausible
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.descriptors import EXCLUDED, alerts, ring_systems, severity, surroundings
+from pairflow.kinds.molecules.measure import read_norms
+from pairflow.kinds.molecules.plausible import Norms, find_norms, is_plausible, share_left, survive
+from pairflow.kinds.molecules.training_molecules import DatasetMolecules
+
+TRAINED = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}O" for n in range(1, 8)]
+
+
+@pytest.fixture
+def known(tmp_path):
+    rows = [(text, "train") for text in TRAINED] + [("CCCc1ccccc1", "validation"), ("CCCl", "validation")]
+    path = tmp_path / "smiles.parquet"
+    write_table(path, pd.DataFrame(rows, columns=["smiles", "split"]), Metadata(kind="smiles"))
+    return DatasetMolecules.read(path)
+
+
+@pytest.fixture
+def norms(known, tmp_path):
+    """As the step writes them and readers find them."""
+    save_table(tmp_path / "norms.parquet", *find_norms(known), Provenance())
+    return read_norms(tmp_path / "norms.parquet", known)
+
+
+@pytest.mark.parametrize(
+    ("smiles", "systems"),
+    [
+        ("CCO", []),
+        ("c1ccc(cc1)-c1ccncc1", ["c1ccccc1", "c1ccncc1"]),  # a single bond does not join
+        ("c1ccc2ccccc2c1", ["c1ccc2ccccc2c1"]),
+        ("C1CCC2(CC1)CCCC2", ["C1CCC2(CC1)CCCC2"]),  # spiro: one atom in common
+        ("C[C@H]1CCC(=O)N1", ["O=C1CCCN1"]),  # with the oxygen, without stereochemistry
+        ("C1CC2CCC1C2", ["C1CC2CCC1C2"]),
+    ],
+)
+def test_ring_systems_by_hand(smiles, systems):
+    assert sorted(ring_systems(Chem.MolFromSmiles(smiles))) == sorted(systems)
+
+
+def test_each_atom_has_a_number_that_only_its_neighbours_decide():
+    hexane, benzene, salt = (
+        surroundings(Chem.MolFromSmiles(text)) for text in ("CCCCCC", "c1ccccc1", "[Na+].[Cl-]")
+    )
+    ends, inner = {hexane[0], hexane[5]}, set(hexane[1:5])
+    assert (len(hexane), len(ends), len(inner), len(ends | inner)) == (6, 1, 3 - 1, 3)
+    assert len(set(benzene)) == 1
+    assert len(set(salt)) == 2
+    assert hexane[1] in surroundings(Chem.MolFromSmiles("CCCCCCCC"))
+
+
+def test_alerts_have_names_and_a_severity():
+    aldehyde, propane = (Chem.MolFromSmiles(text) for text in ("CCC=O", "CCC"))
+    assert alerts(aldehyde) == ["Brenk: aldehyde", "NIH: aldehyde"]
+    assert alerts(propane) == []
+    assert severity(propane) == 0
+    assert severity(Chem.MolFromSmiles("CC(=O)OC(=O)C")) == EXCLUDED  # an anhydride
+
+
+def test_norms_count_molecules_and_limits_leave_the_molecule_itself_out(norms):
+    assert norms.rings == {"c1ccccc1": 7}
+    end = surroundings(Chem.MolFromSmiles("CCCCCCO"))[0]
+    # Chains of at least two carbon atoms end so: six of either series.
+    assert norms.atoms[end] == 12
+    # Both carbon atoms at the bond of toluene are in no other molecule; 1 of 14 is more than 5 %.
+    toluene = Chem.MolFromSmiles("Cc1ccccc1")
+    only = [number for number in surroundings(toluene) if norms.atoms[number] == 1]
+    assert norms.limits["new_atoms"] == len(only) == 2
+    assert (norms.limits["new_rings"], norms.limits["largest_ring"], norms.limits["alerts"]) == (0, 6, 1)
+
+
+def test_stages_in_their_order(norms):
+    """One molecule fails at each: a new ring, new atoms, alerts; and one passes all."""
+    names = ["CCCC1CCCC1", "CC(C)(C)C(C)(C)C", "CCCCCCc1ccccc1"]
+    described = plausible.tabulate(("largest_ring", "sa", *plausible.PARTS), names).set_axis(names)
+    lenient = norms._replace(limits=norms.limits | {"sa": 10.0})
+    found = survive(described, lenient)
+    assert found["usual_rings"].tolist() == [False, True, True]
+    assert found["usual_atoms"].tolist() == [False, False, True]
+    assert found["plausible"].tolist() == [False, False, True]
+    assert [is_plausible(Chem.MolFromSmiles(name), lenient) for name in names] == [False, False, True]
+    strict = norms._replace(limits=lenient.limits | {"alerts": -1})
+    assert survive(described, strict)["few_alerts"].tolist() == [False] * 3
+    assert survive(described, norms._replace(limits=lenient.limits | {"sa": 0.5}))["few_alerts"].tolist()[2]
+
+
+def test_shares_are_of_all_texts(norms):
+    texts = ["CCCCCCCCO", "CCCCCCCCO", "CO", "C(", "C1CCCC1"]  # twice, known, invalid, a new ring
+    shares = share_left(texts, {"CO"}, norms._replace(limits=norms.limits | {"sa": 10.0}))
+    assert shares["valid"] == 4 / 5
+    assert shares["unique_strict"] == 3 / 5
+    assert shares["novel_strict"] == 2 / 5
+    assert shares["usual_rings"] == shares["plausible"] == 1 / 5
+
+
+def test_one_carbon_more_is_a_valid_new_molecule():
+    generator = np.random.default_rng(0)
+    longer = [*plausible.add_carbon(TRAINED, frozenset(TRAINED), generator)]
+    assert len(longer) == len(TRAINED)
+    for before, after in zip(TRAINED, longer, strict=True):
+        atoms = [Chem.MolFromSmiles(text).GetNumHeavyAtoms() for text in (before, after)]
+        assert atoms[1] == atoms[0] + 1
+        assert after == canonical(after)
+        assert after not in TRAINED
+
+
+def test_independent_symbols_keep_the_frequencies_of_each_position():
+    rows = np.array([[0, 5, 1], [0, 6, 1], [0, 6, 2], [0, 6, 2]])
+    drawn = plausible.draw_independent(rows, 4000, np.random.default_rng(0))
+    assert set(drawn[:, 0]) == {0}
+    assert (drawn[:, 1] == 5).mean() == pytest.approx(0.25, abs=0.03)
+    assert ((drawn[:, 1] == 5) & (drawn[:, 2] == 2)).mean() == pytest.approx(0.125, abs=0.03)  # never in rows
+
+
+def test_norms_of_other_molecules_are_refused(norms, known, tmp_path):
+    other = tmp_path / "other.parquet"
+    table, metadata = find_norms(known)
+    save_table(other, table, Metadata(kind="norms", inputs={"smiles": "another"}), Provenance())
+    with pytest.raises(InputError, match=r"other.parquet: was made from a file other than .*smiles.parquet"):
+        read_norms(other, known)
+    with pytest.raises(InputError, match=r"--norms: needed for plausible molecules \(see `pairflow norms`\)"):
+        read_norms(None, known)
+    assert isinstance(Norms.read(tmp_path / "norms.parquet"), Norms)
+    assert metadata.parameters["limits_of"] == len(TRAINED)
