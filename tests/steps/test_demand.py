@@ -130,6 +130,27 @@ def test_filters_hold_for_every_molecule(sample, tmp_path):
     assert not table["smiles"].str.contains("F").any()
 
 
+def test_plausible_molecules_have_nothing_unusual(sample, made, model, step, tmp_path):
+    """With the norms of the training molecules beside the model; without them one line says so."""
+    refused = sample("x.csv", plausible=True)
+    assert refused.exit_code == 2
+    assert refused.stderr.endswith(
+        "norms.parquet: no such file; --plausible needs the norms of the training molecules: "
+        "`pairflow norms` makes them\n"
+    )
+    assert step("norms", smiles=made / "data/smiles.parquet", out=model / "norms.parquet").exit_code == 0
+    assert sample("x.csv", plausible=True, properties=True, count=40).exit_code == 0
+    table = pd.read_csv(tmp_path / "x.csv")
+    limits = read_table(model / "norms.parquet", "norms")[0].to_pandas().query("what == 'limit'")
+    limits = limits.set_index("name").value
+    assert set(table["plausible"]) == {"yes"}
+    for name in ("new_rings", "new_atoms", "severity"):
+        assert table[name].max() <= limits[name]
+    assert table["alerts"].fillna("").str.count(": ").max() <= limits["alerts"]
+    assert sample("y.csv", properties=True, count=200).exit_code == 0
+    assert set(pd.read_csv(tmp_path / "y.csv")["plausible"]) == {"yes", "no"}
+
+
 def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
     """Valid samples of 100: udlm 30 at NFE 1 and 60 at NFE 8, udlm+dcd 50 at NFE 1."""
     root = tmp_path / "results/mine"

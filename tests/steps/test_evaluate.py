@@ -126,6 +126,33 @@ def test_useful_molecules_are_counted_on_request(metrics, folder, evaluate):
     assert rows[rows.metric == "useful"].reference.isna().all()
 
 
+def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, step):
+    """By the limits that TRAINED gives: no new ring system, and no atom that is not in TRAINED."""
+    refused = evaluate("--plausible", out="none", properties="of-none")
+    assert refused.stderr.endswith("--norms: needed for plausible molecules (see `pairflow norms`)\n")
+    assert describe(folder, "norms", "norms").exit_code == 0
+    norms = folder / "norms.parquet"
+    assert evaluate("--plausible", out="odd", properties="of-odd", norms="norms").exit_code == 0
+    counts = pd.read_parquet(folder / "odd.parquet").pivot(index="metric", columns="trial", values="value")
+    limits = pd.read_parquet(norms).query("what == 'limit'").set_index("name").value
+    # A trial's novel ones: phenol; two methanes, and cyclobutane, whose ring system is new.
+    assert limits["new_rings"] == 1
+    assert counts.loc["novel_strict"].tolist() == [1, 2, 0]
+    assert counts.loc["usual_rings"].tolist() == [1, 2, 0]
+    assert (counts.loc["plausible"] <= counts.loc["few_alerts"]).all()
+    assert (counts.loc["few_alerts"] <= counts.loc["usual_atoms"]).all()
+    files = {"smiles": folder / "smiles.parquet", "vocabulary": folder / "vocabulary.json", "norms": norms}
+    files["molecules"] = folder / "molecules.parquet"
+    floor = step(
+        "floor", "molecules", plausible=True, samples=100, trials=1, out=folder / "floor.parquet", **files
+    )
+    assert floor.exit_code == 0, floor.stderr
+    real = pd.read_parquet(folder / "floor.parquet").pivot(index="metric", columns="method", values="value")
+    assert real.loc["valid"].tolist()[:1] == [100]
+    assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
+    assert real.loc["novel_strict", "one carbon more"] == 100
+
+
 def test_held_out_molecules_are_compared_with_on_request(metrics, folder, evaluate):
     """The only one is ethanol, which is also trained on: its scaffold, none, is not unseen."""
     assert evaluate("--moses", out="moses", properties="of-moses").exit_code == 0
