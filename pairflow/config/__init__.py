@@ -5,7 +5,7 @@ a rule passes to its step all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.demand import DEMANDED, DemandSettings, parse_range
+from pairflow.config.demand import DEMANDED, DemandSettings, parse_noises, parse_range
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.config.fields import DataSettings
 from pairflow.config.flows import CONTINUOUS, DISCRETE, FLOWS, LOSSES

@@ -30,6 +30,29 @@ def _require_range(text: str) -> str:
 
 Range = Annotated[str, AfterValidator(_require_range)] | None
 
+
+def parse_noises(text: str) -> list[float]:
+    """The shares of noise that `0.4`, or a range `0.2:0.8`, stands for; ValueError unless in (0, 1]."""
+    low, _, high = text.partition(":")
+    try:
+        first, last = float(low), float(high or low)
+    except ValueError:
+        first, last = math.nan, math.nan
+    if not 0 < first <= last <= 1:
+        raise ValueError(
+            f"expected a share above 0 and up to 1, such as 0.4, or a range 0.2:0.8, found {text!r}"
+        )
+    levels = NOISES if last > first else 1
+    return [first + (last - first) * level / max(1, levels - 1) for level in range(levels)]
+
+
+def _require_noises(text: str) -> str:
+    parse_noises(text)
+    return text
+
+
+NOISES = 7  # levels of a range of noise, both ends included
+
 # Those settings of samples on demand that mean something to every kind of data.
 DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
@@ -48,6 +71,16 @@ class DemandSettings(GuidedUpdate):
     prefix: str | None = Field(None, min_length=1, description="Start of every sample, as SMILES or text.")
     template: str | None = Field(
         None, min_length=1, description="Like --prefix; each `*` leaves one token open."
+    )
+    like: str | None = Field(
+        None,
+        min_length=1,
+        description="File of molecules to vary: each is noised and then denoised, one after the other.",
+    )
+    noise: Annotated[str, AfterValidator(_require_noises)] = Field(
+        "0.4",
+        description="With --like, the share of a molecule's tokens that is drawn again, or a range such as "
+        f"0.2:0.8, of which {NOISES} levels follow one another.",
     )
     raw: bool = Field(False, description="Write all samples as the model made them, valid or not.")
     unique: bool = Field(False, description="Drop duplicates.")
@@ -86,9 +119,15 @@ class DemandSettings(GuidedUpdate):
         return self
 
     @model_validator(mode="after")
+    def _noise_is_for_seeds(self) -> "DemandSettings":
+        if self.like is None and self.noise != type(self).model_fields["noise"].default:
+            raise ValueError("noise: needs like, the file of molecules to vary")
+        return self
+
+    @model_validator(mode="after")
     def _raw_strings_are_not_filtered(self) -> "DemandSettings":
         filters = ("unique", "novel", "plausible", "min_qed", "logp", "weight", "smarts", "not_smarts")
-        needing = (*filters, "properties", "nearest", "three_d")
+        needing = (*filters, "like", "properties", "nearest", "three_d")
         given = [name for name in needing if getattr(self, name) not in (None, False, ())]
         if self.raw and given:
             raise ValueError(f"raw: does not go with {given[0]}, which needs valid molecules")

@@ -15,6 +15,9 @@ from pairflow.files import read_text
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from pairflow.config import DemandSettings
+    from pairflow.training.model import DiscreteModel
+
 Rows = list[dict[str, Any]]
 MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory as a whole
 
@@ -34,6 +37,10 @@ class Delivery(ABC):
     @abstractmethod
     def begin(self) -> None:
         """Forget the samples so far."""
+
+    def draw(self, model: "DiscreteModel", settings: "DemandSettings", nfe: int) -> Iterator[list[int]]:
+        """Rows of N tokens without end."""
+        return model.rows_without_end(settings, nfe, self.given)
 
     @abstractmethod
     def decode(self, tokens: list[int]) -> str:

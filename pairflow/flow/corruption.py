@@ -30,6 +30,7 @@ from pairflow.flow.samplers import (
     euler,
     unmask,
 )
+from pairflow.flow.schedule import DIFFUSION, Linear
 from pairflow.limits import MAX_VOCABULARY
 
 SMALLEST_NOISE_TIME = 1e-3  # training never sees less noise than this, so no loss weight diverges
@@ -105,9 +106,12 @@ class Corruption(ABC):
         given: Tensor | None = None,
         label: Tensor | int | None = None,
         guidance: float = 1.0,
+        schedule: Linear = DIFFUSION,
         **own: Any,
     ) -> Tensor:
         """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings.
+
+        With a `schedule` that does not begin at 0, x0 are states on the way from noise to data.
 
         A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight. `own`
         are settings that only some samplers take; the others leave them out. InputError for a setting that
@@ -137,6 +141,7 @@ class Corruption(ABC):
             generator=generator,
             given=given,
             guidance=None if label is None else Guidance(self.denoiser(network), guidance),
+            schedule=schedule,
             **_taken(sampler, own),
         )
 

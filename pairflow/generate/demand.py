@@ -65,7 +65,7 @@ class SampleStream:
 
     def _strings(self) -> Iterator[str]:
         """Decoded samples without end."""
-        rows = self.model.rows_without_end(self.settings, self.choice.nfe, self.delivery.given)
+        rows = self.delivery.draw(self.model, self.settings, self.choice.nfe)
         return map(self.delivery.decode, rows)
 
 

@@ -6,19 +6,20 @@ a gap in SMILES is none in SELFIES.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Set
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 from torch import Tensor
 
 from pairflow.artifacts import Metadata, read_metadata, read_table
-from pairflow.config import DemandSettings, parse_range
+from pairflow.config import DemandSettings, parse_noises, parse_range
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
@@ -27,15 +28,16 @@ from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import DESCRIPTORS, describe, tabulate
-from pairflow.kinds.molecules.library import read_rows
+from pairflow.kinds.molecules.library import TABLES, format_of, read_rows
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities, is_plausible
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
+from pairflow.kinds.molecules.survey import find_column
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel, Model
 
 SMILES, NORMS = "smiles.parquet", "norms.parquet"
 _ADVICE = {
@@ -52,10 +54,9 @@ class Selection:
     """Judges samples one by one and counts the verdicts: `kept`, or the first reason against a sample.
 
     The reasons, in order: `invalid` (RDKit cannot read it, or cannot read back the canonical SMILES that it
-    writes), `known` (among the canonical SMILES `known`),
-    `repeated` (kept before, with `unique`) and `refused by` one of `filters`. With `raw` every sample is
-    delivered, and only `kept` and `invalid` occur. `counts` covers all samples, `since` those since the last
-    one that was delivered.
+    writes), `known` (among the canonical SMILES `known`), `repeated` (kept before, with `unique`, or one of
+    the `seeds`) and `refused by` one of `filters`. With `raw` every sample is delivered, and only `kept` and
+    `invalid` occur. `counts` covers all samples, `since` those since the last one that was delivered.
     """
 
     def __init__(
@@ -64,17 +65,18 @@ class Selection:
         unique: bool = False,
         known: Container[str] | None = None,
         filters: Mapping[str, Filter] | None = None,
+        seeds: Set[str] = frozenset(),
     ):
         self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
         self._reasons = {"valid": "invalid"}
         if known is not None:
             self._reasons["--novel"] = "known"
-        if unique:
-            self._reasons["--unique"] = "repeated"
+        if unique or seeds:
+            self._reasons["--unique" if unique else "other than its seed"] = "repeated"
         self._reasons |= {name: f"refused by {name}" for name in self.filters}
         self.counts: Counter[str] = Counter()
         self.since: Counter[str] = Counter()
-        self._kept: set[str] = set()
+        self._kept = set(seeds)
 
     def keep(self, text: str) -> str | None:
         """The string to keep (canonical SMILES, or with `raw` the sample itself), or None."""
@@ -174,13 +176,15 @@ class MoleculeDelivery(Delivery):
         self.filters = filters_from(settings, self.norms)
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
+        self.seeds = read_seeds(Path(settings.like), model) if settings.like else []
+        self.inputs = (Path(settings.like),) if settings.like else ()
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
         if settings.nearest:
             path = training_smiles(model.folder)
             metadata = read_metadata(path)
             metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
             metadata.require_same_data(model.data, path, model.folder)
-            self.inputs = (path,)
+            self.inputs += (path,)
         self.begin()
 
     def _read_norms(self) -> Norms | None:
@@ -198,8 +202,19 @@ class MoleculeDelivery(Delivery):
 
     def begin(self) -> None:
         settings, self.drawn = self.settings, 0
-        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters)
+        seeds = {seed.text for seed in self.seeds}
+        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters, seeds)
         self._early = 0  # samples that end within the template
+
+    def draw(self, model: DiscreteModel, settings: DemandSettings, nfe: int) -> Iterator[list[int]]:
+        if not self.seeds:
+            yield from super().draw(model, settings, nfe)
+            return
+        seeds = torch.tensor(np.array([seed.tokens for seed in self.seeds], np.int64))
+        noises = parse_noises(settings.noise)
+        for tokens, seed, noise in model.variants_without_end(settings, nfe, seeds, noises, self.given):
+            self._origin = self.seeds[seed], noise, int(np.count_nonzero(self.seeds[seed].tokens != tokens))
+            yield tokens
 
     def decode(self, tokens: list[int]) -> str:
         self._early += EOS in tokens[: count_given(self.given)]
@@ -218,7 +233,7 @@ class MoleculeDelivery(Delivery):
 
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
         settings, model = self.settings, self.model
-        columns = settings.properties or settings.nearest
+        columns = settings.properties or settings.nearest or bool(settings.like)
         write = files.writer(out, not settings.raw, columns, settings.three_d)
         metadata = Metadata(
             kind="molecules",
@@ -235,12 +250,22 @@ class MoleculeDelivery(Delivery):
             parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
             if norms := self.norms:
                 parts.append(lambda smiles: describe_oddities(Chem.MolFromSmiles(smiles), norms))
-        for path in self.inputs:
+        if self.seeds:
+            parts.append(self._describe_origin)
+        for path in self.inputs[bool(settings.like) :]:
             neighbours = TrainingNeighbours(path, threads or available_cpus(), not quiet)
             parts.append(neighbours.describe)
         if settings.three_d:
             parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
+
+    def _describe_origin(self, smiles: str) -> dict[str, Any]:
+        """The seed of the sample that was drawn last, the noise, and how near to the seed it is."""
+        seed, noise, changed = self._origin
+        one, other = tabulate(["fingerprint"], [seed.text, smiles])["fingerprint"]
+        [similarity] = Neighbours([one]).similarity([other])
+        origin = {"seed": seed.text, "seed_name": seed.name, "noise": round(noise, 4)}
+        return origin | {"seed_similarity": float(similarity), "seed_edit": changed}
 
     def summarise(self, rows: Rows, seconds: float) -> str:
         settings, smiles, counts = self.settings, [row["smiles"] for row in rows], self.selection.counts
@@ -274,6 +299,21 @@ class MoleculeDelivery(Delivery):
             f"{culprit}: only {valid:.1%} of its samples are valid. Valid means that RDKit can read them, "
             "not that they are stable: look at the structures before you use them."
         )
+
+
+def read_seeds(path: Path, model: Model) -> list[Candidate]:
+    """The molecules of a file that the model can write; InputError if it can write none of them."""
+    read = [*ScoredMolecules(model).read(path, find_seed_column(path))]
+    seeds = [seed for seed in read if seed.tokens is not None]
+    if not seeds:
+        why = f": {read[0].reason}" if read else ""
+        raise InputError(f"{path}: no molecule that the model can vary{why}")
+    return seeds
+
+
+def find_seed_column(path: Path) -> str:
+    """The column with SMILES of a table; any name for other files, which have none."""
+    return find_column(path) if format_of(path) in TABLES else "smiles"
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
