@@ -369,7 +369,7 @@ class DiscreteModel(Model):
     ) -> Iterator[tuple[list[int], int, float]]:
         """Rows of N tokens from `vary`, each with the number of its seed and its noise: again and again one
         of each of the `seeds` (S, N), at one noise after the other."""
-        order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // len(seeds)))
+        order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // (len(seeds) * len(noises))))
         for batch in count():
             noise = noises[batch % len(noises)]
             for part, numbers in enumerate(order.split(self.batch_rows)):

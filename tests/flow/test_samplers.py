@@ -209,6 +209,20 @@ def test_two_positions_come_near_the_data_like_one_over_the_steps(name):
         assert 1.7 < coarse / fine < 2.3
 
 
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("noise", [0.2, 0.7, 1.0])
+def test_noised_data_become_the_data_again(name, noise):
+    """From the exact law of noised data the error falls like one over the steps; less noise makes less."""
+    (sampler, denoiser_of), data, every = UPDATES[name], SMALL[name][1], states(2)
+    drawn = (every == MASK).double() if name == "mdlm" else torch.full(every.shape, 1 / K)
+    held = (1 - noise) * (every[:, None] == data).double() + noise * drawn[:, None]  # (S, M, N)
+    start = {"schedule": Linear(1 - noise), "source": held.prod(-1).mean(-1)}
+    gaps = [sampled_law(sampler, denoiser_of(data), 2, steps, **start) - law(data) for steps in (8, 16)]
+    coarse, fine = (0.5 * gap.abs().sum() for gap in gaps)
+    assert coarse < 0.15 * noise
+    assert 1.7 < coarse / fine < 2.3
+
+
 KINDS = [(ancestral, leave_one_out_of, posterior_of), (euler, posterior_of, leave_one_out_of)]
 
 

@@ -151,6 +151,44 @@ def test_plausible_molecules_have_nothing_unusual(sample, made, model, step, tmp
     assert set(pd.read_csv(tmp_path / "y.csv")["plausible"]) == {"yes", "no"}
 
 
+def test_molecules_are_varied_more_with_more_noise(sample, tmp_path):
+    """Each of the file in its turn, none delivered as it is; what the model cannot write is left out."""
+    seeds = tmp_path / "seeds.smi"
+    seeds.write_text("OCCO diol\nBr odd\nCC(C)C=O aldehyde\n")
+    assert sample("x.csv", like=seeds, noise="0.1:0.7", count=140).exit_code == 0
+    table = pd.read_csv(tmp_path / "x.csv")
+    assert set(table["seed_name"]) == {"diol", "aldehyde"}
+    assert set(table["seed"]) == {"OCCO", "CC(C)C=O"}
+    assert (table["smiles"] != table["seed"]).all()
+    assert set(table["noise"]) <= {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}
+    changed = table.groupby("noise")["seed_edit"].mean()
+    assert (len(changed), changed.loc[0.1] < changed.loc[0.7]) == (7, True)
+    assert table["seed_similarity"].between(0, 1).all()
+    again = sample("y.csv", like=seeds, noise="0.1:0.7", count=140)
+    assert again.exit_code == 0
+    assert (tmp_path / "y.csv").read_bytes() == (tmp_path / "x.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"noise": "0.3"}, "settings: noise: needs like, the file of molecules to vary"),
+        ({"like": "none.smi"}, "none.smi: no such file"),
+        ({"like": "odd.smi"}, "odd.smi: no molecule that the model can vary: unknown token Br"),
+        (
+            {"like": "odd.smi", "noise": "0"},
+            "settings: noise: expected a share above 0 and up to 1, such as 0.4, or a range 0.2:0.8, "
+            "found '0'",
+        ),
+    ],
+)
+def test_what_cannot_be_varied_is_a_line(sample, monkeypatch, tmp_path, options, line):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.smi").write_text("Br\n")
+    done = sample("x.csv", **options)
+    assert (done.exit_code, done.stderr) == (2, f"pairflow sample: error: {line}\n")
+
+
 def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
     """Valid samples of 100: udlm 30 at NFE 1 and 60 at NFE 8, udlm+dcd 50 at NFE 1."""
     root = tmp_path / "results/mine"
