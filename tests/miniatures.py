@@ -168,7 +168,7 @@ def call_of(root: Path, job: Job, kind: str) -> Call:
             inputs = {"parent": inputs["parent"].parent, "cache": Path("cache"), **needed}
         case "report":
             inputs = {"root": root}
-    names = ("reference", "pairs", "samples", "page", "weights", "molecules")
+    names = ("reference", "pairs", "samples", "page", "weights", "molecules", "norms")
     named = dict.fromkeys((*names, *(["metrics"] if "timings" not in outputs else [])), "out")
     written = {named.get(name, name): path for name, path in outputs.items()}
     files: list[object] = [kind] if job.rule in BY_KIND else []
