@@ -22,6 +22,7 @@ from pairflow.kinds.molecules.counts import canonical
 from pairflow.published import FOLDER
 
 MODEL = "zinc250k"
+NOISES = ("0.02:0.2", "0.3:0.9")
 
 
 def main() -> None:
@@ -39,10 +40,14 @@ def main() -> None:
         seeds.write_text("".join(f"{text}\n" for text, _ in zip(others, range(options.seeds), strict=False)))
         settings = {"nfe": options.nfe, "temperature": options.temperature, "count": options.count}
         words = [f"--{name}={value}" for name, value in settings.items()]
-        files = [f"--like={seeds}", "--noise=0.1:0.7", f"--out={out}"]
-        command = [sys.executable, "-m", "pairflow", "sample", f"--model={MODEL}", *files, *words]
-        subprocess.run([*command, "--properties", "--quiet"], check=True)
-        rows = pd.read_csv(out)
+        command = [sys.executable, "-m", "pairflow", "sample", f"--model={MODEL}", f"--like={seeds}", *words]
+        tables = []
+        for noise in NOISES:
+            subprocess.run(
+                [*command, f"--noise={noise}", f"--out={out}", "--properties", "--quiet"], check=True
+            )
+            tables.append(pd.read_csv(out))
+    rows = pd.concat(tables)
     rows = rows.assign(novel=[text not in known for text in rows.smiles], plausible=rows.plausible == "yes")
     measured = ["seed_edit", "seed_similarity", "plausible", "novel"]
     table = rows.groupby("noise")[measured].mean().assign(rows=rows.noise.value_counts())

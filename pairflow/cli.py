@@ -10,6 +10,7 @@ from pairflow.kinds import KINDS, load_kind
 
 GROUPS = {
     "Where to start": ("new", "run", "sample", "score", "compare", "doctor"),
+    "Without a model": tuple(command for kind in KINDS for command in load_kind(kind).commands),
     "Before you start": ("init", "estimate"),
     "Steps, in the order of the workflow": (
         "preprocess",
@@ -72,9 +73,13 @@ class Steps(click.Group):
         return _command(cmd_name) if cmd_name in (*COMMANDS, *STEPS) else None
 
 
+def _own(kind: str) -> tuple[str, ...]:
+    return (*load_kind(kind).steps, *load_kind(kind).commands)
+
+
 def module_of(name: str) -> str:
     """The module of a command: in `steps`, or in the folder of the kind of data that it belongs to."""
-    kinds = (f"pairflow.kinds.{kind}.steps" for kind in KINDS if name in load_kind(kind).steps)
+    kinds = (f"pairflow.kinds.{kind}.steps" for kind in KINDS if name in _own(kind))
     return f"{next(kinds, 'pairflow.steps')}.{name}"
 
 

@@ -32,7 +32,7 @@ Range = Annotated[str, AfterValidator(_require_range)] | None
 
 
 def parse_noises(text: str) -> list[float]:
-    """The shares of noise that `0.4`, or a range `0.2:0.8`, stands for; ValueError unless in (0, 1]."""
+    """The shares of noise that `0.1`, or a range `0.02:0.2`, stands for; ValueError unless in (0, 1]."""
     low, _, high = text.partition(":")
     try:
         first, last = float(low), float(high or low)
@@ -40,7 +40,7 @@ def parse_noises(text: str) -> list[float]:
         first, last = math.nan, math.nan
     if not 0 < first <= last <= 1:
         raise ValueError(
-            f"expected a share above 0 and up to 1, such as 0.4, or a range 0.2:0.8, found {text!r}"
+            f"expected a share above 0 and up to 1, such as 0.1, or a range 0.02:0.2, found {text!r}"
         )
     levels = NOISES if last > first else 1
     return [first + (last - first) * level / max(1, levels - 1) for level in range(levels)]
@@ -78,9 +78,9 @@ class DemandSettings(GuidedUpdate):
         description="File of molecules to vary: each is noised and then denoised, one after the other.",
     )
     noise: Annotated[str, AfterValidator(_require_noises)] = Field(
-        "0.4",
+        "0.1",
         description="With --like, the share of a molecule's tokens that is drawn again, or a range such as "
-        f"0.2:0.8, of which {NOISES} levels follow one another.",
+        f"0.02:0.2, of which {NOISES} levels follow one another.",
     )
     raw: bool = Field(False, description="Write all samples as the model made them, valid or not.")
     unique: bool = Field(False, description="Drop duplicates.")

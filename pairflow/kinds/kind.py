@@ -105,7 +105,8 @@ class Kind(ABC):
 
     # Jobs on real data
 
-    steps: ClassVar[tuple[str, ...]] = ()  # its own commands, modules of its folder `steps`
+    steps: ClassVar[tuple[str, ...]] = ()  # its own steps of the workflow, modules of its folder `steps`
+    commands: ClassVar[tuple[str, ...]] = ()  # its own commands beside the workflow, there as well
     floor: ClassVar[type[Settings] | None] = RealDraws  # settings of floors; None for a kind without any
     shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, which the report then waits for
 

@@ -177,7 +177,7 @@ def test_molecules_are_varied_more_with_more_noise(sample, tmp_path):
         ({"like": "odd.smi"}, "odd.smi: no molecule that the model can vary: unknown token Br"),
         (
             {"like": "odd.smi", "noise": "0"},
-            "settings: noise: expected a share above 0 and up to 1, such as 0.4, or a range 0.2:0.8, "
+            "settings: noise: expected a share above 0 and up to 1, such as 0.1, or a range 0.02:0.2, "
             "found '0'",
         ),
     ],

@@ -16,7 +16,7 @@ from pairflow.artifacts import Metadata, as_cell, write_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import require_openpyxl
 
-DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3}
+DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
 """Digits after the decimal point of each property."""
 
 
@@ -46,6 +46,9 @@ def writer(
 
 
 def _rounded(name: str, value: Any) -> Any:
+    """As it is printed; empty for a value that is missing."""
+    if pd.isna(value):
+        return ""
     return f"{value:.{DIGITS[name]}f}" if name in DIGITS else value
 
 

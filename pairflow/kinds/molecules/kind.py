@@ -108,7 +108,7 @@ class MoleculesKind(OnDemandKind):
     floor, real, comparison = MoleculeDraws, MoleculeFiles, Chemistry
     keeps_symbols = True
     demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "useful_strict", "valid")
-    steps = ("describe_molecules", "norms", "chemnet")
+    steps, commands = ("describe_molecules", "norms", "chemnet"), ("metrics",)
 
     prepared = ROWS | {
         "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",

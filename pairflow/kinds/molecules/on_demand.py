@@ -28,12 +28,12 @@ from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import DESCRIPTORS, describe, tabulate
-from pairflow.kinds.molecules.library import TABLES, format_of, read_rows
+from pairflow.kinds.molecules.library import read_rows
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities, is_plausible
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
-from pairflow.kinds.molecules.survey import find_column
+from pairflow.kinds.molecules.survey import column_of
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
@@ -233,7 +233,7 @@ class MoleculeDelivery(Delivery):
 
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
         settings, model = self.settings, self.model
-        columns = settings.properties or settings.nearest or bool(settings.like)
+        columns = settings.properties or settings.nearest
         write = files.writer(out, not settings.raw, columns, settings.three_d)
         metadata = Metadata(
             kind="molecules",
@@ -303,17 +303,12 @@ class MoleculeDelivery(Delivery):
 
 def read_seeds(path: Path, model: Model) -> list[Candidate]:
     """The molecules of a file that the model can write; InputError if it can write none of them."""
-    read = [*ScoredMolecules(model).read(path, find_seed_column(path))]
+    read = [*ScoredMolecules(model).read(path, column_of(path))]
     seeds = [seed for seed in read if seed.tokens is not None]
     if not seeds:
         why = f": {read[0].reason}" if read else ""
         raise InputError(f"{path}: no molecule that the model can vary{why}")
     return seeds
-
-
-def find_seed_column(path: Path) -> str:
-    """The column with SMILES of a table; any name for other files, which have none."""
-    return find_column(path) if format_of(path) in TABLES else "smiles"
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from rdkit import Chem
 
-from pairflow.artifacts import Metadata, read_table
+from pairflow.artifacts import read_table
 from pairflow.kinds.molecules.counts import canonical, count
 from pairflow.kinds.molecules.descriptors import (
     DESCRIPTORS,
@@ -26,7 +26,7 @@ from pairflow.kinds.molecules.descriptors import (
     surroundings,
     tabulate,
 )
-from pairflow.kinds.molecules.training_molecules import DatasetMolecules, some
+from pairflow.kinds.molecules.training_molecules import some
 
 SHARE = 0.95  # of the library's own molecules that keep a limit
 ROWS = 2000  # molecules, at most, from which the limits are found
@@ -41,7 +41,7 @@ PARTS = ("ring_systems", "surroundings")
 _OTHERS = ("largest_ring", "sa")
 _COUNTED = ("valid", "unique_strict", "novel_strict")
 ONE_CARBON_MORE, INDEPENDENT = "one carbon more", "independent symbols"
-_KIND = "norms"
+KIND = "norms"  # of their file
 
 
 class Norms(NamedTuple):
@@ -57,7 +57,7 @@ class Norms(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "Norms":
-        frame = read_table(path, _KIND)[0].to_pandas()
+        frame = read_table(path, KIND)[0].to_pandas()
         named = {what: rows.set_index("name")["value"].to_dict() for what, rows in frame.groupby("what")}
         atoms = {int(name): count for name, count in named.get("atom", {}).items()}
         return cls(named.get("ring system", {}), atoms, named["limit"])
@@ -142,23 +142,21 @@ def count_alerts(smiles: Sequence[str], threads: int = 1, progress: bool = False
     return table.assign(alerts=table["alerts"].map(len))
 
 
-def find_norms(
-    known: DatasetMolecules, threads: int = 1, progress: bool = False
-) -> tuple[pa.Table, Metadata]:
-    """The norms of a data set. Its limits are the quantiles SHARE of up to ROWS training molecules, each
-    compared with the others only, as if it were held out."""
-    parts = tabulate(PARTS, known.trained, threads, progress)
+def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
+    """The norms of molecules. Their limits are the quantiles SHARE of up to ROWS of them, each compared with
+    the others only, as if it were held out."""
+    parts = tabulate(PARTS, trained, threads, progress)
     rings, atoms = (Counter(chain.from_iterable(map(set, parts[name]))) for name in PARTS)
     norms = Norms(rings, atoms, {})
-    rows = some(len(known.trained), ROWS)
-    chosen = [known.trained[row] for row in rows]
+    rows = some(len(trained), ROWS)
+    chosen = [trained[row] for row in rows]
     values = [
         tabulate(_OTHERS, chosen, threads, progress),
         count_new(parts.iloc[rows].reset_index(drop=True), norms, own=1),
         count_alerts(chosen, threads, progress),
     ]
     limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
-    return norms._replace(limits=limits).table(), known.describes(_KIND, limits_of=len(rows))
+    return norms._replace(limits=limits)
 
 
 def share_left(

@@ -114,6 +114,11 @@ def find_column(path: Path) -> str:
     return column
 
 
+def column_of(path: Path) -> str:
+    """The column of a table that holds SMILES, by `find_column`; files of other formats have no columns."""
+    return find_column(path) if library.format_of(path) in library.TABLES else "smiles"
+
+
 def is_molecule(text: str) -> bool:
     """Whether RDKit reads a text as a molecule with atoms."""
     with rdBase.BlockLogs(), suppress(InputError):

@@ -29,7 +29,8 @@ def known(tmp_path):
 @pytest.fixture
 def norms(known, tmp_path):
     """As the step writes them and readers find them."""
-    save_table(tmp_path / "norms.parquet", *find_norms(known), Provenance())
+    table = find_norms(known.trained).table()
+    save_table(tmp_path / "norms.parquet", table, known.describes("norms"), Provenance())
     return read_norms(tmp_path / "norms.parquet", known)
 
 
@@ -124,11 +125,9 @@ def test_independent_symbols_keep_the_frequencies_of_each_position():
 
 def test_norms_of_other_molecules_are_refused(norms, known, tmp_path):
     other = tmp_path / "other.parquet"
-    table, metadata = find_norms(known)
-    save_table(other, table, Metadata(kind="norms", inputs={"smiles": "another"}), Provenance())
+    save_table(other, norms.table(), Metadata(kind="norms", inputs={"smiles": "another"}), Provenance())
     with pytest.raises(InputError, match=r"other.parquet: was made from a file other than .*smiles.parquet"):
         read_norms(other, known)
     with pytest.raises(InputError, match=r"--norms: needed for plausible molecules \(see `pairflow norms`\)"):
         read_norms(None, known)
     assert isinstance(Norms.read(tmp_path / "norms.parquet"), Norms)
-    assert metadata.parameters["limits_of"] == len(TRAINED)

@@ -24,7 +24,8 @@ def main(smiles: Path, out: Path, threads, quiet):
 
     provenance = Provenance()
     known = DatasetMolecules.read(smiles)
-    save_table(out, *plausible.find_norms(known, threads or available_cpus(), not quiet), provenance)
+    norms = plausible.find_norms(known.trained, threads or available_cpus(), not quiet)
+    save_table(out, norms.table(), known.describes(plausible.KIND), provenance)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,88 @@
+"""Molecules of any program beside a library: the metrics of samples, and a table of the molecules."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rdkit import Chem
+
+from pairflow.artifacts import Metadata, atomic
+from pairflow.data.draft import table_lines
+from pairflow.errors import InputError
+from pairflow.kinds.molecules import chemistry, files, plausible
+from pairflow.kinds.molecules.counts import canonical, count_reasons
+from pairflow.kinds.molecules.descriptors import PROPERTIES, describe, tabulate
+from pairflow.kinds.molecules.kind import METRICS
+from pairflow.kinds.molecules.library import Row, read_rows
+from pairflow.kinds.molecules.plausible import Norms
+from pairflow.kinds.molecules.similarity import Neighbours
+from pairflow.kinds.molecules.survey import column_of
+from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, some
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured: a text with the metrics, the rows of the file, and what is usual in the library."""
+
+    summary: str
+    rows: list[Row]
+    known: frozenset[str]
+    norms: Norms
+
+    def write(self, out: Path) -> None:
+        """Write a line for each row; InputError for a file that cannot hold it."""
+        write = files.writer(out, parsed=False, properties=True)
+        table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
+        with atomic(out) as [temporary]:
+            write(temporary, table, Metadata(kind="molecules"))
+
+    def _describe(self, row: Row) -> dict[str, Any]:
+        smiles = canonical(row.text.strip()) if not row.reason else None
+        line = {"name": row.name, "smiles": smiles or row.text, "valid": "yes" if smiles else "no"}
+        molecule = Chem.MolFromSmiles(smiles) if smiles else None
+        if molecule is None:
+            return line
+        known = {"known": "yes" if smiles in self.known else "no"}
+        return line | known | plausible.describe_oddities(molecule, self.norms) | describe(molecule)
+
+
+def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
+    """Measure a file of molecules beside the file of a library; InputError if the library has none."""
+    rows, own = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
+    trained = list(
+        dict.fromkeys(filter(None, (canonical(row.text.strip()) for row in own if not row.reason)))
+    )
+    if not trained:
+        raise InputError(f"{reference}: holds no molecule that RDKit reads")
+    texts, known = [row.text.strip() for row in rows], frozenset(trained)
+    norms = plausible.find_norms(trained, threads, progress)
+    chosen = [trained[row] for row in some(len(trained), PROPERTY_ROWS)]
+    structures = tabulate(("fingerprint", "scaffold"), trained, threads, progress)
+    properties = tabulate(PROPERTIES, chosen, threads, progress).dropna().to_numpy()
+    library = chemistry.TrainingMolecules(
+        Neighbours(structures["fingerprint"]), frozenset(structures["scaffold"]), properties
+    )
+    described = chemistry.describe_samples(texts, library, (), threads, progress)
+    useful = chemistry.are_useful(described, library, known)
+    shares = plausible.share_left(texts, known, norms, threads, progress)
+    counts = {name: round(share * len(texts)) for name, share in shares.items()}
+    counts |= count_reasons(text for text in texts if canonical(text) is None)
+    counts |= {"useful_strict": int(useful["useful_strict"].sum())}
+    likeness = chemistry.compare(described, library)
+    title = f"{molecules} beside {reference} ({len(trained):,} molecules)"
+    return Measured(_summarise(title, len(texts), counts, likeness), rows, known, norms)
+
+
+def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str, float]) -> str:
+    """A line for each metric, as the report calls it."""
+    lines = [("rows", rows, "")]
+    lines += [
+        (METRICS[name].label, number, f"{number / rows:.1%}") for name, number in counts.items() if number
+    ]
+    labels = {
+        name: f"{METRICS[name].label}, distance" if name.endswith("_wasserstein") else METRICS[name].label
+        for name in likeness
+    }
+    values = "\n".join(f"  {labels[name]:<46}{value:>8.3f}" for name, value in likeness.items())
+    return f"{table_lines(title, lines)}\n{values}"

@@ -1,0 +1,44 @@
+"""Molecules of any program to the metrics that samples have, beside a library."""
+
+from pathlib import Path
+
+import click
+
+from pairflow.artifacts import Provenance
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, quiet, threads
+
+
+@step()
+@click.argument("molecules", type=click.Path(path_type=Path))
+@existing("--reference", help="The library: any file of molecules that `pairflow new` reads.")
+@out(
+    "--out",
+    required=False,
+    help="Output file with a line for each molecule (.csv, .xlsx, .parquet): whether it is valid, known and "
+    "plausible, its properties and alerts.",
+)
+@threads
+@quiet
+def main(molecules: Path, reference: Path, out: Path | None, threads, quiet):
+    """Measure the molecules in the file MOLECULES beside a library, without any model.
+
+    It prints how many are valid, different, novel and plausible, and how much they are like the library. The
+    molecules may be those of any program.
+
+    \b
+      pairflow metrics samples.smi --reference my_library.smi --out samples.csv
+    """
+    from pairflow.kinds.molecules import beside_library
+    from pairflow.runtime.threads import available_cpus
+
+    provenance = Provenance()
+    measured = beside_library.measure(molecules, reference, threads or available_cpus(), not quiet)
+    click.echo(measured.summary)
+    if out:
+        measured.write(out)
+        provenance.write(out)
+
+
+if __name__ == "__main__":
+    main()
