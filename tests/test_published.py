@@ -13,7 +13,7 @@ from pairflow.errors import InputError
 from pairflow.training.model import Model
 
 NAMES = published.names()
-FILES = ["README.md", "known.parquet", "model.json", "model.safetensors", "vocabulary.json"]
+FILES = ["README.md", "known.parquet", "model.json", "model.safetensors", "norms.parquet", "vocabulary.json"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,7 @@
 """What a kind of data says of the samples of one model: how they leave on demand, and what can be scored."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +15,6 @@ from pairflow.files import read_text
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pairflow.config import DemandSettings
-    from pairflow.training.model import DiscreteModel
-
 Rows = list[dict[str, Any]]
 MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory as a whole
 
@@ -25,12 +22,15 @@ MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory a
 class Delivery(ABC):
     """How samples become what a user asked for: decoded, chosen, described and written.
 
-    `noun` is what they are called, `given` are the symbols (N,) that sampling keeps, `inputs` the files that
-    are read beside the model, and `drawn` counts the samples since `begin`.
+    `noun` is what they are called, `given` are the symbols (N,) that sampling keeps, `seeds` the rows (S, N)
+    that are varied in place of noise, if there are any, and `noises` the shares of them that are drawn again.
+    `inputs` are the files that are read beside the model, and `drawn` counts the samples since `begin`.
     """
 
     noun: str
     given: "Tensor | None" = None
+    seeds: "Tensor | None" = None
+    noises: Sequence[float] = ()
     inputs: tuple[Path, ...] = ()
     drawn = 0
 
@@ -38,9 +38,9 @@ class Delivery(ABC):
     def begin(self) -> None:
         """Forget the samples so far."""
 
-    def draw(self, model: "DiscreteModel", settings: "DemandSettings", nfe: int) -> Iterator[list[int]]:
-        """Rows of N tokens without end."""
-        return model.rows_without_end(settings, nfe, self.given)
+    def note_origin(self, tokens: list[int], seed: int, noise: float) -> list[int]:
+        """The tokens of a sample, of which it is noted from which seed they come."""
+        return tokens
 
     @abstractmethod
     def decode(self, tokens: list[int]) -> str:

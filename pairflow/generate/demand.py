@@ -3,6 +3,7 @@
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 
 import torch
@@ -65,8 +66,11 @@ class SampleStream:
 
     def _strings(self) -> Iterator[str]:
         """Decoded samples without end."""
-        rows = self.delivery.draw(self.model, self.settings, self.choice.nfe)
-        return map(self.delivery.decode, rows)
+        delivery, drawing = self.delivery, (self.settings, self.choice.nfe)
+        if delivery.seeds is None:
+            return map(delivery.decode, self.model.rows_without_end(*drawing, delivery.given))
+        varied = self.model.variants_without_end(*drawing, delivery.seeds, delivery.noises, delivery.given)
+        return map(delivery.decode, starmap(delivery.note_origin, varied))
 
 
 def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:

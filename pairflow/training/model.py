@@ -333,7 +333,12 @@ class DiscreteModel(Model):
         given: Tensor | None = None,
     ) -> Tensor:
         """Rows x1 (B, N) with a share `noise` of their positions, on average, drawn again from the source,
-        and denoised from there: (B, N) on the CPU. At noise 1 nothing is left of x1."""
+        and denoised from there: (B, N) on the CPU. At noise 1 nothing is left of x1.
+
+        There is no greedy tail: the mode of a leave-one-out ignores the symbol that a position holds, so that
+        it would change rare symbols of x1 without any noise.
+        """
+        settings = settings.model_copy(update={"greedy_tail": False})
         generator = self._generator(settings, *labels)
         rows = rows.to(self.device)
         source = self.corruption.source(tuple(rows.shape), generator, self.device)

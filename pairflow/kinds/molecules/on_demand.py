@@ -37,7 +37,7 @@ from pairflow.kinds.molecules.survey import column_of
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
-from pairflow.training.model import DiscreteModel, Model
+from pairflow.training.model import Model
 
 SMILES, NORMS = "smiles.parquet", "norms.parquet"
 _ADVICE = {
@@ -176,8 +176,15 @@ class MoleculeDelivery(Delivery):
         self.filters = filters_from(settings, self.norms)
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
-        self.seeds = read_seeds(Path(settings.like), model) if settings.like else []
-        self.inputs = (Path(settings.like),) if settings.like else ()
+        self.origins: list[Candidate] = []
+        if settings.like:
+            path = Path(settings.like)
+            self.origins, self.inputs, self.noises = (
+                read_seeds(path, model),
+                (path,),
+                parse_noises(settings.noise),
+            )
+            self.seeds = torch.tensor(np.array([origin.tokens for origin in self.origins], np.int64))
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
         if settings.nearest:
             path = training_smiles(model.folder)
@@ -202,19 +209,14 @@ class MoleculeDelivery(Delivery):
 
     def begin(self) -> None:
         settings, self.drawn = self.settings, 0
-        seeds = {seed.text for seed in self.seeds}
+        seeds = {origin.text for origin in self.origins}
         self.selection = Selection(settings.raw, settings.unique, self.known, self.filters, seeds)
         self._early = 0  # samples that end within the template
 
-    def draw(self, model: DiscreteModel, settings: DemandSettings, nfe: int) -> Iterator[list[int]]:
-        if not self.seeds:
-            yield from super().draw(model, settings, nfe)
-            return
-        seeds = torch.tensor(np.array([seed.tokens for seed in self.seeds], np.int64))
-        noises = parse_noises(settings.noise)
-        for tokens, seed, noise in model.variants_without_end(settings, nfe, seeds, noises, self.given):
-            self._origin = self.seeds[seed], noise, int(np.count_nonzero(self.seeds[seed].tokens != tokens))
-            yield tokens
+    def note_origin(self, tokens: list[int], seed: int, noise: float) -> list[int]:
+        origin = self.origins[seed]
+        self._origin = origin, noise, int(np.count_nonzero(origin.tokens != tokens))
+        return tokens
 
     def decode(self, tokens: list[int]) -> str:
         self._early += EOS in tokens[: count_given(self.given)]
@@ -250,7 +252,7 @@ class MoleculeDelivery(Delivery):
             parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
             if norms := self.norms:
                 parts.append(lambda smiles: describe_oddities(Chem.MolFromSmiles(smiles), norms))
-        if self.seeds:
+        if self.origins:
             parts.append(self._describe_origin)
         for path in self.inputs[bool(settings.like) :]:
             neighbours = TrainingNeighbours(path, threads or available_cpus(), not quiet)
