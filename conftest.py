@@ -14,6 +14,7 @@ import miniatures
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from click.testing import CliRunner, Result
 from in_ci import IN_CI
 
@@ -71,6 +72,8 @@ def pytest_collection_modifyitems(items):
     short = []
     for item in items:
         path = item.path.relative_to(REPOSITORY)
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip("no CUDA device"))
         if "open_page" in item.fixturenames or any(path.is_relative_to(slow) for slow in SLOW):
             item.add_marker("slow")
         runs_workflow = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}

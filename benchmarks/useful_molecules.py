@@ -133,11 +133,11 @@ def prepare(folder: Path, rows: int, representation: str) -> dict[str, Any]:
         (root / "data").mkdir(parents=True, exist_ok=True)
         rules = Molecules(source=str(smiles), length=LONGEST, **chosen_rules(settings))
         counts = Survey(library.read_rows(smiles), rules)
-        experiment, sizes = plan(counts, settings, {"source": str(smiles)}, "cpu")
+        experiment, sizes, _ = plan(counts, settings, {"source": str(smiles)}, "cpu")
         files = [part for name in FILES for part in (f"--{name}", str(data_file(root, name)))]
         step("preprocess", "molecules", "--settings", json.dumps(experiment["data"]), *files)
         step("describe_molecules", "--smiles", data_file(root, "smiles"), "--out", root / "molecules.parquet")
-        size = {"K": counts.vocabulary_size(experiment["data"]["length"]), **sizes}
+        size = {"K": sizes.vocabulary_size, "train": sizes.rows, "validation": sizes.validation_rows}
         (root / "plan.json").write_text(json.dumps({"experiment": experiment, "size": size}))
     return {"root": root, **json.loads((root / "plan.json").read_text())}
 
@@ -148,7 +148,7 @@ def data_file(root: Path, name: str) -> Path:
 
 def step(name: str, *arguments: Any) -> None:
     """Run a step of the package with one thread."""
-    command = [sys.executable, "-m", f"pairflow.steps.{name}", *map(str, arguments), "--quiet"]
+    command = [sys.executable, "-m", "pairflow", name, *map(str, arguments), "--quiet"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if run.returncode:

@@ -146,7 +146,6 @@ def test_shards_give_the_same_bytes_as_the_whole(size):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("size", [2, 100])
 def test_a_gpu_pairs_as_a_cpu_and_its_shards_are_slices(size):
     """Sources are the same; of 300 walks a few, which stand between two points, may differ."""

@@ -55,10 +55,7 @@ def test_engine_draws_the_rows_of_the_oracle(case, tau):
     np.testing.assert_array_equal(drawn, expected)
 
 
-NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-
-
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("tau", [0.1, 2.0])
 @pytest.mark.parametrize("case", CASES)
 def test_torch_draws_the_rows_and_entropies_of_the_cpu_engine(case, tau, device):

@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 from rdkit import Chem
 
-from pairflow.artifacts import Metadata, save_table, write_table
-from pairflow.artifacts.provenance import Provenance
+from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import plausible
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import EXCLUDED, alerts, ring_systems, severity, surroundings
 from pairflow.kinds.molecules.measure import read_norms
-from pairflow.kinds.molecules.plausible import Norms, find_norms, is_plausible, share_left, survive
+from pairflow.kinds.molecules.plausible import find_norms, is_plausible, share_left, survive
 from pairflow.kinds.molecules.training_molecules import DatasetMolecules
 
 TRAINED = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}O" for n in range(1, 8)]
@@ -29,8 +28,7 @@ def known(tmp_path):
 @pytest.fixture
 def norms(known, tmp_path):
     """As the step writes them and readers find them."""
-    table = find_norms(known.trained).table()
-    save_table(tmp_path / "norms.parquet", table, known.describes("norms"), Provenance())
+    write_table(tmp_path / "norms.parquet", find_norms(known.trained).table(), known.describes("norms"))
     return read_norms(tmp_path / "norms.parquet", known)
 
 
@@ -125,9 +123,8 @@ def test_independent_symbols_keep_the_frequencies_of_each_position():
 
 def test_norms_of_other_molecules_are_refused(norms, known, tmp_path):
     other = tmp_path / "other.parquet"
-    save_table(other, norms.table(), Metadata(kind="norms", inputs={"smiles": "another"}), Provenance())
+    write_table(other, norms.table(), Metadata(kind="norms", inputs={"smiles": "another"}))
     with pytest.raises(InputError, match=r"other.parquet: was made from a file other than .*smiles.parquet"):
         read_norms(other, known)
     with pytest.raises(InputError, match=r"--norms: needed for plausible molecules \(see `pairflow norms`\)"):
         read_norms(None, known)
-    assert isinstance(Norms.read(tmp_path / "norms.parquet"), Norms)
