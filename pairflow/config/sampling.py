@@ -108,6 +108,13 @@ class GuidedUpdate(Update):
         return self
 
 
+class MeasuredAt(Settings):
+    """How a model was sampled when it was measured."""
+
+    nfe: SamplingSteps
+    temperature: Temperature = Field(1.0)
+
+
 class Sampling(GuidedUpdate):
     """How samples are drawn from a model, and how many."""
 

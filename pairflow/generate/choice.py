@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 
 from pairflow.artifacts import read_metadata, read_object, read_table
+from pairflow.config import check
+from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of_model
 from pairflow.kinds.kind import Kind, OnDemandKind, on_demand_kinds
@@ -17,13 +19,20 @@ from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
+MEASURED = "sampling.json"  # how a model was sampled when it was measured, beside its weights
+
 
 class ModelChoice(NamedTuple):
-    """The folder of a model, a number of sampling steps, and a sentence on why, if metrics chose them."""
+    """The folder of a model, a number of sampling steps, and a sentence on why, if the file `source` decided.
+
+    `temperature` is that at which the model was measured, where that is known.
+    """
 
     folder: Path
     nfe: int
     reason: str = ""
+    source: Path | None = None
+    temperature: float | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -51,8 +60,9 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     It is for samples in `nfe` steps, or for `scores`, which need no number of steps. Of an experiment: the
     `best_run` in its leading evaluation, by the first metric of `Kind.chosen_by` that was measured. With
     `nfe`, the best method at that number of steps, if the experiment was evaluated there.
-    Raises InputError if samples of its kind do not leave on demand, for samples of a model without `nfe`, and
-    for an experiment without such a metric.
+    A model without `nfe` is sampled as it was measured, where a file MEASURED says how.
+    Raises InputError if samples of its kind do not leave on demand, for samples of another model without
+    `nfe`, and for an experiment without such a metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
     if not isinstance(kind, OnDemandKind):
@@ -60,6 +70,9 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
         raise only if scores else not_on_demand(folder, kind)
     if (folder / "model.json").is_file() or not metrics.is_file():
         read_description(folder / "model.json")
+        measured = _content(folder / MEASURED)
+        if nfe is None and not scores and measured:
+            return _as_measured(folder, measured)
         if nfe is None and not scores:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
         return ModelChoice(folder, nfe or 1)
@@ -79,7 +92,15 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     quality = share if about.counted else f"its {about.label} is {mean:.4g}"
     with_steps = "" if scores else f" with --nfe {steps}"
     reason = f"{folder}: takes {method}{with_steps}; by the metrics {quality} at NFE {evaluated}"
-    return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
+    return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics)
+
+
+def _as_measured(folder: Path, content: dict[str, Any]) -> ModelChoice:
+    """The choice of a model with the settings at which it was measured."""
+    nfe, temperature = dict(check(MeasuredAt, content, str(folder / MEASURED))).values()
+    taken = f"--nfe {nfe}, and --temperature {temperature:g} unless you give one"
+    reason = f"{folder.name}: takes {taken}: so it was measured"
+    return ModelChoice(folder, nfe, reason, folder / MEASURED, temperature)
 
 
 def kind_in(folder: Path) -> Kind:

@@ -43,10 +43,13 @@ class SampleStream:
         if isinstance(asked := kind_in(folder), OnDemandKind):
             asked.require_deliverable(folder, settings)
         self.choice = choose(folder, settings.nfe)
-        self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
+        measured: dict[str, float] = {"nfe": self.choice.nfe}
+        if self.choice.temperature and "temperature" not in settings.model_fields_set:
+            measured["temperature"] = self.choice.temperature
+        self.settings = settings.model_copy(update=measured)
         kind, self.model = self.choice.load(device)
         self.delivery = kind.delivery(self.model, self.settings)
-        chosen_by = [folder / "metrics.parquet"] if self.choice.reason else []
+        chosen_by = [self.choice.source] if self.choice.source else []
         self.inputs = [*self.choice.files, *chosen_by, *self.delivery.inputs]
 
     def __iter__(self) -> Iterator[str]:

@@ -78,9 +78,15 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     facts = dict.fromkeys(needed) | {"method": "udlm", "network": {"name": "mlp"}, "prediction": "posterior"}
     facts |= {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}
     write_description(root / "model.json", facts, weights)
-    assert choose(root, 4) == (root, 4, "")
+    assert choose(root, 4)[:3] == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)
+    (root / "sampling.json").write_text('{"nfe": 8, "temperature": 0.7}')
+    chosen = choose(root, None)
+    assert (chosen.nfe, chosen.temperature, chosen.source) == (8, 0.7, root / "sampling.json")
+    assert chosen.reason.endswith(
+        "takes --nfe 8, and --temperature 0.7 unless you give one: so it was measured"
+    )
 
 
 def test_a_broken_model_is_said_before_its_steps_are_asked_for(experiment):

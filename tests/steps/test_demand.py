@@ -164,8 +164,7 @@ def test_molecules_are_varied_more_with_more_noise(sample, tmp_path):
     changed = table.groupby("noise")["seed_edit"].mean()
     assert (len(changed), changed.loc[0.1] < changed.loc[0.7]) == (7, True)
     assert table["seed_similarity"].between(0, 1).all()
-    again = sample("y.csv", like=seeds, noise="0.1:0.7", count=140)
-    assert again.exit_code == 0
+    assert sample("y.csv", like=seeds, noise="0.1:0.7", count=140).exit_code == 0
     assert (tmp_path / "y.csv").read_bytes() == (tmp_path / "x.csv").read_bytes()
 
 

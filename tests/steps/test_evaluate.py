@@ -1,5 +1,6 @@
 """The evaluate step on samples made by hand: real files, all metrics, and every mistake in one line."""
 
+import itertools
 import sys
 from itertools import count
 
@@ -139,8 +140,8 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     assert limits["new_rings"] == 1
     assert counts.loc["novel_strict"].tolist() == [1, 2, 0]
     assert counts.loc["usual_rings"].tolist() == [1, 2, 0]
-    assert (counts.loc["plausible"] <= counts.loc["few_alerts"]).all()
-    assert (counts.loc["few_alerts"] <= counts.loc["usual_atoms"]).all()
+    for fewer, more in itertools.pairwise(["plausible", "few_alerts", "usual_atoms", "usual_rings"]):
+        assert (counts.loc[fewer] <= counts.loc[more]).all()
     files = {"smiles": folder / "smiles.parquet", "vocabulary": folder / "vocabulary.json", "norms": norms}
     files["molecules"] = folder / "molecules.parquet"
     floor = step(
@@ -148,7 +149,6 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     )
     assert floor.exit_code == 0, floor.stderr
     real = pd.read_parquet(folder / "floor.parquet").pivot(index="metric", columns="method", values="value")
-    assert real.loc["valid"].tolist()[:1] == [100]
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
     assert real.loc["novel_strict", "one carbon more"] == 100
 
