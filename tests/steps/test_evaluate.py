@@ -132,18 +132,14 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     refused = evaluate("--plausible", out="none", properties="of-none")
     assert refused.stderr.endswith("--norms: needed for plausible molecules (see `pairflow norms`)\n")
     assert describe(folder, "norms", "norms").exit_code == 0
-    norms = folder / "norms.parquet"
     assert evaluate("--plausible", out="odd", properties="of-odd", norms="norms").exit_code == 0
     counts = pd.read_parquet(folder / "odd.parquet").pivot(index="metric", columns="trial", values="value")
-    limits = pd.read_parquet(norms).query("what == 'limit'").set_index("name").value
-    # A trial's novel ones: phenol; two methanes, and cyclobutane, whose ring system is new.
-    assert limits["new_rings"] == 1
-    assert counts.loc["novel_strict"].tolist() == [1, 2, 0]
-    assert counts.loc["usual_rings"].tolist() == [1, 2, 0]
+    # Phenol; two methanes, and cyclobutane, whose ring system is new: of so few molecules one may be.
+    assert counts.loc[["novel_strict", "usual_rings"]].to_numpy().tolist() == [[1, 2, 0]] * 2
     for fewer, more in itertools.pairwise(["plausible", "few_alerts", "usual_atoms", "usual_rings"]):
         assert (counts.loc[fewer] <= counts.loc[more]).all()
-    files = {"smiles": folder / "smiles.parquet", "vocabulary": folder / "vocabulary.json", "norms": norms}
-    files["molecules"] = folder / "molecules.parquet"
+    files = {name: folder / f"{name}.parquet" for name in ("smiles", "norms", "molecules")}
+    files["vocabulary"] = folder / "vocabulary.json"
     floor = step(
         "floor", "molecules", plausible=True, samples=100, trials=1, out=folder / "floor.parquet", **files
     )
