@@ -2,7 +2,7 @@
 # environment .venv from envs/requirements.txt, where it does not exist yet or is out of date.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint style types graph kernels format docs lock clean
+.PHONY: help setup demo test test-fast check lint style types graph kernels format docs lock clean
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
@@ -23,14 +23,17 @@ demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images)
 	pairflow run demo --cores $(CORES)
 	pairflow run digits --cores $(CORES)
 
-# Two processes more than cores, because some tests wait for a scheduler or a browser. Threads that wait for one another
+# Three processes more than cores, because some tests wait for a scheduler or a browser. Threads that wait for one another
 # sleep (passive): on a machine with more processes than cores they would waste most of the time.
 test: $(READY)  ## run all checks of `make lint`, then all tests
 	@$(MAKE) --no-print-directory -j$(CORES) lint kernels
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $$(($(CORES) + 2)) --maxprocesses 8 --dist worksteal
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $$(($(CORES) + 3)) --maxprocesses 8 --dist worksteal
 
 test-fast: $(READY) kernels  ## run the tests that take moments, for use while you work
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "not (workflow or slurm or data or slow)"
+
+check: $(READY)  ## run `make lint` and `make test-fast`, before you commit
+	@$(MAKE) --no-print-directory -j$(CORES) lint test-fast
 
 lint: style types graph  ## check the format and the style of the package, the tests and the workflow
 
