@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from pairflow.report import drawing
-from pairflow.report.colours import Fill, contrast
+from pairflow.report.colours import Fill, Style, contrast
 from pairflow.report.drawing import Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Grid
 from pairflow.report.words import format_percent, pluralise, shorten
@@ -25,6 +25,7 @@ REASONS = {
     "invalid_kekulize": Fill("purple", "----"),
 }
 TRAINING = Fill("rule")
+_BESIDE = (Style("ink", "", ":"), Style("muted", "s", "--"), Style("muted", "d", ":"))  # real data, controls
 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
@@ -110,13 +111,19 @@ STAGES = {  # metric -> what is left then
 def survivors(shares: pd.DataFrame, name: str) -> Picture:
     """The share of samples that is left at each of STAGES: rows method, stage (its number), share (in %).
 
-    Rows of real data and of controls are methods of their own.
+    Rows of real data and of controls are methods of their own, which have no number of steps (`nfe`).
     """
+    methods = shares.method[shares.nfe.notna()].unique()
+    beside = [method for method in shares.method.unique() if method not in methods]
+    looks = {
+        **{method: contrast(methods)(method) for method in methods},
+        **dict(zip(beside, _BESIDE, strict=False)),
+    }
 
     def say(row: Any) -> list[str]:
         return [f"{[*STAGES.values()][row.stage]} {format_percent(row.share / 100)}"]
 
-    lines = drawing.make_lines(shares, "stage", "share", say)
+    lines = drawing.make_lines(shares, "stage", "share", say, looks.__getitem__)
     with line_chart(lines, "", "left (% of samples)") as (figure, axes):
         axes.set_xticks(range(len(STAGES)), [*STAGES.values()], rotation=30, ha="right")
         drawing.start_at_zero(axes)

@@ -63,7 +63,7 @@ def draw_survivors(
     rows = contents.metrics[contents.metrics.evaluation == evaluation]
     rows = rows[rows.metric.isin(stages) & (rows.nfe.isna() | (rows.nfe == rows.method.map(best)))]
     shares = rows.assign(stage=rows.metric.map(stages), share=100 * rows.value / rows.samples)
-    means = shares.groupby(["method", "stage"])["share"].mean().reset_index()
+    means = shares.groupby(["method", "stage"])[["share", "nfe"]].mean().reset_index()
     order = [*best, *dict.fromkeys(rows.method[rows.nfe.isna()])]
     means = pd.concat(means[means.method == method] for method in order)
     return charts.survivors(means.replace({"method": {REAL: plausible.about.real}}), f"{prefix}-survivors")
