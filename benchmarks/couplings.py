@@ -15,6 +15,7 @@ have had more training.
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -52,7 +53,8 @@ class Case(NamedTuple):
     """A data set: what it changes in the shipped experiment, and which metrics are recorded and tested.
 
     pool: rows of an assignment of `ot` in its variant. lower: whether lower values are better. points:
-    whether the flow is continuous. prepare: makes the data in a folder, in place of the workflow.
+    whether the flow is continuous. prepare: makes the data in a folder, in place of the workflow. brief:
+    whether the variants are only those of FEW. methods: in place of METHODS.
     """
 
     shipped: str
@@ -64,6 +66,8 @@ class Case(NamedTuple):
     lower: bool = False
     points: bool = False
     prepare: Callable[[Path], None] | None = None
+    brief: bool = False
+    methods: tuple[str, ...] = ()
 
 
 def sampled(samples: int, *nfe: int) -> dict[str, Any]:
@@ -86,13 +90,18 @@ CASES = {
     ),
     "mnist8": Case(  # 60,000 images, with the network, the batches and the classifier of digits
         "digits",
-        {"training": {"iterations": 2000, "validate_every": 500}, "distillation": {}},
+        {
+            "training": {"iterations": 2000, "validate_every": 500},
+            "evaluations": sampled(1000, 1, 2, 4, 8, 32),
+            "distillation": {},
+        },
         3,
         DIGITS,
         "fd (test)",
         1024,
         lower=True,
         prepare=mnist8.main,
+        brief=True,
     ),
     "qm9": Case(
         "qm9_small",
@@ -108,13 +117,15 @@ CASES = {
             "data": {"representation": "selfies"},
             "network": {"name": "mlp", "width": 512, "blocks": 2},
             "training": {"iterations": 2000, "validate_every": 1000},
-            "evaluations": sampled(2048, 1, 2, 4, 8, 32),
-            "chemistry": {"useful": True},
+            "evaluations": {"main": {"nfe": [1, 2, 4, 8, 32], "samples": 1024, "trials": 1}},
+            "chemistry": {"plausible": True, "useful": True},
         },
         3,
-        ("useful_strict", "unique", "novel"),
-        "useful_strict",
+        ("plausible", "useful_strict", "unique", "novel"),
+        "plausible",
         512,
+        brief=True,
+        methods=("udlm", "pairflow", "sdot"),
     ),
     "shakespeare": Case(
         "shakespeare",
@@ -124,6 +135,7 @@ CASES = {
         "judge_ppl",
         2048,
         lower=True,
+        brief=True,
     ),
     "two_moons": Case(
         "two_moons_d2",
@@ -143,7 +155,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
     "sdot, tau 0.4": ("sdot", {"tau": 0.4}),
 }
+FEW = ("ot, pool of 8 batches",)
 ON_THREADS = ("train", "distill", "teach", "sample", "evaluate", "pair", "potentials")
+PREPARED = ("preprocess", "reference")  # what `prepare` of a case does
 RELEASED = {
     "tau05": 0.5,
     "tau2": 2.0,
@@ -184,12 +198,13 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
         base[key] = {**base[key], **value} if key in ("data", "training") else value
     base |= {"seeds": [*range(seeds)], "description": f"Couplings compared on {name}", "scale": "reduced"}
     distilled = [method for method in DISTILLED if method.rpartition("+")[2] in base.get("distillation", {})]
-    methods = POINT_METHODS if case.points else METHODS + distilled
+    methods = POINT_METHODS if case.points else [*case.methods] or METHODS + distilled
     entries = {f"couplings_{name}": {**base, "methods": methods}}
     labels = {f"couplings_{name}": {method: method for method in methods}}
-    for number, (label, (method, pairing)) in enumerate(
-        (POINT_VARIANTS if case.points else VARIANTS).items()
-    ):
+    variants = (
+        POINT_VARIANTS if case.points else {name: VARIANTS[name] for name in FEW if case.brief} or VARIANTS
+    )
+    for number, (label, (method, pairing)) in enumerate(variants.items()):
         changed = {key: case.pool if key == "pool" else value for key, value in pairing.items()}
         key = f"couplings_{name}_{number}"
         entries[key] = {**base, "methods": [method], "pairing": {**base["pairing"], **changed}}
@@ -197,25 +212,32 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     key = f"couplings_{name}_kept"
     pairs = {"sdot": f"results/couplings_{name}/seed0/pairs/sdot.parquet"}
     pairs |= {label: f"results/{key}-{label}.parquet" for label in RELEASED}
-    if not case.points:
+    if not (case.points or case.brief):
         entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
         labels[key] = KEPT
     EXPERIMENTS.mkdir(exist_ok=True)
     (EXPERIMENTS / f"couplings_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
-    rows = []
+    rows, found, first = [], {}, next(iter(entries))
     for key in entries:
         if key.endswith("_kept"):
             pair_at_temperatures(Path(f"results/couplings_{name}"), pairs, base)
+        if key != first:  # the same data, described once
+            for part in ("data", "reference"):
+                copied = Path(f"results/{first}/{part}")
+                if copied.exists():
+                    shutil.copytree(copied, f"results/{key}/{part}", dirs_exist_ok=True)
         make(key, case)
         metrics = pd.read_parquet(f"results/{key}/metrics.parquet")
         metrics["coupling"] = metrics.method.map(labels[key])
         rows.append(metrics.dropna(subset="coupling"))
+        found |= bounds(Path("results") / key, labels[key])
     return {
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "experiment": base,
         "distances": distances(Path(f"results/couplings_{name}"), pd.concat(rows), base),
+        "bounds": dict(sorted(found.items(), key=lambda one: ORDER[one[0]])),
         "values": values(pd.concat(rows), case),
     }
 
@@ -227,7 +249,8 @@ def make(name: str, case: Case) -> None:
         case.prepare(root)
     torch.set_num_threads(1)
     for job in jobs(root, experiment):
-        if all(path.exists() for path in job.outputs.values()):
+        prepared = case.prepare and job.rule in PREPARED
+        if prepared or all(path.exists() for path in job.outputs.values()):
             continue
         for path in job.outputs.values():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,6 +286,18 @@ def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
         for (coupling, nfe, seed), value in means.items():
             by_nfe = found.setdefault(metric, {}).setdefault(coupling, {})
             by_nfe.setdefault(str(int(nfe)), {})[str(int(seed))] = round(float(value), 4)
+    return found
+
+
+def bounds(root: Path, labels: dict[str, str]) -> dict[str, Any]:
+    """Coupling -> seed -> the bound on -log p of held-out rows after the training, in nats a token."""
+    found: dict[str, Any] = {}
+    for method, label in labels.items():
+        for path in sorted(root.glob(f"seed*/models/{method}/log.parquet")):
+            measured = pd.read_parquet(path).get("validation_nll", pd.Series(dtype=float)).dropna()
+            if len(measured):
+                seed = path.parents[2].name.removeprefix("seed")
+                found.setdefault(label, {})[seed] = round(float(measured.iloc[-1]), 4)
     return found
 
 
@@ -314,6 +349,9 @@ def table(name: str, found: dict[str, Any]) -> str:
             lines.append(f"| {coupling} | {' | '.join(cells)} |")
         parts.append("\n".join(lines))
     ratios = ", ".join(f"{coupling} {value:.3f}" for coupling, value in found["distances"].items())
+    for coupling, by_seed in found.get("bounds", {}).items():
+        about = estimate({int(seed): {0: value} for seed, value in by_seed.items()})
+        parts.append(f"Bound on -log p of held-out rows, {coupling}: {about.mean:.4g} ± {about.std:.2g}")
     return "\n\n".join([*parts, f"Distance over that of independent sources: {ratios}.\n"])
 
 

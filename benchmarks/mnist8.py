@@ -11,10 +11,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from pairflow.artifacts import Metadata, identity, token_column, write_table
 from pairflow.config import check
+from pairflow.data.prepared import write_prepared
 from pairflow.kinds.images.data_sets import source_of
 from pairflow.kinds.images.prepare import contract
 from pairflow.kinds.images.settings import Images
@@ -34,24 +33,13 @@ def main(root: Path) -> None:
     prepared = source_of(settings).read(settings, progress=False)
     rows = {"train": shrink(prepared.train), "validation": shrink(prepared.test)}
     labels = {"train": prepared.train_labels, "validation": prepared.test_labels}
-    for split, tokens in rows.items():
-        metadata = Metadata(
-            kind="tokens",
-            length=64,
-            vocabulary_size=2,
-            vocabulary="mnist8",
-            shape=[1, 8, 8],
-            data=identity(*rows.values()),
-            split=split,
-        )
-        table = pa.table({"tokens": token_column(tokens, 2), "label": pa.array(labels[split], pa.int32())})
-        write_table(data / f"{split}.parquet", table, metadata)
-    (data / "vocabulary.json").write_text(contract((1, 8, 8), 2) + "\n")
-    train, test = data / "train.parquet", data / "validation.parquet"
+    files = {split: data / f"{split}.parquet" for split in rows}
+    others = {"vocabulary": data / "vocabulary.json", "known": data / "known.parquet"}
+    write_prepared(files | others, rows, contract((1, 8, 8), 2), 2, {}, {}, labels=labels, shape=[1, 8, 8])
     command = [sys.executable, "-m", "pairflow", "reference", "--weights=digits", "--threads=1", "--quiet"]
-    for name, tokens in (("train", train), ("test", test)):
-        files = ["--tokens", str(tokens), "--out", str(reference / f"{name}.parquet")]
-        subprocess.run([*command, *files], check=True)
+    for name, split in (("train", "train"), ("test", "validation")):
+        paths = ["--tokens", str(files[split]), "--out", str(reference / f"{name}.parquet")]
+        subprocess.run([*command, *paths], check=True)
 
 
 if __name__ == "__main__":
