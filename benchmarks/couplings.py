@@ -47,14 +47,15 @@ from miniatures import call_of
 BASELINE = "pairflow"
 EXPERIMENTS = Path("experiments")  # of the user: files that git does not track
 BATCHES = 20  # in which the distance of transport in a batch is measured
+POOL = "ot, pool of 8 batches"
 
 
 class Case(NamedTuple):
     """A data set: what it changes in the shipped experiment, and which metrics are recorded and tested.
 
     pool: rows of an assignment of `ot` in its variant. lower: whether lower values are better. points:
-    whether the flow is continuous. prepare: makes the data in a folder, in place of the workflow. brief:
-    whether the variants are only those of FEW. methods: in place of METHODS.
+    whether the flow is continuous. prepare: makes the data in a folder, in place of the workflow.
+    methods: in place of METHODS. few: in place of all VARIANTS and of kept pairs.
     """
 
     shipped: str
@@ -66,8 +67,8 @@ class Case(NamedTuple):
     lower: bool = False
     points: bool = False
     prepare: Callable[[Path], None] | None = None
-    brief: bool = False
     methods: tuple[str, ...] = ()
+    few: tuple[str, ...] | None = None
 
 
 def sampled(samples: int, *nfe: int) -> dict[str, Any]:
@@ -101,7 +102,7 @@ CASES = {
         1024,
         lower=True,
         prepare=mnist8.main,
-        brief=True,
+        few=(POOL,),
     ),
     "qm9": Case(
         "qm9_small",
@@ -124,8 +125,8 @@ CASES = {
         ("plausible", "useful_strict", "unique", "novel"),
         "plausible",
         512,
-        brief=True,
         methods=("udlm", "pairflow", "sdot"),
+        few=(),
     ),
     "shakespeare": Case(
         "shakespeare",
@@ -135,7 +136,7 @@ CASES = {
         "judge_ppl",
         2048,
         lower=True,
-        brief=True,
+        few=(POOL,),
     ),
     "two_moons": Case(
         "two_moons_d2",
@@ -151,11 +152,10 @@ CASES = {
 # Label -> the method, and what it changes in `pairing`; a `pool` of None is that of the data set.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "pairflow, redrawn every 5 epochs": ("pairflow", {"redraw": 5}),
-    "ot, pool of 8 batches": ("ot", {"pool": None}),
+    POOL: ("ot", {"pool": None}),
     "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
     "sdot, tau 0.4": ("sdot", {"tau": 0.4}),
 }
-FEW = ("ot, pool of 8 batches",)
 ON_THREADS = ("train", "distill", "teach", "sample", "evaluate", "pair", "potentials")
 PREPARED = ("preprocess", "reference")  # what `prepare` of a case does
 RELEASED = {
@@ -201,9 +201,8 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     methods = POINT_METHODS if case.points else [*case.methods] or METHODS + distilled
     entries = {f"couplings_{name}": {**base, "methods": methods}}
     labels = {f"couplings_{name}": {method: method for method in methods}}
-    variants = (
-        POINT_VARIANTS if case.points else {name: VARIANTS[name] for name in FEW if case.brief} or VARIANTS
-    )
+    variants = POINT_VARIANTS if case.points else VARIANTS
+    variants = variants if case.few is None else {label: variants[label] for label in case.few}
     for number, (label, (method, pairing)) in enumerate(variants.items()):
         changed = {key: case.pool if key == "pool" else value for key, value in pairing.items()}
         key = f"couplings_{name}_{number}"
@@ -212,7 +211,7 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     key = f"couplings_{name}_kept"
     pairs = {"sdot": f"results/couplings_{name}/seed0/pairs/sdot.parquet"}
     pairs |= {label: f"results/{key}-{label}.parquet" for label in RELEASED}
-    if not (case.points or case.brief):
+    if not case.points and case.few is None:
         entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
         labels[key] = KEPT
     EXPERIMENTS.mkdir(exist_ok=True)
