@@ -202,3 +202,6 @@ def _by_hand(kind: str) -> Iterator[Call]:
         count = {"count": 3, "nfe": 1, "novel": True}
         yield call("sample", "molecules.smi", [model / "known.parquet"], model=model, **count)
         yield call("score", "scores.csv", tables, "library.smi", model=root, draws=2)
+        smiles = root / "data/smiles.parquet"
+        yield call("norms", "norms.parquet", [smiles], smiles=smiles)
+        yield call("metrics", "metrics.csv", [], "library.smi", reference="library.smi")

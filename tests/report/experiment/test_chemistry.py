@@ -170,12 +170,10 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows))
     [block] = evaluation_blocks(contents)
     drawn = block.details.shown["survivors"].alt
-    for line in ("udlm", "held-out molecules", "one carbon more"):
-        assert line in drawn
+    assert all(line in drawn for line in ("udlm", "held-out molecules", "one carbon more"))
     page = render(contents)
     assert "80.0 % are plausible: different, novel, and with nothing unusual" in page
     assert "of held-out molecules 90.0 % are." in page
-    assert "From valid to plausible" in page
 
 
 def test_metrics_of_molecules_all_have_a_group_or_a_chart():
