@@ -125,8 +125,11 @@ class SemidiscreteCoupling:
     def _law(self) -> Any:
         return self.space.law(self.potentials.max() - self.potentials.astype(np.int64), self.tau)
 
-    def measured(self, threads: int | None = None) -> Balance:
-        """The balance, of at least HITS M sources that come from a seed of their own."""
+    def measured(self, threads: int | None = None, after_block: Callable[[], None] = lambda: None) -> Balance:
+        """The balance, of at least HITS M sources that come from a seed of their own.
+
+        `after_block` is called after some of them: all of many long rows take minutes.
+        """
         rows, space = len(self.data), self.space
         count = max(HITS * rows, _MEASURED)
         seed, hits = rng.stream_seed(self.seed, "balance"), np.zeros(rows, np.int64)
@@ -139,6 +142,7 @@ class SemidiscreteCoupling:
             hits += np.bincount(drawn[:, 0], minlength=rows)
             distance += float(space.distances(sources, drawn[:, 0]).sum())
             entropy += float(entropies.sum())
+            after_block()
         excess = (hits.var() / hits.mean() - 1) / hits.mean()  # squared variation of the rows' probabilities
         return Balance(
             spread=float(1 + HITS * excess),
@@ -308,7 +312,8 @@ def require_different_rows(name: str, data: np.ndarray) -> None:
 def complete(
     search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None
 ) -> SemidiscreteCoupling:
-    """Take steps until the rows are balanced, at most 400. `after_step` is called after each.
+    """Take steps until the rows are balanced, at most 400. `after_step` is called after each, and meanwhile
+    where their balance is measured.
 
     A search that resumes at a saved step repeats the measurement that was due there, and so ends alike.
     """
@@ -316,7 +321,7 @@ def complete(
         while True:
             if search.step and search.step % _BETWEEN == 0:
                 found = search.result()
-                balance = found.measured(search.threads)
+                balance = found.measured(search.threads, after_step)
                 steps.set_postfix_str(f"hits' variance/mean {balance.spread:.2f}")
                 if balance.reached or search.step >= _STEPS:
                     return replace(found, balance=balance)

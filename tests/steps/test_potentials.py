@@ -75,16 +75,18 @@ def test_threads_and_interruptions_change_no_byte(name, at, folder, step, monkey
 
     def stop(search):
         if name == "result" or search.step == 6:
+            monkeypatch.setattr(transport, "_MEASURED", 10**12)  # for hours, unless it heeds the signal
             signal.raise_signal(signal.SIGTERM)
         return before(search)
 
-    before = getattr(transport.Search, name)
+    before, measured = getattr(transport.Search, name), transport._MEASURED
     monkeypatch.setattr(transport.Search, name, stop)
     arguments = settings, folder / "train.parquet", folder / "parts.parquet", resume
     with pytest.raises(Interrupted, match=f"stopped after {at}, which are saved"):
         potentials.write_potentials(*arguments, Provenance(), **run)
     assert not (folder / "parts.parquet").exists()
     monkeypatch.setattr(transport.Search, name, before)
+    monkeypatch.setattr(transport, "_MEASURED", measured)
     potentials.write_potentials(*arguments, Provenance(), **run)
     assert read_table(folder / "parts.parquet", "pairs")[0].equals(expected)
     assert not (folder / "resume").exists()
