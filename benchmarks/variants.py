@@ -1,54 +1,63 @@
-"""How near samples of `pairflow sample --like` are to their seeds, and how plausible, at each noise.
+"""How near samples of `pairflow sample --like` are to their seeds, and how plausible, at each noise; and how
+plausible samples without a seed are.
 
-    python benchmarks/variants.py --seeds 100 --count 2800 --out variants.json
+    python benchmarks/variants.py --out variants.json
 
-The seeds are molecules of ZINC-250k that the shipped model `zinc250k` was not trained on.
+The model is `zinc250k`, and the seeds are molecules of ZINC-250k that it was not trained on.
 """
 
 import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 from pairing import commit, machine
+from rdkit import Chem
 from useful_molecules import random_molecules
 
 from pairflow.data.known import KnownMolecules
 from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.published import FOLDER
 
 MODEL = "zinc250k"
-NOISES = ("0.02:0.2", "0.3:0.9")
+NOISES, NFE = ("0.02:0.2", "0.3:0.9"), (1, 8, 32)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--count", type=int, default=2800)
+    parser.add_argument("--count", type=int, default=1400, help="variants of each range of noise")
+    parser.add_argument("--samples", type=int, default=1024, help="samples without a seed")
     parser.add_argument("--nfe", type=int, default=8)
     parser.add_argument("--temperature", type=float, default=0.7)
     parser.add_argument("--out", type=Path, default=Path("variants.json"))
     options = parser.parse_args()
-    known = KnownMolecules.load(FOLDER / MODEL / "known.parquet")
-    others = (text for text in random_molecules(60_000)[::7] if canonical(text) not in known)
-    with tempfile.TemporaryDirectory() as folder:
-        seeds, out = Path(folder, "seeds.smi"), Path(folder, "variants.csv")
-        seeds.write_text("".join(f"{text}\n" for text, _ in zip(others, range(options.seeds), strict=False)))
-        settings = {"nfe": options.nfe, "temperature": options.temperature, "count": options.count}
-        words = [f"--{name}={value}" for name, value in settings.items()]
-        command = [sys.executable, "-m", "pairflow", "sample", f"--model={MODEL}", f"--like={seeds}", *words]
-        tables = []
-        for noise in NOISES:
-            subprocess.run(
-                [*command, f"--noise={noise}", f"--out={out}", "--properties", "--quiet"], check=True
-            )
-            tables.append(pd.read_csv(out))
-    rows = pd.concat(tables)
-    rows = rows.assign(novel=[text not in known for text in rows.smiles], plausible=rows.plausible == "yes")
+    folder = FOLDER / MODEL
+    known, norms = KnownMolecules.load(folder / "known.parquet"), Norms.read(folder / "norms.parquet")
+    others = [text for text in map(canonical, random_molecules(60_000)[::7]) if text and text not in known]
+    held_out = [is_plausible(Chem.MolFromSmiles(text), norms) for text in others[: options.samples]]
+    with TemporaryDirectory() as made:
+        seeds = Path(made, "seeds.smi")
+        seeds.write_text("".join(f"{text}\n" for text in others[: options.seeds]))
+
+        def sample(count: int, nfe: int, **files: Any) -> pd.DataFrame:
+            values = {"model": MODEL, "count": count, "nfe": nfe, "temperature": options.temperature}
+            values |= {"out": Path(made, "samples.csv"), **files}
+            words = [f"--{name}={value}" for name, value in values.items()]
+            command = [sys.executable, "-m", "pairflow", "sample", *words, "--properties", "--quiet"]
+            subprocess.run(command, check=True)
+            rows = pd.read_csv(values["out"])
+            novel = [text not in known for text in rows.smiles]
+            return rows.assign(novel=novel, plausible=rows.plausible == "yes")
+
+        rows = pd.concat(sample(options.count, options.nfe, like=seeds, noise=noise) for noise in NOISES)
+        free = {nfe: sample(options.samples, nfe).drop_duplicates("smiles") for nfe in NFE}
     measured = ["seed_edit", "seed_similarity", "plausible", "novel"]
     table = rows.groupby("noise")[measured].mean().assign(rows=rows.noise.value_counts())
     record = {
@@ -56,12 +65,17 @@ def main() -> None:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "model": MODEL,
-        "seeds": options.seeds,
-        **settings,
+        **{name: getattr(options, name) for name in ("seeds", "count", "samples", "nfe", "temperature")},
         "by_noise": {f"{noise:g}": row.round(4).to_dict() for noise, row in table.iterrows()},
+        "plausible_of_held_out": round(sum(held_out) / len(held_out), 4),
+        "plausible_of_samples": {
+            nfe: round(int((own.novel & own.plausible).sum()) / options.samples, 4)
+            for nfe, own in free.items()
+        },
     }
     options.out.write_text(json.dumps(record, indent=1) + "\n")
     print(table.round(3).to_string())
+    print({name: value for name, value in record.items() if name.startswith("plausible")})
 
 
 if __name__ == "__main__":

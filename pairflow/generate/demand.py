@@ -14,6 +14,7 @@ from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
 from pairflow.generate.choice import choose, kind_in
+from pairflow.generate.variants import vary_without_end
 from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
@@ -72,7 +73,8 @@ class SampleStream:
         delivery, drawing = self.delivery, (self.settings, self.choice.nfe)
         if delivery.seeds is None:
             return map(delivery.decode, self.model.rows_without_end(*drawing, delivery.given))
-        varied = self.model.variants_without_end(*drawing, delivery.seeds, delivery.noises, delivery.given)
+        seeds = delivery.seeds, delivery.noises
+        varied = vary_without_end(self.model, *drawing, *seeds, delivery.given)
         return map(delivery.decode, starmap(delivery.note_origin, varied))
 
 

@@ -1,9 +1,9 @@
 """A trained model: its network and everything that is needed to use it. Nothing here needs RDKit."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count, repeat
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -28,8 +28,7 @@ from pairflow.config.sampling import GuidedUpdate, Update
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
 from pairflow.files import require_regular
-from pairflow.flow.corruption import CORRUPTIONS, Corruption, interpolate
-from pairflow.flow.schedule import Linear
+from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.training.model_files import (
     Description,
     read_description,
@@ -316,45 +315,31 @@ class DiscreteModel(Model):
         `condition` they are of that class, with its `guidance`; InputError if the model does not know it.
         Or `classes` (rows,) has the label of each row.
         """
-        generator = self._generator(settings, *labels)
+        generator = self.generator(settings, *labels)
         x0 = self.corruption.source((rows, self.length), generator, self.device)
         x0 = x0.repeat_interleave(repeats, dim=0)
-        given = None if given is None else given.to(self.device)
         own = {} if classes is None else {"label": classes.repeat_interleave(repeats).to(self.device)}
-        return x0.cpu(), self._denoise(settings, nfe, x0, generator, given=given, **own)
+        return x0.cpu(), self.denoise(settings, nfe, x0, generator, given, **own)
 
-    def vary(
+    def generator(self, settings: Draws, *labels: str | int) -> torch.Generator:
+        """Random numbers on the model's device, a function of the settings' seed and the labels."""
+        return torch.Generator(self.device).manual_seed(rng.stream_seed(settings.seed, *labels))
+
+    def denoise(
         self,
         settings: Draws,
         nfe: int,
-        rows: Tensor,
-        noise: float,
-        *labels: str | int,
+        x0: Tensor,
+        generator: torch.Generator,
         given: Tensor | None = None,
+        **more: Any,
     ) -> Tensor:
-        """Rows x1 (B, N) with a share `noise` of their positions, on average, drawn again from the source,
-        and denoised from there: (B, N) on the CPU. At noise 1 nothing is left of x1.
-
-        There is no greedy tail: the mode of a leave-one-out ignores the symbol that a position holds, so that
-        it would change rare symbols of x1 without any noise.
-        """
-        settings = settings.model_copy(update={"greedy_tail": False})
-        generator = self._generator(settings, *labels)
-        rows = rows.to(self.device)
-        source = self.corruption.source(tuple(rows.shape), generator, self.device)
-        x_t = interpolate(source, rows, 1 - noise, generator)
-        given = None if given is None else given.to(self.device)
-        return self._denoise(settings, nfe, x_t, generator, given=given, schedule=Linear(1 - noise))
-
-    def _generator(self, settings: Draws, *labels: str | int) -> torch.Generator:
-        return torch.Generator(self.device).manual_seed(rng.stream_seed(settings.seed, *labels))
-
-    def _denoise(
-        self, settings: Draws, nfe: int, x0: Tensor, generator: torch.Generator, **more: Any
-    ) -> Tensor:
-        """Samples (B, N) on the CPU from states x0 (B, N), by the settings of an update."""
+        """Samples (B, N) on the CPU from states x0 (B, N) on the model's device, by the settings of an
+        update; `given` and `more` are arguments of `Corruption.sample`."""
         update = settings.model_dump(include={*Update.model_fields})
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator, **more}
+        if given is not None:
+            sampling["given"] = given.to(self.device)
         if "label" not in more and isinstance(settings, GuidedUpdate) and settings.condition:
             label = torch.tensor(self.label(settings.condition), device=self.device)
             sampling |= {"label": label, "guidance": settings.guidance}
@@ -368,18 +353,6 @@ class DiscreteModel(Model):
             _, tokens = self.draw(settings, nfe, size, "demand", batch, given=given)
             yield from tokens.tolist()
             rows += size
-
-    def variants_without_end(
-        self, settings: Draws, nfe: int, seeds: Tensor, noises: Sequence[float], given: Tensor | None = None
-    ) -> Iterator[tuple[list[int], int, float]]:
-        """Rows of N tokens from `vary`, each with the number of its seed and its noise: again and again one
-        of each of the `seeds` (S, N), at one noise after the other."""
-        order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // (len(seeds) * len(noises))))
-        for batch in count():
-            noise = noises[batch % len(noises)]
-            for part, numbers in enumerate(order.split(self.batch_rows)):
-                rows = self.vary(settings, nfe, seeds[numbers], noise, "variants", batch, part, given=given)
-                yield from zip(rows.tolist(), numbers.tolist(), repeat(noise))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,7 +85,7 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     chosen = choose(root, None)
     assert (chosen.nfe, chosen.temperature, chosen.source) == (8, 0.7, root / "sampling.json")
     assert chosen.reason.endswith(
-        "takes --nfe 8, and --temperature 0.7 unless you give one: so it was measured"
+        "takes --nfe 8, and --temperature 0.7 unless you give another, as it was measured"
     )
 
 

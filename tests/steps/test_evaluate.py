@@ -139,12 +139,9 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     for fewer, more in itertools.pairwise(["plausible", "few_alerts", "usual_atoms", "usual_rings"]):
         assert (counts.loc[fewer] <= counts.loc[more]).all()
     files = {name: folder / f"{name}.parquet" for name in ("smiles", "norms", "molecules")}
-    files["vocabulary"] = folder / "vocabulary.json"
-    floor = step(
-        "floor", "molecules", plausible=True, samples=100, trials=1, out=folder / "floor.parquet", **files
-    )
-    assert floor.exit_code == 0, floor.stderr
-    real = pd.read_parquet(folder / "floor.parquet").pivot(index="metric", columns="method", values="value")
+    files |= {"vocabulary": folder / "vocabulary.json", "out": folder / "floor.parquet"}
+    assert step("floor", "molecules", plausible=True, samples=100, trials=1, **files).exit_code == 0
+    real = pd.read_parquet(files["out"]).pivot(index="metric", columns="method", values="value")
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
     assert real.loc["novel_strict", "one carbon more"] == 100
 

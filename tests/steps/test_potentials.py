@@ -75,7 +75,7 @@ def test_threads_and_interruptions_change_no_byte(name, at, folder, step, monkey
 
     def stop(search):
         if name == "result" or search.step == 6:
-            monkeypatch.setattr(transport, "_MEASURED", 10**12)  # for hours, unless it heeds the signal
+            monkeypatch.setattr(transport, "_MEASURED", 10**12)  # for hours, unless it stops
             signal.raise_signal(signal.SIGTERM)
         return before(search)
 

@@ -84,29 +84,6 @@ def test_each_row_keeps_its_class_when_it_is_drawn_several_times():
     assert samples.tolist() == [[label] * 4 for label in (2, 2, 0, 0, 4, 4)]
 
 
-def test_variants_keep_the_share_that_is_not_noise(folder, monkeypatch):
-    """With a denoiser that changes nothing: each seed in its turn, at one noise after the other."""
-    model = Model.load(folder[0])
-    rows = torch.arange(model.length) % 2
-    seeds = torch.stack([rows, 1 - rows])
-    monkeypatch.setattr(type(model.corruption), "sample", lambda corruption, network, x0, **options: x0)
-    settings = SampleSettings(nfe=1, samples=1, seed=3)
-    noises = [0.25, 1.0]
-    drawn = list(islice(model.variants_without_end(settings, 1, seeds, noises), 4096))
-    assert [seed for _, seed, _ in drawn[:4]] == [0, 1, 0, 1]
-    assert [noise for *_, noise in drawn[::32]] == noises * 64
-    for wanted in noises:
-        same = [
-            (torch.tensor(row) == seeds[seed]).float().mean().item()
-            for row, seed, noise in drawn
-            if noise == wanted
-        ]
-        expected = 1 - wanted + wanted / model.vocabulary_size
-        assert sum(same) / len(same) == pytest.approx(expected, abs=0.02)
-    again = list(islice(model.variants_without_end(settings, 1, seeds, noises), 10))
-    assert again == drawn[:10]
-
-
 def test_rows_without_end_come_in_batches_that_grow(folder, monkeypatch):
     monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 200)
     model, settings, sizes = Model.load(folder[0]), SampleSettings(nfe=1, seed=3, greedy_tail=False), []

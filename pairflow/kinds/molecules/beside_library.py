@@ -11,7 +11,7 @@ from pairflow.artifacts import Metadata, atomic
 from pairflow.data.draft import table_lines
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, files, plausible
-from pairflow.kinds.molecules.counts import canonical, count_reasons
+from pairflow.kinds.molecules.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.descriptors import PROPERTIES, describe, tabulate
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.library import Row, read_rows
@@ -63,12 +63,14 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     library = chemistry.TrainingMolecules(
         Neighbours(structures["fingerprint"]), frozenset(structures["scaffold"]), properties
     )
-    described = chemistry.describe_samples(texts, library, (), threads, progress)
+    described = chemistry.describe_samples(texts, library, plausible.PARTS, threads, progress)
     useful = chemistry.are_useful(described, library, known)
-    shares = plausible.share_left(texts, known, norms, threads, progress)
-    counts = {name: round(share * len(texts)) for name, share in shares.items()}
-    counts |= count_reasons(text for text in texts if canonical(text) is None)
+    left = plausible.survive(described[~described.index.isin(known)], norms, threads, progress).sum()
+    counts = count(texts, known)
+    counts = {name: counts[name] for name in ("valid", "unique_strict", "novel_strict")}
+    counts |= {stage: int(left[stage]) for stage in plausible.STAGES}
     counts |= {"useful_strict": int(useful["useful_strict"].sum())}
+    counts |= count_reasons(text for text in texts if canonical(text) is None)
     likeness = chemistry.compare(described, library)
     title = f"{molecules} beside {reference} ({len(trained):,} molecules)"
     return Measured(_summarise(title, len(texts), counts, likeness), rows, known, norms)

@@ -1,6 +1,7 @@
 """The metric rows of samples of molecules, and the histograms of their properties."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,21 +70,26 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
         [own[row] for row in training_molecules.some(len(own), plausible.DRAWN)]
         for own in (known.held_out, known.trained)
     )
-    rows = np.array([words.encode(text, LONGEST) for text in trained])
-    symbols = plausible.draw_independent(rows, plausible.DRAWN, generator)
+    rows = []
+    for text in trained:
+        with suppress(InputError):  # a published molecule may be spelled otherwise, with other symbols
+            rows.append(words.encode(text, LONGEST))
+    count = plausible.DRAWN if rows else 0
+    symbols = plausible.draw_independent(np.array(rows).reshape(-1, LONGEST), count, generator)
     drawn = {
         "data": (held_out, frozenset(known.trained)),
         plausible.ONE_CARBON_MORE: ([*plausible.add_carbon(trained, known.every, generator)], known.every),
         plausible.INDEPENDENT: ([*map(words.decode, symbols)], known.every),
     }
     counts = [
-        {"method": method, "metric": name, "value": share * settings.samples, "samples": settings.samples}
+        {"method": method, "metric": name, "value": left * settings.samples / len(texts)}
         for method, (texts, others) in drawn.items()
         if texts
-        for name, share in plausible.share_left(texts, others, norms, *work).items()
+        for name, left in plausible.count_left(texts, others, norms, *work).items()
     ]
     inputs = {"smiles": digest(files.smiles)} | ({"norms": digest(files.norms)} if files.norms else {})
-    return Measurement([{**row, "trial": 0} for row in counts], words.hash, inputs)
+    shared = {"trial": 0, "samples": settings.samples}
+    return Measurement([row | shared for row in counts], words.hash, inputs)
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
@@ -98,8 +104,8 @@ class SampledMolecules:
     """Samples of a model by trial (`strings`), whose distinct molecules are `described` once, as far as the
     settings ask for it, and what each trial's are compared with.
 
-    The column `in_class` is there if samples of a class were asked for, `useful`, `useful_strict` and
-    those of `plausible.STAGES` if the settings ask for them.
+    The column `in_class` is there if samples of a class were asked for, `useful`, `useful_strict` and a
+    column for each of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):

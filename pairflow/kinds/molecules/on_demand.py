@@ -5,9 +5,7 @@ With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded
 a gap in SMILES is none in SELFIES.
 """
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Set
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +13,22 @@ import numpy as np
 import pandas as pd
 import torch
 from rdkit import Chem, rdBase
-from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 from torch import Tensor
 
 from pairflow.artifacts import Metadata, read_metadata, read_table
-from pairflow.config import DemandSettings, parse_noises, parse_range
+from pairflow.config import DemandSettings, parse_noises
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files
-from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import DESCRIPTORS, describe, tabulate
+from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.library import read_rows
-from pairflow.kinds.molecules.plausible import Norms, describe_oddities, is_plausible
+from pairflow.kinds.molecules.plausible import Norms, describe_oddities
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
+from pairflow.kinds.molecules.selection import Selection, filters_from
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.survey import column_of
@@ -46,127 +44,10 @@ _ADVICE = {
     "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
 }
 
-_ITERATIONS = 2000  # of the force field, at most
-Filter = Callable[[Chem.Mol], bool]
-
-
-class Selection:
-    """Judges samples one by one and counts the verdicts: `kept`, or the first reason against a sample.
-
-    The reasons, in order: `invalid` (RDKit cannot read it, or cannot read back the canonical SMILES that it
-    writes), `known` (among the canonical SMILES `known`), `repeated` (kept before, with `unique`, or one of
-    the `seeds`) and `refused by` one of `filters`. With `raw` every sample is delivered, and only `kept` and
-    `invalid` occur. `counts` covers all samples, `since` those since the last one that was delivered.
-    """
-
-    def __init__(
-        self,
-        raw: bool = False,
-        unique: bool = False,
-        known: Container[str] | None = None,
-        filters: Mapping[str, Filter] | None = None,
-        seeds: Set[str] = frozenset(),
-    ):
-        self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
-        self._reasons = {"valid": "invalid"}
-        if known is not None:
-            self._reasons["--novel"] = "known"
-        if unique or seeds:
-            self._reasons["--unique" if unique else "other than its seed"] = "repeated"
-        self._reasons |= {name: f"refused by {name}" for name in self.filters}
-        self.counts: Counter[str] = Counter()
-        self.since: Counter[str] = Counter()
-        self._kept = set(seeds)
-
-    def keep(self, text: str) -> str | None:
-        """The string to keep (canonical SMILES, or with `raw` the sample itself), or None."""
-        molecule = canonical(text)
-        verdict = self._verdict(molecule)
-        self.counts[verdict] += 1
-        if self.raw:
-            return text
-        if verdict != "kept":
-            self.since[verdict] += 1
-            return None
-        self.since.clear()
-        if self.unique and molecule is not None:
-            self._kept.add(molecule)
-        return molecule
-
-    def shares(self) -> dict[str, float]:
-        """`valid` or an option -> the share that it kept of the samples that all before it had kept."""
-        left, shares = self.counts.total(), {}
-        for name, reason in self._reasons.items():
-            passed = left - self.counts[reason]
-            shares[name] = passed / left if left else 0.0
-            left = passed
-        return shares
-
-    def _verdict(self, molecule: str | None) -> str:
-        if molecule is None or canonical(molecule) is None:
-            return "invalid"
-        if self.known is not None and molecule in self.known:
-            return "known"
-        if molecule in self._kept:
-            return "repeated"
-        parsed = Chem.MolFromSmiles(molecule) if self.filters else None
-        refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)
-        return self._reasons[refusing] if refusing else "kept"
-
-
-def filters_from(settings: DemandSettings, norms: Norms | None = None) -> dict[str, Filter]:
-    """The filters that the settings ask for, quick ones first, each under the option that asks for it;
-    InputError for a SMARTS pattern that RDKit cannot read."""
-    filters: dict[str, Filter] = {}
-    for name in ("weight", "logp"):
-        if text := getattr(settings, name):
-            filters[f"--{name} {text}"] = _within(name, *parse_range(text))
-    for pattern in settings.smarts:
-        filters[f"--smarts {pattern}"] = _read_smarts("smarts", pattern)
-    for pattern in settings.not_smarts:
-        filters[f"--not-smarts {pattern}"] = _read_smarts("not_smarts", pattern, present=False)
-    if settings.min_qed is not None:
-        filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
-    if settings.plausible and norms:
-        filters["--plausible"] = lambda molecule: is_plausible(molecule, norms)
-    if settings.three_d:
-        filters["--3d"] = lambda molecule: embed(Chem.MolToSmiles(molecule), settings.seed) is not None
-    return filters
-
-
-def _within(name: str, low: float, high: float) -> Filter:
-    return lambda molecule: low <= DESCRIPTORS[name](molecule) <= high
-
-
-def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
-    """Whether a molecule has the substructure, or lacks it."""
-    with rdBase.BlockLogs():
-        query: Any = Chem.MolFromSmarts(pattern)
-    if query is None or not query.GetNumAtoms():
-        raise InputError(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
-    return lambda molecule: molecule.HasSubstructMatch(query) == present
-
-
-@lru_cache(maxsize=16)  # a molecule is embedded when it is judged, and asked for again when it is written
-def embed(smiles: str, seed: int) -> Chem.Mol | None:
-    """The molecule with all hydrogens and one set of coordinates, a function of both arguments.
-
-    The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 where it has
-    parameters for all atoms. None if there are none, also from random ones.
-    """
-    parameters = rdDistGeom.ETKDGv3()
-    parameters.randomSeed = seed % 2**31  # RDKit's seed has a sign
-    with rdBase.BlockLogs():
-        molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
-        for parameters.useRandomCoords in (False, True):
-            if rdDistGeom.EmbedMolecule(molecule, parameters) == 0:
-                rdForceFieldHelpers.MMFFOptimizeMolecule(molecule, maxIters=_ITERATIONS)
-                return molecule
-    return None
-
 
 class MoleculeDelivery(Delivery):
-    """Molecules of a model. `selection` counts the verdicts on all samples."""
+    """Molecules of a model. `selection` counts the verdicts on all samples; `origins` are the molecules that
+    are varied, if any."""
 
     noun = "molecules"
 
@@ -179,15 +60,12 @@ class MoleculeDelivery(Delivery):
         self.origins: list[Candidate] = []
         if settings.like:
             path = Path(settings.like)
-            self.origins, self.inputs, self.noises = (
-                read_seeds(path, model),
-                (path,),
-                parse_noises(settings.noise),
-            )
+            self.origins, self.inputs = read_seeds(path, model), (path,)
+            self.noises = parse_noises(settings.noise)
             self.seeds = torch.tensor(np.array([origin.tokens for origin in self.origins], np.int64))
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
         if settings.nearest:
-            path = training_smiles(model.folder)
+            self.trained = path = training_smiles(model.folder)
             metadata = read_metadata(path)
             metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
             metadata.require_same_data(model.data, path, model.folder)
@@ -198,7 +76,9 @@ class MoleculeDelivery(Delivery):
         """The norms of the model's training molecules; InputError if they are needed and there are none."""
         path = find_file(self.model.folder, NORMS, paths.reference)
         if path:
-            read_metadata(path).require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
+            metadata = read_metadata(path)
+            metadata.require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
+            metadata.require_same_data(self.model.data, path, self.model.folder)
             return Norms.read(path)
         if self.settings.plausible:
             raise InputError(
@@ -254,8 +134,8 @@ class MoleculeDelivery(Delivery):
                 parts.append(lambda smiles: describe_oddities(Chem.MolFromSmiles(smiles), norms))
         if self.origins:
             parts.append(self._describe_origin)
-        for path in self.inputs[bool(settings.like) :]:
-            neighbours = TrainingNeighbours(path, threads or available_cpus(), not quiet)
+        if settings.nearest:
+            neighbours = TrainingNeighbours(self.trained, threads or available_cpus(), not quiet)
             parts.append(neighbours.describe)
         if settings.three_d:
             parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})

@@ -1,6 +1,6 @@
 """Plausible molecules: nothing in them is unusual beside a library, and catalogues warn of little.
 
-Docs: docs/metrics.md, `plausible`. What is usual is found once for a library and kept in a file, as `Norms`:
+See docs/metrics.md, `plausible`. What is usual is found once for a library and kept in a file, as `Norms`:
 how many training molecules have a ring system, or an atom with the same bonds and neighbours, and the limit
 of each measure.
 """
@@ -17,6 +17,7 @@ import pyarrow as pa
 from rdkit import Chem
 
 from pairflow.artifacts import read_table
+from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical, count
 from pairflow.kinds.molecules.descriptors import (
     DESCRIPTORS,
@@ -57,10 +58,15 @@ class Norms(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "Norms":
+        """Read what `table` gave; InputError if the file is missing or has other content."""
         frame = read_table(path, KIND)[0].to_pandas()
-        named = {what: rows.set_index("name")["value"].to_dict() for what, rows in frame.groupby("what")}
-        atoms = {int(name): count for name, count in named.get("atom", {}).items()}
-        return cls(named.get("ring system", {}), atoms, named["limit"])
+        rings, atoms, limits = (
+            frame[frame.what == what].set_index("name")["value"].to_dict()
+            for what in ("ring system", "atom", "limit")
+        )
+        if set(limits) != set(MEASURES) or not all(name.isdecimal() for name in atoms):
+            raise InputError(f"{path}: not the norms of molecules; make them again with `pairflow norms`")
+        return cls(rings, {int(name): count for name, count in atoms.items()}, limits)
 
     def table(self) -> pa.Table:
         named: dict[str, Mapping[Any, float]] = {
@@ -73,7 +79,7 @@ class Norms(NamedTuple):
             for what, values in named.items()
             for name, value in values.items()
         ]
-        return pa.Table.from_pandas(pd.DataFrame(rows, columns=["what", "name", "value"]))
+        return pa.Table.from_pandas(pd.DataFrame(sorted(rows), columns=["what", "name", "value"]))
 
 
 MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
@@ -95,11 +101,11 @@ def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     """`plausible` (yes or no), the numbers of new ring systems and atoms, alerts by name, and severity."""
-    return {
-        "plausible": "yes" if is_plausible(molecule, norms) else "no",
-        **{name: MEASURES[name](molecule, norms) for name in ("new_rings", "new_atoms", "severity")},
-        "alerts": "; ".join(alerts(molecule)),
-    }
+    names = alerts(molecule)
+    quick = {name: measure(molecule, norms) for name, measure in MEASURES.items() if name != "alerts"}
+    within = all(value <= norms.limits[name] for name, value in (quick | {"alerts": len(names)}).items())
+    shown = {name: quick[name] for name in ("new_rings", "new_atoms", "severity")}
+    return {"plausible": "yes" if within else "no", **shown, "alerts": "; ".join(names)}
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, own: int = 0) -> pd.DataFrame:
@@ -159,17 +165,15 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
     return norms._replace(limits=limits)
 
 
-def share_left(
+def count_left(
     texts: Sequence[str], known: Set[str], norms: Norms, threads: int = 1, progress: bool = False
-) -> dict[str, float]:
-    """The shares of the texts that are valid, different, novel, and left at each of STAGES."""
+) -> dict[str, int]:
+    """How many of the texts are valid, different, novel, and left at each of STAGES."""
     counts = count(texts, known)
     names = sorted({name for name in map(canonical, texts) if name is not None} - known)
     described = tabulate((*_OTHERS, *PARTS), names, threads, progress).set_axis(names)
-    left = survive(described, norms, threads, progress).sum().to_dict()
-    return {name: counts[name] / len(texts) for name in _COUNTED} | {
-        stage: count / len(texts) for stage, count in left.items()
-    }
+    left = survive(described, norms, threads, progress).sum()
+    return {name: counts[name] for name in _COUNTED} | {stage: int(left[stage]) for stage in STAGES}
 
 
 def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Generator) -> Iterator[str]:

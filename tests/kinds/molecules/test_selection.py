@@ -9,7 +9,8 @@ from rdkit.Chem import rdForceFieldHelpers, rdMolTransforms
 
 from pairflow.config import DemandSettings, check, parse_range
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.on_demand import Selection, embed, filters_from
+from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.selection import Selection, filters_from
 
 
 def small(molecule):
@@ -52,7 +53,7 @@ def test_each_sample_is_kept_or_counted_by_the_first_reason(options, kept, count
 
 def test_a_molecule_whose_canonical_smiles_rdkit_cannot_read_back_is_invalid(monkeypatch):
     written = {"a": "b", "b": None, "C": "C"}
-    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.canonical", written.get)
+    monkeypatch.setattr("pairflow.kinds.molecules.selection.canonical", written.get)
     selection = Selection()
     assert [selection.keep(text) for text in ("a", "C")] == [None, "C"]
     assert selection.counts == {"invalid": 1, "kept": 1}

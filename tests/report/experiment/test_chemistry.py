@@ -157,17 +157,16 @@ def test_the_page_explains_what_it_shows(contents):
 
 def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_controls(make):
     """Of udlm at its best number of steps, 1: 80 % of 1,024 samples are left, and of real ones 90 %."""
-    stages = [*STAGES]
-    counts = {"udlm": dict.fromkeys(stages, 0.8), "data": dict.fromkeys(stages, 0.9)}
-    counts["one carbon more"] = dict.fromkeys(stages[:-1], 0.7) | {"plausible": 0.4}
-    shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
+    counts = {"udlm": dict.fromkeys(STAGES, 0.8), "data": dict.fromkeys(STAGES, 0.9)}
+    counts["one carbon more"] = dict.fromkeys(STAGES, 0.7) | {"plausible": 0.4}
     rows = [
-        {"method": method, "metric": stage, "value": share * 1024 * scale, "nfe": nfe, **shared}
+        {"method": method, "metric": stage, "value": share * 1024 * scale, "nfe": nfe}
         for method, shares in counts.items()
         for stage, share in shares.items()
         for nfe, scale in ([(1, 1.0), (32, 0.5)] if method == "udlm" else [(None, 1.0)])
     ]
-    contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows))
+    shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
+    contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows).assign(**shared))
     [block] = evaluation_blocks(contents)
     drawn = block.details.shown["survivors"].alt
     assert all(line in drawn for line in ("udlm", "held-out molecules", "one carbon more"))

@@ -1,5 +1,6 @@
 """Training molecules to what is usual in them, by which samples are plausible or not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, save_table
@@ -25,7 +26,8 @@ def main(smiles: Path, out: Path, threads, quiet):
     provenance = Provenance()
     known = DatasetMolecules.read(smiles)
     norms = plausible.find_norms(known.trained, threads or available_cpus(), not quiet)
-    save_table(out, norms.table(), known.describes(plausible.KIND), provenance)
+    metadata = replace(known.describes(plausible.KIND), data=known.metadata.data)  # as a model's
+    save_table(out, norms.table(), metadata, provenance)
 
 
 if __name__ == "__main__":

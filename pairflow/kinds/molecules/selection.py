@@ -1,0 +1,113 @@
+"""Which samples are delivered: filters of molecules, and the verdicts on all samples."""
+
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Set
+from typing import Any
+
+from rdkit import Chem, rdBase
+
+from pairflow.config import DemandSettings, parse_range
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.descriptors import DESCRIPTORS
+from pairflow.kinds.molecules.plausible import Norms, is_plausible
+
+Filter = Callable[[Chem.Mol], bool]
+
+
+class Selection:
+    """Judges samples one by one and counts the verdicts: `kept`, or the first reason against a sample.
+
+    The reasons, in order: `invalid` (RDKit cannot read it, or cannot read back the canonical SMILES that it
+    writes), `known` (among the canonical SMILES `known`), `repeated` (kept before, with `unique`, or one of
+    the `seeds`) and `refused by` one of `filters`. With `raw` every sample is delivered, and only `kept` and
+    `invalid` occur. `counts` covers all samples, `since` those since the last one that was delivered.
+    """
+
+    def __init__(
+        self,
+        raw: bool = False,
+        unique: bool = False,
+        known: Container[str] | None = None,
+        filters: Mapping[str, Filter] | None = None,
+        seeds: Set[str] = frozenset(),
+    ):
+        self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
+        self._reasons = {"valid": "invalid"}
+        if known is not None:
+            self._reasons["--novel"] = "known"
+        if unique or seeds:
+            self._reasons["--unique" if unique else "other than its seed"] = "repeated"
+        self._reasons |= {name: f"refused by {name}" for name in self.filters}
+        self.counts: Counter[str] = Counter()
+        self.since: Counter[str] = Counter()
+        self._kept = set(seeds)
+
+    def keep(self, text: str) -> str | None:
+        """The string to keep (canonical SMILES, or with `raw` the sample itself), or None."""
+        molecule = canonical(text)
+        verdict = self._verdict(molecule)
+        self.counts[verdict] += 1
+        if self.raw:
+            return text
+        if verdict != "kept":
+            self.since[verdict] += 1
+            return None
+        self.since.clear()
+        if self.unique and molecule is not None:
+            self._kept.add(molecule)
+        return molecule
+
+    def shares(self) -> dict[str, float]:
+        """`valid` or an option -> the share that it kept of the samples that all before it had kept."""
+        left, shares = self.counts.total(), {}
+        for name, reason in self._reasons.items():
+            passed = left - self.counts[reason]
+            shares[name] = passed / left if left else 0.0
+            left = passed
+        return shares
+
+    def _verdict(self, molecule: str | None) -> str:
+        if molecule is None or canonical(molecule) is None:
+            return "invalid"
+        if self.known is not None and molecule in self.known:
+            return "known"
+        if molecule in self._kept:
+            return "repeated"
+        parsed = Chem.MolFromSmiles(molecule) if self.filters else None
+        refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)
+        return self._reasons[refusing] if refusing else "kept"
+
+
+def filters_from(settings: DemandSettings, norms: Norms | None = None) -> dict[str, Filter]:
+    """The filters that the settings ask for, quick ones first, each under the option that asks for it;
+    InputError for a SMARTS pattern that RDKit cannot read."""
+    filters: dict[str, Filter] = {}
+    for name in ("weight", "logp"):
+        if text := getattr(settings, name):
+            filters[f"--{name} {text}"] = _within(name, *parse_range(text))
+    for pattern in settings.smarts:
+        filters[f"--smarts {pattern}"] = _read_smarts("smarts", pattern)
+    for pattern in settings.not_smarts:
+        filters[f"--not-smarts {pattern}"] = _read_smarts("not_smarts", pattern, present=False)
+    if settings.min_qed is not None:
+        filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
+    if settings.plausible and norms:
+        filters["--plausible"] = lambda molecule: is_plausible(molecule, norms)
+    if settings.three_d:
+        filters["--3d"] = lambda molecule: embed(Chem.MolToSmiles(molecule), settings.seed) is not None
+    return filters
+
+
+def _within(name: str, low: float, high: float) -> Filter:
+    return lambda molecule: low <= DESCRIPTORS[name](molecule) <= high
+
+
+def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
+    """Whether a molecule has the substructure, or lacks it."""
+    with rdBase.BlockLogs():
+        query: Any = Chem.MolFromSmarts(pattern)
+    if query is None or not query.GetNumAtoms():
+        raise InputError(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
+    return lambda molecule: molecule.HasSubstructMatch(query) == present
