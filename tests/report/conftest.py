@@ -14,6 +14,7 @@ from playwright.sync_api import Page as PlaywrightPage
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
+from pairflow.report import drawing
 from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
 
@@ -267,6 +268,13 @@ def molecule_page(make) -> str:
 @pytest.fixture(scope="session")
 def image_page(make_images) -> str:
     return render(make_images())
+
+
+@pytest.fixture
+def empty_charts(monkeypatch):
+    """Charts without lines, for tests of the text around them: drawing takes two thirds of a page's time."""
+    monkeypatch.setattr(drawing, "_write_svg", lambda figure: "<svg></svg>")
+    monkeypatch.setattr(drawing, "_draw_key", lambda look: "<svg></svg>")
 
 
 @pytest.fixture

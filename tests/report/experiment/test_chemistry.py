@@ -14,6 +14,7 @@ from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.experiment.quality import evaluation_blocks
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)
 COUNTS = {
     **{"valid": 624.0, "invalid_empty": 0, "invalid_syntax": 300, "invalid_ring": 60, "invalid_valence": 30},

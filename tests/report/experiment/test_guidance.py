@@ -10,6 +10,7 @@ from pairflow.kinds.molecules.chemistry import histograms
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
 METHODS, NFE = ("udlm", "pairflow"), (1, 4)
 WEIGHTS = {"main": 1.0, "main_g0": 0.0, "main_g2_5": 2.5}
 IN_CLASS = {"main": 300, "main_g0": 200, "main_g2_5": 500}

@@ -11,6 +11,7 @@ from pairflow.report.experiment.summary import write_summary
 from pairflow.report.grid import list_metrics
 from pairflow.report.headline import find_cautions, make_headline
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
 OTHER = {"data": {"source": "my_library.smi", "length": 16}}  # data that are not complete
 
 

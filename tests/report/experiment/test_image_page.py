@@ -13,6 +13,7 @@ from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.grid import Cell, Grid
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")
 
 

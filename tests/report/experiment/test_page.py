@@ -25,7 +25,7 @@ def document(molecule_page, parse):
 
 
 @pytest.fixture
-def words(make, parse):
+def words(make, parse, empty_charts):
     """The words of a page with some of its contents replaced."""
     return lambda **changes: parse(render(make(**changes))).words()
 
@@ -129,7 +129,9 @@ def test_what_the_page_shows(molecule_page, document):
     assert places == sorted(places)
 
 
-def test_deviations_between_seeds_stand_apart_from_those_between_trials(make, metric_rows, parse):
+def test_deviations_between_seeds_stand_apart_from_those_between_trials(
+    make, metric_rows, parse, empty_charts
+):
     rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
     rows["value"] += 10 * rows.seed
     html = render(make(metrics=rows))
@@ -186,7 +188,7 @@ def test_names_may_break_only_before_a_distillation_and_a_new_one_has_its_own_na
     assert names == ["", "DCD", "ReDi", "new"]
 
 
-def test_the_page_of_twelve_methods(many, molecule_page, parse):
+def test_the_page_of_twelve_methods(many, molecule_page, parse, empty_charts):
     page = parse(render(many))
     said = page.words()
     assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in said

@@ -12,6 +12,7 @@ from pairflow.report.experiment.sheets import list_sheets
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.headline import make_headline
 
+pytestmark = pytest.mark.usefixtures("empty_charts")
 BOTH = {"udlm": (84.0, 245.0, 437.0), "pairflow": (352.0, 498.0, 662.0)}
 SUBJECT = (
     "In this training, pairflow, which learns from sources paired with the data, against udlm, which learns "
