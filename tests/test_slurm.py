@@ -39,6 +39,7 @@ main()
 """
 SNAKEMAKE = (sys.executable, "-c", ASK, "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)
 SPACES = ("--mount", "--pid", "--net", "--uts")
+SAMPLES = "samples/pairflow/main/nfe1.parquet"
 ITERATIONS = 6_000  # enough for the tests to meet a training while it runs
 
 SLURM = """
@@ -173,12 +174,12 @@ def cluster(tmp_path_factory):
 class Run:
     """A run of Snakemake in a folder, with the profile, on the cluster."""
 
-    def __init__(self, cluster: Cluster, folder: Path, target: str):
+    def __init__(self, cluster: Cluster, folder: Path, *targets: str):
         inside = [*cluster.enter, f"--wd={folder}", "env", "--default-signal=INT", "PAIRFLOW_DATA_DIR="]
         shards = ["--config", "pair_shards=2"]
         with (folder / "output").open("w") as output:
             self.process = subprocess.Popen(
-                [*inside, *SNAKEMAKE, *shards, "--", target], stdout=output, stderr=subprocess.STDOUT
+                [*inside, *SNAKEMAKE, *shards, "--", *targets], stdout=output, stderr=subprocess.STDOUT
             )
         self.output = folder / "output"
 
@@ -215,8 +216,8 @@ def start(cluster, folder):
     """A function that starts a `Run` in a folder with the miniature's configuration."""
     runs: list[Run] = []
 
-    def start(target: str) -> Run:
-        runs.append(Run(cluster, folder, target))
+    def start(*targets: str) -> Run:
+        runs.append(Run(cluster, folder, *targets))
         return runs[-1]
 
     yield start
@@ -272,12 +273,13 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     root = tmp_path / "results/mini"
     udlm, pairflow = Training(root, "udlm"), Training(root, "pairflow")
 
-    run = start("results/mini/seed0/models/udlm/model.safetensors")
+    model, samples = (f"results/mini/seed0/{path}" for path in ("models/udlm/model.safetensors", SAMPLES))
+    run = start(model)
     run.wait_until(lambda: udlm.beyond(0))
     assert run.interrupt() == 1
     stopped_at = wait_until(udlm.saved)
 
-    run = start("results/mini/report.html")
+    run = start(model, samples)
     run.wait_until(lambda: pairflow.beyond(0))
     run.wait_until(
         lambda: udlm.iterations()[:1] >= [stopped_at]
@@ -296,7 +298,8 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     preempted_at = run.wait_until(lambda: pairflow.saved() > cancelled_at and pairflow.saved())
     run.finish()
 
-    assert (root / "report.html").exists()
+    assert (tmp_path / model).exists()
+    assert (tmp_path / samples).exists()
     assert pairflow.iterations()[0] == preempted_at
     assert not pairflow.states.exists()
     first, second = cluster.jobs()["train_wildcards_mini_0_pairflow"]
