@@ -596,8 +596,8 @@ def test_a_template_leaves_its_stars_open(sample, tmp_path):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"prefix": "CBr"}, "prefix: unknown token Br; the model has none like it"),
-        ({"prefix": "C*"}, "prefix: unknown token *; the model has none like it"),
+        ({"prefix": "CBr"}, "prefix: unknown token Br; it is not in the model's vocabulary"),
+        ({"prefix": "C*"}, "prefix: unknown token *; it is not in the model's vocabulary"),
         ({"prefix": "C Q"}, "prefix: not a SMILES string: 'C Q' holds characters that belong to no token"),
         ({"prefix": 15 * "C"}, "prefix: too long (15 tokens, limit 14)"),
         ({"template": "**"}, "template: no token is given, only *"),
