@@ -74,26 +74,26 @@ def read_subset(path: Path) -> list[LabelledImages]:
         return [(arrays[f"x_{name}"], arrays[f"y_{name}"].reshape(-1)) for name in ("train", "test")]
 
 
-def read_torchvision(name: str, root: Path, download: bool) -> list[LabelledImages]:
+def read_torchvision(
+    name: str, root: Path, download: bool, problem: str, advice: str = ""
+) -> list[LabelledImages]:
     """Training and test images with labels, from a data set of torchvision, which checks the files;
-    InputError with torchvision's reason."""
+    InputError with `problem`, torchvision's reason, and `advice`."""
     from torchvision import datasets
 
     dataset = getattr(datasets, name)
     try:
         parts = [dataset(str(root), train=train, download=download) for train in (True, False)]
     except (OSError, RuntimeError) as error:
-        raise InputError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(f"{problem} ({reason}){advice}") from None
     arrays = [(np.asarray(part.data), np.asarray(part.targets)) for part in parts]
     return [(images if images.ndim == 4 else images[..., None], labels) for images, labels in arrays]
 
 
 def read_batches(folder: Path) -> list[LabelledImages]:
     """Training and test images with labels, from CIFAR-10's files; InputError if they are damaged."""
-    try:
-        return read_torchvision("CIFAR10", folder.parent, download=False)
-    except InputError as error:
-        raise InputError(f"{folder} ({error})") from None
+    return read_torchvision("CIFAR10", folder.parent, download=False, problem=str(folder))
 
 
 def read_folder(
@@ -173,8 +173,8 @@ class PublishedImages(ImageSource):
     """Images with a published test set, from a local copy or downloaded by torchvision.
 
     `readers`: name of a local copy -> the function that reads it; `copies`: how messages call that copy;
-    `cached`: torchvision's folder in the cache; `url`: one file of its download; `rim`: width of a black
-    margin around each image, in pixels.
+    `cached`: torchvision's folder in the cache; `url`: one file of its download; `margin`: black pixels that
+    are added on each side of an image.
     """
 
     name: str
@@ -184,19 +184,14 @@ class PublishedImages(ImageSource):
     url: str
     copies: str
     readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
-    rim: int = 0
+    margin: int = 0
 
     def load(self, progress: bool = True) -> RawImages:
         if local := local_copy(self.readers):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
-        try:
-            parts = read_torchvision(self.torchvision, cache(), download=True)
-        except InputError as error:
-            raise InputError(
-                f"cannot download {self.torchvision} ({error}); "
-                f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
-            ) from None
-        return self._joined(parts)
+        problem = f"cannot download {self.torchvision}"
+        advice = f"; try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
+        return self._joined(read_torchvision(self.torchvision, cache(), True, problem, advice))
 
     def published_files(self) -> list[RawFile]:
         return [RawFile(tuple(self.readers), self.url, cached=self.cached)]
@@ -205,24 +200,23 @@ class PublishedImages(ImageSource):
         """Training and test images in one array, the test images last."""
         assert self.size.shape is not None
         where = file or "the local copy"
-        rim = ((0, 0), (self.rim, self.rim), (self.rim, self.rim), (0, 0))
-        shape = (*(side - 2 * self.rim for side in self.size.shape[1:]), self.size.shape[0])
+        margin = ((0, 0), (self.margin, self.margin), (self.margin, self.margin), (0, 0))
+        shape = (*(side - 2 * self.margin for side in self.size.shape[1:]), self.size.shape[0])
         for images, labels in parts:
             if images.shape[1:] != shape or len(images) != len(labels) or images.dtype != np.uint8:
                 raise InputError(
                     f"{where}: expected images {shape} uint8 with a label each, found "
                     f"{len(images)} images {images.shape[1:]} {images.dtype} and {len(labels)} labels"
                 )
-        (train, train_labels), (test, test_labels) = parts
+        train, test = (len(labels) for _, labels in parts)
         partial = None
-        if (len(train), len(test)) != (self.size.rows, self.size.validation_rows):
+        if (train, test) != (self.size.rows, self.size.validation_rows):
             partial = (
-                f"{self.name}: {where} has {len(train):,} of the {self.size.rows:,} training images "
-                f"and {len(test):,} of the {self.size.validation_rows:,} test images"
+                f"{self.name}: {where} has {train:,} of the {self.size.rows:,} training images "
+                f"and {test:,} of the {self.size.validation_rows:,} test images"
             )
-        images = np.pad(np.concatenate([train, test]), rim)
-        labels = np.concatenate([train_labels, test_labels]).astype(np.int32)
-        return RawImages(images, labels, range(len(train), len(images)), partial)
+        images, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return RawImages(np.pad(images, margin), labels.astype(np.int32), range(train, train + test), partial)
 
 
 def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images) -> DatasetSize:
@@ -294,7 +288,7 @@ _IMAGES: tuple[ImageSource, ...] = (
     EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
     _MNIST_BINARY,
     # MNIST for continuous flows: 256 grey levels, and a black margin that makes the images 32 x 32.
-    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), rim=2),
+    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), margin=2),
     PublishedImages(
         name="cifar10",
         size=DatasetSize.shaped(50_000, 10_000, 256, (3, 32, 32)),

@@ -13,7 +13,7 @@ from pairflow.kinds.images.settings import (
     extractor_settings,
     extractors,
 )
-from pairflow.kinds.kind import Kind, Needs, Pace
+from pairflow.kinds.kind import Files, Kind, Needs, Pace
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -61,16 +61,13 @@ class ImagesKind(Kind):
     floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
     shows_pairs, steps = True, ("reference",)
 
-    def prepare(
-        self, settings: Images, files: Mapping[str, Path], parent: Path | None, progress: bool
-    ) -> None:
+    def prepare(self, settings: Images, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn images into token rows, in channel-height-width order.
 
         The images come with the package, from your own folder or from a published data set. A published data
         set is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
         """
-        images = self.source(settings).read(settings, progress)
-        self.load("prepare").store(images, settings, files)
+        self.load("prepare").store(self.source(settings).read(settings, progress), settings, files)
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)

@@ -118,7 +118,7 @@ class Images(DataSettings):
 
     source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
         description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
-        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
+        "margin that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
     )
     folder: str | None = Field(
         None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
@@ -211,10 +211,9 @@ def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
 def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
     """Settings of an extractor of the experiment, by default the first; InputError for an unknown name."""
     known = extractors(experiment)
-    extractor = extractor or next(iter(known))
-    if extractor not in known:
+    if extractor and extractor not in known:
         raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
-    return known[extractor]
+    return known[extractor or next(iter(known))]
 
 
 DATA = Images

@@ -72,7 +72,7 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     counts |= {"useful_strict": int(useful["useful_strict"].sum())}
     counts |= count_reasons(text for text in texts if canonical(text) is None)
     likeness = chemistry.compare(described, library)
-    title = f"{molecules} beside {reference} ({len(trained):,} molecules)"
+    title = f"{molecules} compared with {reference} ({len(trained):,} molecules)"
     return Measured(_summarise(title, len(texts), counts, likeness), rows, known, norms)
 
 

@@ -229,7 +229,7 @@ def _lines(
 
 
 def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
-    """Rules that the file suggests, beside those in force."""
+    """Further rules that suit the file."""
     if counts.ions and settings.charges == "keep":
         yield (
             "Consider --charges neutralise: the removal of counter-ions leaves a charge on molecules "

@@ -164,7 +164,7 @@ class MoleculeDelivery(Delivery):
                 text += f" ({share:.1%} of them with the substructure {settings.prefix})"
         (_, valid), *filters = self.selection.shares().items()
         kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
-        shares = f"{valid:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
+        shares = f"{valid:.1%} valid" + f"; of the samples that reached each filter, {kept}" * bool(kept)
         text += f" from {counts.total():,} samples ({shares})"
         if settings.template is not None:
             text += f", {self._early / counts.total():.1%} of them end within the template"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DEMANDED, Experiment
-from pairflow.kinds.kind import ROWS, Needs, OnDemandKind
+from pairflow.kinds.kind import ROWS, Files, Needs, OnDemandKind
 from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
@@ -56,7 +56,7 @@ class TextKind(OnDemandKind):
         "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
     }
 
-    def prepare(self, settings: Text, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+    def prepare(self, settings: Text, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.
 
         The text comes with the package, from your own file or folder, or from a published data set. A

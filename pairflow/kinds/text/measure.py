@@ -19,10 +19,10 @@ from pairflow.kinds.text.ngrams import (
     distinct_share,
     jensen_shannon,
     known_share,
-    list_words,
     mark_padding,
     repeated_share,
     token_entropy,
+    whole_words,
 )
 from pairflow.kinds.text.settings import Judge, JudgedDraws
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
@@ -57,8 +57,8 @@ class RealText:
     def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
         """Read the files and fit the n-gram judge; InputError unless the files are of one data set."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
-        marked = (mark_padding(rows, tokeniser.padding) for rows in (real.train, real.held_out))
-        real = replace(real, train=next(marked), held_out=next(marked))
+        train, held_out = (mark_padding(rows, tokeniser.padding) for rows in (real.train, real.held_out))
+        real = replace(real, train=train, held_out=held_out)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
         judged.require_same_data(real.metadata.data, files.judge, files.tokens)
@@ -87,7 +87,8 @@ class RealText:
     @cached_property
     def known_words(self) -> frozenset[str]:
         """The words of the training rows."""
-        return list_words(self._spell(self.real.train), self.cut)
+        texts = self._spell(self.real.train)
+        return frozenset(word for text in texts for word in whole_words(text, self.cut))
 
     @property
     def cut(self) -> bool:

@@ -85,11 +85,6 @@ def whole_words(text: str, cut: bool = True) -> list[str]:
     return [word for word in stripped if word]
 
 
-def list_words(texts: Iterable[str], cut: bool = True) -> frozenset[str]:
-    """The set of all words of the texts."""
-    return frozenset(word for text in texts for word in whole_words(text, cut))
-
-
 def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
     """The share of words that are in `known`, over all texts and with repeats; NaN without words."""
     words = [word for text in texts for word in whole_words(text, cut)]

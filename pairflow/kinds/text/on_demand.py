@@ -65,8 +65,7 @@ class ScoredText(ScoredLines):
         return self.tokeniser.line(self.tokeniser.encode_known(line), self.length)
 
     def split(self, text: str) -> Iterator[Candidate]:
-        tokeniser = self.tokeniser
-        if tokeniser.lines:
+        if (tokeniser := self.tokeniser).lines:
             yield from super().split(text)
             return
         width = self.length - tokeniser.margins

@@ -22,22 +22,22 @@ def draft_text(request: DraftRequest) -> Draft:
     path, settings = request.file, request.settings
     if request.parent:
         raise InputError(f"{path}: text; --from is for molecules. Add `from` to the experiment yourself")
-    if others := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
-        raise InputError(f"{path}: text; --{next(iter(others)).replace('_', '-')} is for molecules")
+    if unsupported := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
+        raise InputError(f"{path}: text; --{next(iter(unsupported)).replace('_', '-')} is for molecules")
     source = request.source if set("/.") & set(request.source) else f"./{request.source}"
-    own = OwnText(path)
+    text = OwnText(path)
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
     data |= {"validation_fraction": settings.validation_fraction, "judge_fraction": 0.05}
-    prepared = own.read(Text(**data))
+    prepared = text.read(Text(**data))
     if prepared.tokeniser.size > MOST_CHARACTERS:
         data |= {"tokeniser": "subwords", "vocabulary_size": SUBWORDS}
-        prepared = own.read(Text(**data))
+        prepared = text.read(Text(**data))
     most = suggest.training_rows(10**9, request.device) or 10**9
     # A row starts every 8 tokens, or less often in a long text.
     data["stride"] = min(LENGTH, max(LENGTH // 4, -(-len(prepared.train) * LENGTH // most)))
     if len(prepared.train) * LENGTH // data["stride"] > most:
         data["training_rows"] = most
-    prepared = own.read(Text(**data))
+    prepared = text.read(Text(**data))
     if len(prepared.train) < MINIMUM:
         raise InputError(
             f"{path}: {len(prepared.train)} rows are too few to train on; expected at least {MINIMUM}"
@@ -54,7 +54,7 @@ def draft_text(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=DatasetSize(rows, len(prepared.validation), symbols, LENGTH),
         content=f"{rows:,} training rows of text.",
-        table=table_lines(f"{path} (text)", _lines(prepared, data, len(own.files()))),
+        table=table_lines(f"{path} (text)", _lines(prepared, data, len(text.files()))),
         rejected=prepared.rejected,
     )
 
