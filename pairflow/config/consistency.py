@@ -54,7 +54,7 @@ def _methods(experiment: "Experiment") -> None:
     for key in ("methods", "seeds"):
         values = getattr(experiment, key)
         if len(set(values)) < len(values):
-            raise ValueError(f"{key}: {list(values)} names one twice")
+            raise ValueError(f"{key}: {list(values)} contains a duplicate")
 
 
 def _distillation(experiment: "Experiment") -> None:

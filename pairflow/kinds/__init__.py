@@ -1,4 +1,4 @@
-"""The kinds of data, a folder for each. What the workflow asks of a kind is in `kind`."""
+"""The kinds of data, each in its folder. `kind` has the interface that the workflow uses."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from pairflow.kinds.kind import Kind
     from pairflow.report.kind_page import KindPage
 
-# The only list of them. The last one takes every source that no other claims.
+# The only list of kinds. The last one takes every source that no kind before it claims.
 KINDS = ("images", "text", "tokens", "vectors", "molecules")
 
 
 def list_settings() -> list[Any]:
-    """The class of the section `data` of each kind, which its module `settings` calls DATA."""
+    """For each kind the class of the section `data`: DATA of its module `settings`."""
     return [load_settings(name).DATA for name in KINDS]
 
 
 def load_settings(name: str) -> Any:
-    """The module of the settings of the kind of that name."""
+    """The module `settings` of a kind."""
     return import_module(f"pairflow.kinds.{name}.settings")
 
 
 def new_settings() -> type["NewSettings"]:
-    """What `pairflow new` can be told: what is common to all kinds, and what each adds as its NEW."""
+    """The settings of `pairflow new`: common ones, and NEW of each kind's module `settings`."""
     from pydantic import create_model
 
     from pairflow.config.fields import NewSettings
@@ -43,31 +43,31 @@ def kind_of(data: Any) -> "Kind":
 
 
 def load_kind(name: str) -> "Kind":
-    """The kind of that name."""
+    """The kind with that name."""
     return import_module(f"pairflow.kinds.{name}.kind").KIND
 
 
 def page_of(experiment: "Experiment") -> "KindPage":
-    """What pages ask about an experiment's kind of data: the kind's own page, or the plain one."""
+    """The page of an experiment's kind of data: from the kind's folder `page`, or the default."""
     page = f"pairflow.kinds.{experiment.data.kind}.page"
     return import_module(f"{page}.page" if find_spec(page) else "pairflow.report.kind_page").PAGE
 
 
 def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
-    """The kind of the rows that a model makes, by its model.json and by what its vocabulary.json calls them;
-    either may be unknown, and is then empty."""
+    """The kind of the rows that a model makes, by the content of its model.json and by `kind` of its
+    vocabulary.json; either may be unknown, and is then empty."""
     return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
 
 
 def draft_experiment(request: "DraftRequest") -> "Draft":
-    """The experiment to suggest on a user's own file, by the first kind that takes the file, from the end."""
+    """The experiment to suggest on a user's file, by the last of KINDS that takes the file."""
     drafts = (load_kind(name).draft(request) for name in reversed(KINDS))
     return next(draft for draft in drafts if draft)
 
 
 def source_of(data: Any, folder: Path = Path()) -> Any:
-    """The source that the data settings of an experiment name; relative paths are those below `folder`."""
+    """The source that the section `data` of an experiment names; relative paths start at `folder`."""
     return kind_of(data).source(data, folder)
 
 
-import pairflow.config  # noqa: E402  # it imports the settings above, and has to be first, whoever asks first
+import pairflow.config  # noqa: E402  # imports this module's settings: importing `kinds` first also works

@@ -118,7 +118,9 @@ def test_the_last_line_tells_the_shares_and_the_time(sample):
     kept = ", ".join(
         f"{name} kept {share}" for name in ("--novel", "--unique", "--smarts C", "--not-smarts F")
     )
-    line = rf"20 molecules from \d+ samples \({share} valid; of those that reached each filter, {kept}\), "
+    line = (
+        rf"20 molecules from \d+ samples \({share} valid; of the samples that reached each filter, {kept}\), "
+    )
     assert re.fullmatch(rf"{line}\d+\.\d s, seed 0 -> .*x\.smi", done.stderr.splitlines()[-1])
 
 
@@ -253,7 +255,7 @@ def test_properties_and_the_nearest_training_molecule_come_with_the_molecules(
 def test_molecules_in_space(sample, tmp_path):
     done = sample("x.sdf", count=5, **{"3d": True})
     assert done.exit_code == 0
-    assert re.search(r"of those that reached each filter, --3d kept \d+\.\d%\), ", done.stderr)
+    assert re.search(r"of the samples that reached each filter, --3d kept \d+\.\d%\), ", done.stderr)
     for molecule in Chem.SDMolSupplier(str(tmp_path / "x.sdf"), removeHs=False):
         assert molecule.GetConformer().Is3D()
         assert not any(atom.GetNumImplicitHs() for atom in molecule.GetAtoms())
@@ -596,8 +598,8 @@ def test_a_template_leaves_its_stars_open(sample, tmp_path):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"prefix": "CBr"}, "prefix: unknown token Br; the model has none like it"),
-        ({"prefix": "C*"}, "prefix: unknown token *; the model has none like it"),
+        ({"prefix": "CBr"}, "prefix: unknown token Br; it is not in the model's vocabulary"),
+        ({"prefix": "C*"}, "prefix: unknown token *; it is not in the model's vocabulary"),
         ({"prefix": "C Q"}, "prefix: not a SMILES string: 'C Q' holds characters that belong to no token"),
         ({"prefix": 15 * "C"}, "prefix: too long (15 tokens, limit 14)"),
         ({"template": "**"}, "template: no token is given, only *"),

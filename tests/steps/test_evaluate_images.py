@@ -319,7 +319,7 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
     wide = write(tmp_path / "wide.parquet", tokens, shape=[1, 4, 16])
     few = write(tmp_path / "few.parquet", tokens[:3])
     for step, path, text in (
-        ("reference", plain, "plain.parquet: holds no images; its metadata name no shape"),
+        ("reference", plain, "plain.parquet: holds no images; its metadata have no shape"),
         ("floor", other, "other.parquet and "),
         ("floor", other, "do not belong together: vocabulary w against v"),
         ("reference", wide, "made for images of 8 x 8 x 1, found 4 x 16 x 1"),
@@ -399,7 +399,7 @@ def test_molecules_are_not_compared_by_features(experiment):
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert report_inputs(Path("r"), molecules)["floors"] == []
-    with pytest.raises(InputError, match="only images are compared by features"):
+    with pytest.raises(InputError, match="features: expected an experiment with images"):
         extractor_settings(molecules)
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
         Experiment.model_validate(experiment(data=data, features="inception"))

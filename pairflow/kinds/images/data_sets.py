@@ -1,4 +1,4 @@
-"""Sources of images, and what reads their files.
+"""Sources of images, and functions that read their files.
 
 A new data set is an entry of `_IMAGES` at the end, and its name in the settings `Images.source`.
 """
@@ -26,12 +26,12 @@ LabelledImages = tuple[np.ndarray, np.ndarray]
 
 
 def read_digits() -> RawImages:
-    """The embedded digits, binarised, as images of 0 and 255.
+    """The 1,797 digits that come with the package, as images of 0 and 255.
 
-    Each of the 1,797 rows of digits.gz is 9 bytes: the 8 x 8 bits, first pixel highest, and the label. A bit
-    says whether a value of scikit-learn's `load_digits` (BSD licence) is 8 or more. That is a copy of the
-    test set of E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository, 1998 (CC BY 4.0).
+    A row of digits.gz has 9 bytes: the 8 x 8 bits, first pixel highest, and the label. A bit is 1 where
+    scikit-learn's `load_digits` (BSD licence) has a value of 8 or more. These are the test set of E. Alpaydin
+    and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998 (CC BY
+    4.0).
     """
     packed = gzip.decompress(Path(__file__).with_name("digits.gz").read_bytes())
     rows = np.frombuffer(packed, np.uint8).reshape(-1, 9)
@@ -40,7 +40,7 @@ def read_digits() -> RawImages:
 
 
 def read_idx_files(folder: Path) -> list[LabelledImages]:
-    """Training and test images and labels of a folder with the four files of MNIST, gzipped or not."""
+    """Training and test images with labels, from a folder with the four files of MNIST, gzipped or not."""
     return [
         (_read_idx(folder, f"{part}-images", 3)[..., None], _read_idx(folder, f"{part}-labels", 1))
         for part in ("train", "t10k")
@@ -65,7 +65,7 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
 
 
 def read_subset(path: Path) -> list[LabelledImages]:
-    """Training and test images and labels of a NumPy archive."""
+    """Training and test images with labels, from a NumPy archive."""
     with (
         named_when_damaged(path, "expected arrays x_train, y_train, x_test, y_test"),
         path.open("rb") as file,
@@ -74,35 +74,35 @@ def read_subset(path: Path) -> list[LabelledImages]:
         return [(arrays[f"x_{name}"], arrays[f"y_{name}"].reshape(-1)) for name in ("train", "test")]
 
 
-def read_torchvision(name: str, root: Path, download: bool) -> list[LabelledImages]:
-    """Training and test images and labels of a class of torchvision, which checks them; InputError says
-    why it cannot."""
+def read_torchvision(
+    name: str, root: Path, download: bool, problem: str, advice: str = ""
+) -> list[LabelledImages]:
+    """Training and test images with labels, from a data set of torchvision, which checks the files;
+    InputError with `problem`, torchvision's reason, and `advice`."""
     from torchvision import datasets
 
     dataset = getattr(datasets, name)
     try:
         parts = [dataset(str(root), train=train, download=download) for train in (True, False)]
     except (OSError, RuntimeError) as error:
-        raise InputError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(f"{problem} ({reason}){advice}") from None
     arrays = [(np.asarray(part.data), np.asarray(part.targets)) for part in parts]
     return [(images if images.ndim == 4 else images[..., None], labels) for images, labels in arrays]
 
 
 def read_batches(folder: Path) -> list[LabelledImages]:
-    """Training and test images and labels of CIFAR-10's own files; InputError if they are damaged."""
-    try:
-        return read_torchvision("CIFAR10", folder.parent, download=False)
-    except InputError as error:
-        raise InputError(f"{folder} ({error})") from None
+    """Training and test images with labels, from CIFAR-10's files; InputError if they are damaged."""
+    return read_torchvision("CIFAR10", folder.parent, download=False, problem=str(folder))
 
 
 def read_folder(
     folder: str | Path, size: int | None = None, mode: str | None = None, progress: bool = True
 ) -> RawImages:
-    """All PNG and JPEG files below a folder, sorted by their path in it; without labels.
+    """All PNG and JPEG files below a folder, sorted by their path; without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
-    InputError names the first file that cannot be read, or without them has another size or mode.
+    InputError names the first file that cannot be read, or that differs from the first in size or mode.
     """
     paths = files(folder, *FILES)
     first = read_image(paths[0], size, mode)
@@ -121,11 +121,11 @@ def read_folder(
 
 
 def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
-    """Pixels (H, W, C) uint8 of one file, upright; InputError that names the file if it is none."""
+    """Pixels (H, W, C) uint8 of one file, upright; InputError if it is not a readable image."""
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(path, formats=("PNG", "JPEG")) as file:  # no other decoder
+        with Image.open(path, formats=("PNG", "JPEG")) as file:  # decoders of rare formats are less safe
             image: Image.Image = ImageOps.exif_transpose(file)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         reason = str(error).removesuffix(f" '{path}'")
@@ -149,18 +149,17 @@ class ImageSource(DataSource):
 
     @abstractmethod
     def load(self, progress: bool = True) -> RawImages:
-        """The pixels, downloaded if need be; InputError for files that are missing or not what they should
-        be."""
+        """The pixels, downloaded if need be; InputError for files that are missing or damaged."""
 
     def read(self, settings: Images, progress: bool = True) -> PreparedImages:
-        """Load the images and turn them into token rows; InputError as `load` and `images.prepare`."""
+        """Load the images and turn them into token rows; InputError as `load` and `prepare`."""
         levels = self.size.vocabulary_size if self.size else settings.levels or 256
         return prepare(self.load(progress), levels, settings)
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedDigits(ImageSource):
-    """The digits that are part of the package, without a published test set."""
+    """The digits that come with the package, without a published test set."""
 
     name: str
     size: DatasetSize
@@ -171,11 +170,11 @@ class EmbeddedDigits(ImageSource):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedImages(ImageSource):
-    """Images with a published test set, from a local copy or through torchvision, which downloads them.
+    """Images with a published test set, from a local copy or downloaded by torchvision.
 
-    `readers` has the name of a local copy -> what reads it; `copies` tells a user which one to provide,
-    `cached` is torchvision's folder in the cache, and `url` one file of its download. Images get a black
-    rim of `rim` pixels.
+    `readers`: name of a local copy -> the function that reads it; `copies`: how messages call that copy;
+    `cached`: torchvision's folder in the cache; `url`: one file of its download; `margin`: black pixels that
+    are added on each side of an image.
     """
 
     name: str
@@ -185,57 +184,51 @@ class PublishedImages(ImageSource):
     url: str
     copies: str
     readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
-    rim: int = 0
+    margin: int = 0
 
     def load(self, progress: bool = True) -> RawImages:
         if local := local_copy(self.readers):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
-        try:
-            parts = read_torchvision(self.torchvision, cache(), download=True)
-        except InputError as error:
-            raise InputError(
-                f"cannot download {self.torchvision} ({error}); "
-                f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
-            ) from None
-        return self._joined(parts)
+        problem = f"cannot download {self.torchvision}"
+        advice = f"; try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
+        return self._joined(read_torchvision(self.torchvision, cache(), True, problem, advice))
 
     def published_files(self) -> list[RawFile]:
         return [RawFile(tuple(self.readers), self.url, cached=self.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
-        """Training and test images in one, the test set last; `partial` says what is missing of them."""
+        """Training and test images in one array, the test images last."""
         assert self.size.shape is not None
         where = file or "the local copy"
-        rim = ((0, 0), (self.rim, self.rim), (self.rim, self.rim), (0, 0))
-        shape = (*(side - 2 * self.rim for side in self.size.shape[1:]), self.size.shape[0])
+        margin = ((0, 0), (self.margin, self.margin), (self.margin, self.margin), (0, 0))
+        shape = (*(side - 2 * self.margin for side in self.size.shape[1:]), self.size.shape[0])
         for images, labels in parts:
             if images.shape[1:] != shape or len(images) != len(labels) or images.dtype != np.uint8:
                 raise InputError(
                     f"{where}: expected images {shape} uint8 with a label each, found "
                     f"{len(images)} images {images.shape[1:]} {images.dtype} and {len(labels)} labels"
                 )
-        (train, train_labels), (test, test_labels) = parts
+        train, test = (len(labels) for _, labels in parts)
         partial = None
-        if (len(train), len(test)) != (self.size.rows, self.size.validation_rows):
+        if (train, test) != (self.size.rows, self.size.validation_rows):
             partial = (
-                f"{self.name}: {where} has {len(train):,} of the {self.size.rows:,} training images "
-                f"and {len(test):,} of the {self.size.validation_rows:,} test images"
+                f"{self.name}: {where} has {train:,} of the {self.size.rows:,} training images "
+                f"and {test:,} of the {self.size.validation_rows:,} test images"
             )
-        images = np.pad(np.concatenate([train, test]), rim)
-        labels = np.concatenate([train_labels, test_labels]).astype(np.int32)
-        return RawImages(images, labels, range(len(train), len(images)), partial)
+        images, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return RawImages(np.pad(images, margin), labels.astype(np.int32), range(train, train + test), partial)
 
 
 def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images) -> DatasetSize:
-    """The size of a folder of images, of which a share is held out."""
+    """The size of the data from `total` images of a folder, some of which become test images."""
     held_out = math.ceil(total * settings.validation_fraction)
     return DatasetSize.shaped(total - held_out, held_out, levels, shape).limited(settings)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
-    """Published colour images without labels or a test set, as a folder of files that the user prepares,
-    under one of the names `folders`. Each image is resized to that of `size`."""
+    """Published colour images without labels or a test set, in a folder that the user prepares. It has one
+    of the names `folders`. Each image is resized to the shape of `size`."""
 
     name: str
     size: DatasetSize
@@ -250,8 +243,8 @@ class PublishedFolder(ImageSource):
         raw = read_folder(folder, self.size.shape[1], "RGB", progress)
         if (count := len(raw.images)) == self.size.total:
             return raw
-        lack = f"{self.name}: {folder.name} has {count:,} of the {self.size.total:,} images"
-        return replace(raw, partial=lack)
+        partial = f"{self.name}: {folder.name} has {count:,} of the {self.size.total:,} images"
+        return replace(raw, partial=partial)
 
     def measure(self, settings: Images) -> DatasetSize:
         assert self.size.shape is not None
@@ -265,7 +258,8 @@ class PublishedFolder(ImageSource):
 
 @dataclass(frozen=True)
 class ImageFolder(RowFile, ImageSource):
-    """A user's own folder of images, cut to squares of `side` pixels and converted to `mode` where given."""
+    """A user's folder of images, cut to squares of `side` pixels and converted to `mode`, if these are
+    given."""
 
     side: int | None = None
     mode: str | None = None
@@ -293,8 +287,8 @@ _MNIST_BINARY = PublishedImages(
 _IMAGES: tuple[ImageSource, ...] = (
     EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
     _MNIST_BINARY,
-    # The same with 256 grey levels, in a black rim that makes them 32 x 32: for continuous flows.
-    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), rim=2),
+    # MNIST for continuous flows: 256 grey levels, and a black margin that makes the images 32 x 32.
+    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), margin=2),
     PublishedImages(
         name="cifar10",
         size=DatasetSize.shaped(50_000, 10_000, 256, (3, 32, 32)),
@@ -315,6 +309,6 @@ DATA_SETS: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
 
 
 def source_of(settings: Images, folder: Path = Path()) -> ImageSource:
-    """The source that the settings name; a relative path of an own folder is one below `folder`."""
-    own = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode)
-    return DATA_SETS.get(settings.source, own)
+    """The source that the settings name; a user's relative path starts at `folder`."""
+    users = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode)
+    return DATA_SETS.get(settings.source, users)

@@ -1,12 +1,12 @@
-"""Networks by whose features images are compared.
+"""Networks whose features are used to compare images ("extractors").
 
-A Frechet distance is called FID, and a kernel distance KID, only on the features of FID's own Inception
-with its published weights. On any other they are `fd` and `kd`, beside the extractor's name. See
-docs/method.md, "Distances between images".
+A Fréchet distance is called FID, and a kernel distance KID, only on the features of FID's own Inception
+with its published weights. With another network they are called `fd` and `kd`, and the extractor is named
+in its own column. See docs/method.md, "Distances between images".
 
-The small classifiers that come with pairflow, in the folder `SHIPPED`, have features of mean square 1 over
-training images. Their weights are stored in half precision, and features are computed in double: so
-distances between images are the same on every machine, to more digits than a report prints.
+The folder `SHIPPED` has small classifiers, whose features have a mean square of 1 over training images.
+Their weights are stored in half precision and features are computed in double precision, so that distances
+are the same on every machine, to more digits than a report prints.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ DINOV2 = RawFile(
 SIDE = 224  # pixels of the resized image
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
 _HEAD = 64  # width of an attention head in every published size
-_OFFSET = 0.1  # grid cells added in the interpolation of positions, as the authors do
+_OFFSET = 0.1  # grid cells that DINOv2's authors add when they interpolate positions
 
 # Images (B, channels, H, W) in [0, 1] -> features (B, D), and class probabilities (B, classes) or None.
 Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
@@ -53,9 +53,9 @@ Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
 class Extractor:
     """A network, and what its distances are called.
 
-    `name` stands in the column `extractor`; the first 8 digits of the weights' SHA-256 tell two of a kind
-    apart. `shape` is (channels, H, W) where only such images fit. `all_rows`: its features of every training
-    image are kept, to find the nearest.
+    `name` is written to the column `extractor`, with the first 8 digits of the weights' SHA-256 unless they
+    are FID's. `shape`: the only (channels, H, W) that the network takes, if it is fixed. `all_rows`: the
+    features of every training image are stored, to find the nearest.
     """
 
     name: str
@@ -83,13 +83,13 @@ class Extractor:
 
 
 def load(settings: ExtractorSettings, device: torch.device | str = "cpu") -> Extractor:
-    """The extractor that the settings name; InputError for weights that are absent, damaged, or have another
-    checksum."""
+    """The extractor that the settings name; InputError for weights that are missing, damaged, or not those
+    of the expected checksum."""
     return EXTRACTORS[settings.extractor](settings, device)
 
 
 class Classifier(nn.Module):
-    """Images (B, C, H, W) in [0, 1] -> features (B, 64); `head` makes class logits of them."""
+    """Images (B, C, H, W) in [0, 1] -> features (B, 64); `head` turns features into class logits."""
 
     def __init__(self, shape: tuple[int, int, int], classes: int):
         super().__init__()
@@ -152,7 +152,7 @@ class DinoV2(nn.Module):
 
     @classmethod
     def from_weights(cls, weights: dict[str, Tensor]) -> "DinoV2":
-        """The network of these weights; KeyError or RuntimeError if they are of another one."""
+        """The network with these weights; KeyError or RuntimeError if they are not DINOv2's."""
         network = cls(
             width=weights["cls_token"].shape[-1],
             depth=sum(name.endswith(".norm1.weight") for name in weights),
@@ -173,12 +173,12 @@ class DinoV2(nn.Module):
         return self.norm(x)[:, 0]
 
     def _positions(self, side: int) -> Tensor:
-        """The position embeddings, brought from their own square grid to side x side."""
-        own = round((self.pos_embed.shape[1] - 1) ** 0.5)
-        if own == side:
+        """The position embeddings, interpolated from the square grid of the weights to side x side."""
+        stored = round((self.pos_embed.shape[1] - 1) ** 0.5)
+        if stored == side:
             return self.pos_embed
-        grid = self.pos_embed[:, 1:].unflatten(1, (own, own)).permute(0, 3, 1, 2)
-        grid = F.interpolate(grid, scale_factor=(side + _OFFSET) / own, mode="bicubic")
+        grid = self.pos_embed[:, 1:].unflatten(1, (stored, stored)).permute(0, 3, 1, 2)
+        grid = F.interpolate(grid, scale_factor=(side + _OFFSET) / stored, mode="bicubic")
         return torch.cat([self.pos_embed[:, :1], grid.flatten(2).transpose(1, 2)], dim=1)
 
 
@@ -209,14 +209,14 @@ def _classifier(settings: ExtractorSettings, device: torch.device | str) -> Extr
 def _inception(settings: ExtractorSettings, device: torch.device | str) -> Extractor:
     """pytorch-fid's Inception: images resized to 299 x 299 bilinearly; 2,048 features; 1,008 classes.
 
-    The classes' logits go without their bias, as in the original Inception Score.
+    Class probabilities are computed without the bias of the last layer, as in the original Inception Score.
     """
     from pytorch_fid import inception
 
     path, sha256 = _file(settings, INCEPTION)
     weights = _read(path)
     try:
-        # pytorch-fid would download them again, into its own cache and without a checksum.
+        # Otherwise pytorch-fid downloads the weights itself, without a checksum.
         with mock.patch.object(inception, "load_state_dict_from_url", return_value=weights):
             network = inception.InceptionV3().to(device).eval()
         head = weights["fc.weight"].T.to(device)
@@ -248,7 +248,7 @@ EXTRACTORS = {"classifier": _classifier, "inception": _inception, "dinov2": _din
 
 
 def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
-    """The file of weights, the user's own or the published one, and its SHA-256."""
+    """The file of weights, from the settings or the published one, and its SHA-256."""
     path = Path(settings.weights) if settings.weights else published.fetch()
     if settings.sha256:
         return path, _verified(path, settings.sha256, "features.sha256")
@@ -256,20 +256,20 @@ def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
     return path, _verified(path, str(published.sha256), "the published weights", advice)
 
 
-def _verified(path: Path, expected: str, whose: str, advice: str = "") -> str:
-    """The file's SHA-256; InputError, which ends in `advice`, unless it is the expected one of `whose`."""
+def _verified(path: Path, expected: str, origin: str, advice: str = "") -> str:
+    """The file's SHA-256; InputError, which ends in `advice`, unless it is `expected`, which `origin` has."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     sha256 = digest(path)
     if sha256 != expected:
-        raise InputError(f"{path}: SHA-256 {sha256} is not that of {whose}, {expected}{advice}")
+        raise InputError(f"{path}: expected SHA-256 {expected} ({origin}), found {sha256}{advice}")
     return sha256
 
 
 def _read(path: Path) -> dict[str, Tensor]:
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # whatever a damaged file makes pickle or zipfile raise
+    except Exception as error:  # a damaged file makes pickle and zipfile raise errors of many types
         raise InputError(f"{path}: not a file of weights ({type(error).__name__})") from error
     if not isinstance(weights, dict):
         raise InputError(f"{path}: not a file of weights, it holds a {type(weights).__name__}")

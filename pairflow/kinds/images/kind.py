@@ -13,7 +13,7 @@ from pairflow.kinds.images.settings import (
     extractor_settings,
     extractors,
 )
-from pairflow.kinds.kind import Kind, Needs, Pace
+from pairflow.kinds.kind import Files, Kind, Needs, Pace
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -38,14 +38,14 @@ GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest i
 
 
 def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
-    """Statistics of the real images, train and test."""
+    """Split (train, and test if there are test images) -> the file of its statistics."""
     end = f"-{comparison}.parquet" if comparison else ".parquet"
     splits = ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
     return {split: paths.reference(root, split + end) for split in splits}
 
 
 class RealImages(NamedTuple):
-    """What samples of images are compared with and by; `test_reference` is not read without test images."""
+    """The real images that samples are compared with, and their statistics."""
 
     tokens: Annotated[Path, "Training images (Parquet)."]
     validation: Annotated[Path, "Test images (Parquet)."]
@@ -61,22 +61,19 @@ class ImagesKind(Kind):
     floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
     shows_pairs, steps = True, ("reference",)
 
-    def prepare(
-        self, settings: Images, files: Mapping[str, Path], parent: Path | None, progress: bool
-    ) -> None:
+    def prepare(self, settings: Images, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn images into token rows, in channel-height-width order.
 
         The images come with the package, from your own folder or from a published data set. A published data
         set is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
         """
-        images = self.source(settings).read(settings, progress)
-        self.load("prepare").store(images, settings, files)
+        self.load("prepare").store(self.source(settings).read(settings, progress), settings, files)
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """The statistics of real images."""
+        """Jobs that compute the statistics of real images."""
         for comparison in self.comparisons(experiment):
             settings = extractor_settings(experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
@@ -84,7 +81,7 @@ class ImagesKind(Kind):
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
 
     def comparisons(self, experiment: Experiment) -> list[str]:
-        """A comparison for each extractor; the first leads, and has an empty name."""
+        """A comparison for each extractor, by its name. The name of the first is empty."""
         return ["", *[*extractors(experiment)][1:]]
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
@@ -93,7 +90,7 @@ class ImagesKind(Kind):
         return paths.real_files(root) | named
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
-        """Pixels are compared once, beside the features of the first extractor."""
+        """Settings of an extractor. Only the first one's comparison includes the pixels."""
         settings = extractor_settings(experiment, comparison)
         pixels = settings.extractor == next(iter(extractors(experiment)))
         return ComparisonSettings(**settings.model_dump(), pixels=pixels)
@@ -110,12 +107,11 @@ class ImagesKind(Kind):
         return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def measure_floor(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
-        """Compute the noise floor: the same distances as for samples, but measured between two sets of real
-        images.
+        """Compute the noise floor: the same distances as for samples, between two sets of real images.
 
-        Each trial draws from one half of the training images and compares with the other half (train) and
-        with all test images (test). For the distance to the nearest training image, test images take the
-        place of samples, because no model has memorised them. Without test images only the first remains.
+        Each trial draws from one half of the training images. They are compared with the other half (train)
+        and with all test images (test). The distance to the nearest training image is measured on test
+        images. Without test images only `train` is measured.
         """
         return self.load("measure").measure_floor(settings, real, machine)
 

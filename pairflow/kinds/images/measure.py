@@ -1,4 +1,4 @@
-"""The metric rows of samples of images, and of real ones in their place, against training and test images."""
+"""Metric rows of samples of images, and of real images for reference."""
 
 import sys
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 def measure_samples(
     settings: ComparisonSettings, samples: Path, files: RealImages, machine: Machine
 ) -> Measurement:
-    """The metric rows of samples and of the paths on which they were made, trial by trial."""
+    """The metric rows of samples, and of the paths of a continuous flow, trial by trial."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, extractor = compared.train, compared.extractor.name
@@ -53,21 +53,21 @@ def measure_samples(
 
 
 def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:
-    """The metric rows of the method `data`, of real images as `ImagesKind.measure_floor` says."""
+    """The metric rows of real images, method `data`; see `ImagesKind.measure_floor`."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, test, references = compared.train, compared.test, compared.references
     half = halves(train.originals)[0]
-    # What half of the training images is compared with: the other half, all test images.
-    sides = {"train": (references["train"].held, references["train"].held_kernel)}
+    # Draws from one half of the training images are compared with the other half, and with all test images.
+    others = {"train": (references["train"].held, references["train"].held_kernel)}
     if "test" in references:
-        sides["test"] = (references["test"].whole, references["test"].kernel)
+        others["test"] = (references["test"].whole, references["test"].kernel)
     rows: Rows = []
     for trial, drawn in draw_trials(settings, "train", half):
         features, scores = compared.describe(train, drawn, machine.progress)
-        measured = [row for name, side in sides.items() for row in compared.distances(features, name, *side)]
+        measured = [row for name, real in others.items() for row in compared.distances(features, name, *real)]
         rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured + scores]
-    # Test images beside their nearest training images, and their likeness to them.
+    # No model has memorised test images: their nearest training images show what distance is usual.
     draws = draw_trials(settings, "test", np.arange(test.originals)) if "test" in references else ()
     for trial, drawn in draws:
         measured = compared.neighbours(test.values[drawn]) if settings.pixels else []
@@ -75,7 +75,7 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
             measured += compared.likeness(references["test"].features[drawn])
         rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured]
     samples = min(settings.samples, len(half))
-    counts = {name: (samples, moments.count) for name, (moments, _) in sides.items()}
+    counts = {name: (samples, moments.count) for name, (moments, _) in others.items()}
     rows += [row | {"samples": samples} for row in compared.rank("floor", counts)]
     named = {"extractor": compared.extractor.name}
     rows = [row | named | {"method": "data"} for row in rows]
@@ -84,8 +84,8 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
 
 @dataclass(frozen=True)
 class ImageComparison:
-    """Real images, the extractor that compares by their features, and their statistics by `train` and, if
-    there are test images, `test`. Its methods give metric rows of one trial."""
+    """Real images, an extractor, and the statistics of its features by `train` and, if there are test images,
+    `test`. The methods give the metric rows of one trial."""
 
     real: RealRows
     train: ImageRows
@@ -97,7 +97,7 @@ class ImageComparison:
     def read(
         cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
     ) -> "ImageComparison":
-        """Read the files; InputError unless they belong together. The extractor runs on `device`."""
+        """Read the files; InputError unless they are of one data set. The extractor runs on `device`."""
         rows = RealRows.read(real.tokens, real.validation, needs_held_out=False)
         train = ImageRows(real.tokens, rows.train, rows.metadata)
         test = ImageRows(real.validation, rows.held_out, rows.metadata)
@@ -105,9 +105,8 @@ class ImageComparison:
         references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
         if len(test.tokens):
             if real.test_reference is None:
-                raise InputError(
-                    f"--test-reference: {test.path} has {len(test.tokens)} images; expected a file"
-                )
+                found = f"{test.path} has {len(test.tokens)} images"
+                raise InputError(f"--test-reference: {found}; expected a file")
             references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
         return cls(rows, train, test, extractor, references)
 
@@ -131,8 +130,8 @@ class ImageComparison:
     def neighbours(self, values: np.ndarray) -> Rows:
         """How near images, (B, N) as `ImageRows.values`, are to the training images.
 
-        `nn_l2`: mean L2 distance to the nearest of them, in pixel values of 0..255; `nn_copies`: share of
-        images that are one of them, pixel by pixel.
+        `nn_l2`: mean L2 distance to the nearest training image, in pixel values of 0..255; `nn_copies`: share
+        of images that are equal to a training image in every pixel.
         """
         distance, _ = nearest(values, self.train.values, device=self.extractor.device)
         return [
@@ -141,17 +140,17 @@ class ImageComparison:
         ]
 
     def likeness(self, features: np.ndarray) -> Rows:
-        """`nn_cosine`: mean cosine of `features` with the most similar ones among the training images'."""
+        """`nn_cosine`: mean over images of the largest cosine of their features with a training image's."""
         if not self.extractor.all_rows:
             return []
         cosine = most_similar(features, self.references["train"].features, device=self.extractor.device)
         return [_row("nn_cosine", float(cosine.mean()), "train")]
 
     def rank(self, step: str, counts: dict[str, tuple[int, int]]) -> Rows:
-        """`rank_deficient` per reference, 1 where there are too few images for a covariance of full rank.
+        """`rank_deficient` for each reference: 1 if there are too few images for a covariance of full rank.
 
-        `counts` holds (samples, reference) of each. The distance then depends on the number of samples:
-        compare it only with distances at the same number. A warning on stderr says so, too.
+        `counts` has the numbers of samples and of reference images. With too few, the distance depends on
+        the number of samples. A warning on stderr says so.
         """
         dimension, rows = self.extractor.dimension, []
         for reference, (samples, real) in counts.items():

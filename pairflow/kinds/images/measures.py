@@ -1,8 +1,7 @@
-"""Distances between sets of images: arithmetic on features, class probabilities and pixels.
+"""Distances between sets of images, from their features (n, D), class probabilities (n, C) or pixels.
 
-An extractor (`metrics.extractors`) turns images into the features (n, D) and class probabilities (n, C) that
-these functions compare; pixels are the token rows themselves. See docs/method.md, "Distances between images";
-`metrics.frechet` holds the Fréchet distance.
+Features and probabilities come from an extractor (`extractors`). The Fréchet distance is in
+`metrics.frechet`. See docs/method.md, "Distances between images".
 """
 
 from collections.abc import Iterator
@@ -17,15 +16,16 @@ if TYPE_CHECKING:
     import torch
 
 
-_KERNEL_ROWS = 2048  # rows of a kernel matrix at once: bounds the memory
-_SAMPLE_ROWS, _DATA_ROWS = 1024, 4096  # of a distance matrix at once
+# Rows of a kernel matrix, and of a distance matrix, that are in memory at a time.
+_KERNEL_ROWS = 2048
+_SAMPLE_ROWS, _DATA_ROWS = 1024, 4096
 
 
 def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
     """exp(mean KL(p(y|x) || p(y))), averaged over `splits` parts of the rows (n, C) in order.
 
-    The Inception Score of Salimans et al. 2016. Their 10 splits are the standard: the score grows with the
-    rows of a split.
+    The Inception Score of Salimans et al. 2016. Everybody uses 10 splits as they do, because the score
+    depends on the number of rows in a split.
     """
     probabilities = np.asarray(probabilities, dtype=np.float64)
     if len(probabilities) < splits:
@@ -33,17 +33,18 @@ def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
     scores = []
     for part in np.array_split(probabilities, splits):
         marginal = part.mean(axis=0)
-        # 0 log 0 = 0: a class that one row rules out adds nothing, one that all rule out has p(y) = 0.
+        # 0 log 0 = 0, also where a class has the probability 0 in all rows, so that p(y) = 0.
         ratio = np.divide(part, marginal, out=np.ones_like(part), where=(part > 0) & (marginal > 0))
         scores.append(float(np.exp((part * np.log(ratio)).sum(axis=1).mean())))
     return float(np.mean(scores))
 
 
 def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:
-    """Unbiased squared MMD of features (m, D) and (n, D) under k(x, y) = (x.y / D + 1)^3: KID on Inception's.
+    """Unbiased squared MMD of features (m, D) and (n, D) with the kernel k(x, y) = (x.y / D + 1)^3.
 
-    Binkowski et al. 2018. Over all pairs of rows, not averaged over subsets: its expectation is the same and
-    its variance smaller. Negative values are noise around 0. `within` is `mean_kernel(reference)`, if known.
+    On Inception's features it is the KID of Binkowski et al. 2018. They average over subsets of the rows;
+    all pairs of rows, as here, have the same expectation and a smaller variance. Values below 0 are noise.
+    `within` is `mean_kernel(reference)`, if it is known already.
     """
     x, y = np.asarray(samples, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     across = sum(float(block.sum()) for _, block in _kernel(x, y)) / (len(x) * len(y))
@@ -63,7 +64,7 @@ def mean_kernel(features: ArrayLike) -> float:
 
 
 def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """(first row, block of rows) of the kernel matrix."""
+    """Blocks of the kernel matrix, each with the number of its first row."""
     for first in range(0, len(x), _KERNEL_ROWS):
         yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
 
@@ -73,9 +74,8 @@ def nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest row of `data` (M, N) to each of `samples` (B, N): L2 distance (B,) float64, row (B,) int64.
 
-    Both hold integers, 0 or more; among rows at one distance the first counts. It is exact: in |a - b|^2 =
-    |a|^2 + |b|^2 - 2 a.b every number on the way is an integer that the floating-point type holds, in any
-    order of summation: float32 below 2^24 (tokens of 2 symbols), else float64.
+    Both hold integers, 0 or more. Of several nearest rows the first is returned. The result is exact,
+    because |a - b|^2 = |a|^2 + |b|^2 - 2 a.b adds only integers that float32 (below 2^24) or float64 holds.
     """
     import torch
 
@@ -104,7 +104,7 @@ def nearest(
 def most_similar(
     samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
 ) -> np.ndarray:
-    """The cosine (B,), to about 1e-6, of each of `samples` (B, D) with the most similar of `data` (M, D)."""
+    """The largest cosine (B,) of each of `samples` (B, D) with a row of `data` (M, D), to about 1e-6."""
     import torch
 
     def unit(features: np.ndarray) -> torch.Tensor:

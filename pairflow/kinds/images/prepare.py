@@ -1,12 +1,12 @@
 """Images: pixels to rows of tokens and back.
 
-The contract of a data set is its shape (C, H, W) and its grey levels K, which divide 256. A row of tokens
-holds N = C H W pixels in channel-height-width order, and
+A data set has a shape (C, H, W) and K grey levels, where K divides 256. A row of tokens holds N = C H W
+pixels in channel-height-width order, and
 
     token = value // (256 / K)        value = token * 255 // (K - 1)
 
-So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and tokens survive the way to an
-image and back.
+So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and tokens that are turned into
+an image and back do not change.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ Shape = tuple[int, int, int]
 class RawImages:
     """Images (M, H, W, C) uint8 with labels (M,), and the rows of the published test set if there is one.
 
-    `partial` says in words which part of the published data set is missing here.
+    `partial` is a sentence on missing images, if the local copy of a published data set is not complete.
     """
 
     images: np.ndarray
@@ -41,7 +41,7 @@ class RawImages:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of pixels and labels, whatever the files that they came from."""
+        """SHA-256 (hex) of pixels and labels, which does not depend on the format of the files."""
         content = hashlib.sha256(np.ascontiguousarray(self.images).data)
         if self.labels is not None:
             content.update(self.labels.astype("<i4").data)
@@ -55,7 +55,7 @@ def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
 
 
 def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
-    """Token rows (B, N) as images (B, H, W, C) uint8: the way back from `to_tokens`."""
+    """Token rows (B, N) as images (B, H, W, C) uint8: the inverse of `to_tokens`."""
     channels, height, width = shape
     values = np.arange(levels) * 255 // (levels - 1)
     planes = values.astype(np.uint8)[tokens].reshape(-1, channels, height, width)
@@ -63,7 +63,7 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
 
 
 def contract(shape: Shape, levels: int) -> str:
-    """The vocabulary.json of images: the shape and the levels, which token rows and models must agree on."""
+    """The vocabulary.json of images: shape and levels, which must be the same for token rows and models."""
     return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 
@@ -71,9 +71,8 @@ def contract(shape: Shape, levels: int) -> str:
 class PreparedImages:
     """A data set of images, ready for pairing and training.
 
-    `train` (M, N) and `test` (V, N) are token rows in data order, mirror images after all others; labels
-    (M,) and (V,), or None if there are none. `source` is the digest of the raw images, `partial` as in
-    `RawImages`.
+    `train` (M, N) and `test` (V, N) are token rows in data order, with mirror images at the end. Labels are
+    (M,) and (V,), or None. `source` is the digest of the raw images; `partial` is that of `RawImages`.
     """
 
     train: np.ndarray
@@ -89,14 +88,14 @@ class PreparedImages:
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """Split images into training and test rows of K = `levels` grey levels.
 
-    The test rows are the published ones, else a random share. Raises InputError where there are fewer than
+    The test rows are the published ones, or else a random share. InputError for fewer rows than
     `training_rows`.
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
-    sides = split == "train", split == "validation"
-    train, test = (raw.images[side] for side in sides)
-    train_labels, test_labels = (None if raw.labels is None else raw.labels[side] for side in sides)
+    parts = split == "train", split == "validation"
+    train, test = (raw.images[part] for part in parts)
+    train_labels, test_labels = (None if raw.labels is None else raw.labels[part] for part in parts)
     if settings.flips:
         train = np.concatenate([train, train[:, :, ::-1]])
         train_labels = None if train_labels is None else np.tile(train_labels, 2)

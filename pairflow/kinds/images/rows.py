@@ -1,4 +1,4 @@
-"""Token rows as images, their features, and statistics of real images, which samples are compared with."""
+"""Token rows as images, features of images, and the statistics of real images."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from pairflow.kinds.images.prepare import to_images
 from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
 
-KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
+KERNEL_ROWS = 5000  # the kernel distance uses at most this number of real images
 
 
 @dataclass(frozen=True)
@@ -31,33 +31,33 @@ class ImageRows:
 
     def __post_init__(self) -> None:
         if self.metadata.shape is None:
-            raise InputError(f"{self.path}: holds no images; its metadata name no shape")
+            raise InputError(f"{self.path}: holds no images; its metadata have no shape")
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         """Images uint8 (B, H, W, C)."""
         return self.draw(self.tokens[rows])
 
     def draw(self, tokens: np.ndarray) -> np.ndarray:
-        """Further token rows (B, N) as such images."""
+        """Images uint8 (B, H, W, C) of other token rows (B, N) with the same shape and levels."""
         assert self.metadata.shape is not None
         channels, height, width = self.metadata.shape
         return to_images(tokens, (channels, height, width), self.levels)
 
     @property
     def originals(self) -> int:
-        """The number of rows that are not mirror images; training rows have those last, as many again."""
+        """The number of rows that are not mirror images. Mirror images are the last half of the rows."""
         flipped = self.metadata.split == "train" and self.metadata.parameters.get("flips")
         return len(self.tokens) // (2 if flipped else 1)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Integers (M, N) that make pixel values when multiplied by `unit`."""
-        equidistant = 255 % (self.levels - 1) == 0
-        return self.tokens if equidistant else self[:].reshape(len(self.tokens), -1)
+        """Integers (M, N) that are pixel values when multiplied by `unit`: the tokens, if grey levels are
+        evenly spaced."""
+        return self[:].reshape(len(self.tokens), -1) if 255 % (self.levels - 1) else self.tokens
 
     @property
     def unit(self) -> int:
-        return 255 // (self.levels - 1) if 255 % (self.levels - 1) == 0 else 1
+        return 1 if 255 % (self.levels - 1) else 255 // (self.levels - 1)
 
     @property
     def levels(self) -> int:
@@ -73,7 +73,7 @@ def read_images(path: Path, kind: str = "tokens") -> ImageRows:
 def extract(
     extractor: Extractor, images: ImageRows, rows: np.ndarray, progress: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """(rows, features, class probabilities or None) of one batch after the other."""
+    """For each batch: its row numbers, features, and class probabilities or None."""
     with bar(total=len(rows), unit="image", quiet=not progress) as extracted:
         for first in range(0, len(rows), extractor.batch):
             part = rows[first : first + extractor.batch]
@@ -82,14 +82,14 @@ def extract(
 
 
 def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two random halves of the rows 0..count-1, always the same: one to draw from, one held out."""
+    """Two random halves of the rows 0..count-1, the same on every call: one to draw from, one held out."""
     order = rng.random_order(rng.stream_seed("halves"), count)
     return order[: count // 2], order[count // 2 :]
 
 
 @dataclass(frozen=True)
 class ReferenceStatistics:
-    """Moments of a set of real images and of its held-out half, and the features (n, D) of some `rows`."""
+    """Moments of all real images of a set and of its held-out half, and features (n, D) of its `rows`."""
 
     whole: Moments
     held: Moments
@@ -104,7 +104,7 @@ class ReferenceStatistics:
 
     @cached_property
     def held_kernel(self) -> tuple[np.ndarray, float]:
-        """The same, only of the held-out half."""
+        """`kernel` of the held-out half only."""
         return self._kernel(np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1]))
 
     def _kernel(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
@@ -112,7 +112,7 @@ class ReferenceStatistics:
         return features, mean_kernel(features)
 
     def table(self) -> pa.Table:
-        """A row per feature: its mean, its covariances, and its values on the images `rows`."""
+        """A table with a row per feature: its mean, its covariances, and its values on the images `rows`."""
         columns = {**self.whole.columns(), **self.held.columns("held_")}
         return pa.table({**columns, "features": row_column(self.features.T)})
 
@@ -125,24 +125,26 @@ class ReferenceStatistics:
             raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
         if metadata.inputs.get("tokens") != digest(images.path):
             raise InputError(f"{path}: was made from a file other than {images.path}")
-        count = facts["count"]
-        if count != images.originals or facts["kept"] > count:
-            found = f"{facts['kept']} of {count}"
+        count, kept = facts["count"], facts["kept"]
+        if count != images.originals or kept > count:
+            found = f"{kept} of {count}"
             raise InputError(f"{path}: expected statistics of {images.originals} images, found {found}")
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
         features = np.ascontiguousarray(token_array(table["features"]).T)
-        return cls(whole, held, _stored_rows(facts["count"], facts["kept"]), features, metadata)
+        return cls(whole, held, _stored_rows(count, kept), features, metadata)
 
 
 def kernel_rows(count: int) -> np.ndarray:
-    """The rows of a set of real images whose features the kernel distance sees, the held-out half first."""
+    """The rows of a set of real images that the kernel distance uses, the held-out half first."""
     return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
 
 
 def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Measure all originals among `images`, in one pass. The features of `KERNEL_ROWS` of them are stored, or
-    of all where the extractor also compares by cosine."""
+    """Measure all `images` but mirror images, in one pass; InputError for fewer than 4.
+
+    The features of `KERNEL_ROWS` of them are stored, or of all if the extractor has `all_rows`.
+    """
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")
@@ -155,11 +157,10 @@ def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) 
         held += Moments.from_features(batch[is_held[rows]])
         features.append(batch[is_stored[rows]])
     facts = {"extractor": extractor.name, "dimension": extractor.dimension, "count": count}
-    facts["kept"] = len(stored)
     same = ("length", "vocabulary_size", "vocabulary", "shape")
     metadata = Metadata(
         kind="reference",
-        parameters=facts,
+        parameters={**facts, "kept": len(stored)},
         inputs={"tokens": digest(images.path)},
         **{key: getattr(images.metadata, key) for key in same},
     )

@@ -1,4 +1,4 @@
-"""Settings of images: of the raw data, and of what samples are compared by."""
+"""Settings of images: the raw data, and how samples are compared with them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
@@ -12,22 +12,20 @@ from pairflow.config.sampling import RealDraws
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
-FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # of a folder: their name in messages, their suffixes
+FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # what a folder may hold: name in messages, suffixes
 
-# The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
-# of their weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
+# The classifiers that come with pairflow: the data set that each was trained on, and the SHA-256 of its
+# weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
 CLASSIFIERS = {
     "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
     "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
     "mnist": "b966a8496cf019f458554b7ad8560c31ba0b5f11f1c8bc4ceb93d211a4633018",
 }
-
-
 ExtractorName = Literal["classifier", "inception", "dinov2"]
 
 
 class ExtractorSettings(Settings):
-    """The network by whose features images are compared."""
+    """The network whose features are used to compare images."""
 
     extractor: ExtractorName = Field(
         "classifier",
@@ -38,19 +36,19 @@ class ExtractorSettings(Settings):
         None,
         description="Weight file of inception or dinov2, or the name of a classifier that comes with "
         "pairflow (digits, mnist_binary or mnist). If it is not given, the published weights are "
-        "downloaded, and the classifier is that of the data set.",
+        "downloaded, and the classifier of the data set is used.",
     )
     sha256: str | None = Field(
         None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 checksum of the weight file. If it is not given, only the published "
-        "file is accepted, or the classifier's that comes with pairflow.",
+        description="SHA-256 checksum of the weight file. If it is not given, only the published weights "
+        "are accepted.",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _know_the_checksum(cls, values: Any) -> Any:
-        """The checksum of a classifier that comes with pairflow, so that what it measured follows it."""
+        """Add the checksum of a classifier that comes with pairflow, so that results depend on it."""
         if isinstance(values, dict) and values.get("extractor", "classifier") == "classifier":
             known = CLASSIFIERS.get(str(values.get("weights")))
             return {**values, "sha256": known} if known and values.get("sha256") is None else values
@@ -59,16 +57,14 @@ class ExtractorSettings(Settings):
     @model_validator(mode="after")
     def _weights_fit(self) -> "ExtractorSettings":
         if self.extractor == "classifier" and self.weights not in (None, *CLASSIFIERS):
-            known = " or ".join(CLASSIFIERS)
-            raise ValueError(
-                f"weights: expected {known}, the classifiers that come with pairflow; found '{self.weights}'"
-            )
+            expected = f"{' or '.join(CLASSIFIERS)}, the classifiers that come with pairflow"
+            raise ValueError(f"weights: expected {expected}; found '{self.weights}'")
         if self.sha256 is not None and self.weights is None:
-            raise ValueError("sha256: there are no weights to which it could belong")
+            raise ValueError("sha256: expected weights, whose checksum this is; found none")
         return self
 
     def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """A classifier has its hash in its name."""
+        """What a metric file records of these settings. A classifier's name has the hash of its weights."""
         if self.extractor == "classifier":
             return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
         name = parameters.get("extractor", "")
@@ -76,21 +72,21 @@ class ExtractorSettings(Settings):
 
 
 class ComparisonSettings(ExtractorSettings):
-    """What the comparison of images depends on, besides the images."""
+    """Settings of the comparison of samples with real images."""
 
     pixels: bool = Field(
         True, description="Also measure the distance of pixels to the nearest training image."
     )
 
 
-Extractor = Annotated[  # one that is named without settings has their defaults
+Extractor = Annotated[  # a name stands for the default settings
     ExtractorSettings,
     BeforeValidator(
         lambda value: {"extractor": value} if isinstance(value, str) else value,
         json_schema_input_type=ExtractorName | ExtractorSettings,
     ),
 ]
-# The tags' brackets tell them from keys of the configuration.
+# Error messages name the tags, which are no keys of the configuration: hence the brackets.
 Extractors = Annotated[
     Annotated[Extractor, Tag("<one>")]
     | Annotated[tuple[Extractor, ...], Field(min_length=1), Tag("<several>")],
@@ -99,7 +95,7 @@ Extractors = Annotated[
 
 
 class FloorSettings(RealDraws, ComparisonSettings):
-    """What the distance of real images from real images depends on, besides the images."""
+    """Settings of the comparison of real images with real images."""
 
 
 class ImagesExperiment(Settings):
@@ -107,7 +103,7 @@ class ImagesExperiment(Settings):
 
     features: Extractors | None = Field(
         None,
-        description="The network by whose features images are compared, or a list of several: "
+        description="The network whose features are used to compare images, or a list of several: "
         "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
     )
 
@@ -122,7 +118,7 @@ class Images(DataSettings):
 
     source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
         description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
-        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
+        "margin that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
     )
     folder: str | None = Field(
         None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
@@ -144,14 +140,14 @@ class Images(DataSettings):
     training_rows: TrainingRows = None
     validation_fraction: Share = Field(
         0.1,
-        description="Share that is held out as test images; only without a published test set. With 0 there "
-        "is no validation loss, and samples are compared with training images only.",
+        description="Share of test images, for a data set without published ones. With 0 there is no "
+        "validation loss, and samples are compared with training images only.",
     )
     split_seed: Seed = Field(42, description="Seed of the random split and subset.")
 
     @property
     def file(self) -> None:
-        """No single file: images come from a folder, or have a name that the workflow knows."""
+        """Always None: images come from a folder, or have a name that the workflow knows."""
 
     @field_validator("levels")
     @classmethod
@@ -168,8 +164,7 @@ class Images(DataSettings):
             return self
         for key in ("folder", "size", "mode", "levels"):
             if getattr(self, key) is not None:
-                why = f"only the source image_folder takes this key, {self.source} has its own"
-                raise ValueError(f"{key}: {why}")
+                raise ValueError(f"{key}: only the source image_folder has this key, not {self.source}")
         if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
@@ -180,10 +175,10 @@ class Images(DataSettings):
     def require_consistency(self, experiment: Any) -> None:
         names = [features.extractor for features in _listed(experiment)]
         if len(set(names)) < len(names):
-            raise ValueError(f"features: {names} names one twice")
+            raise ValueError(f"features: {names} contains a duplicate")
         if "classifier" in names and self.source not in CLASSIFIERS:
             raise ValueError(
-                f"features: no classifier, the default extractor, comes with pairflow for {self.source}; "
+                f"features: pairflow has no classifier (the default) for {self.source}; "
                 "set features: {extractor: inception} or {extractor: dinov2}"
             )
         length = (self.size or 1) ** 2 * (3 if self.mode == "RGB" else 1)
@@ -197,18 +192,16 @@ Images.names = get_args(Images.model_fields["source"].annotation)
 
 
 def _listed(experiment: Any) -> tuple[ExtractorSettings, ...]:
-    """The networks by whose features images are compared, as the experiment has them."""
+    """The extractors as the experiment lists them."""
     features = experiment.features or ExtractorSettings()
     return features if isinstance(features, tuple) else (features,)
 
 
 def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
-    """The networks by whose features images are compared, by name; the first one leads. A classifier without
-    weights is that of the data set."""
+    """Name -> settings of each extractor, the main one first. A classifier without weights is the one that
+    was trained on this data set. InputError if the data are not images."""
     if not isinstance(experiment.data, Images):
-        raise InputError(
-            "only images are compared by features, but the data of this experiment are not images"
-        )
+        raise InputError("features: expected an experiment with images")
     listed: dict[str, ExtractorSettings] = {one.extractor: one for one in _listed(experiment)}
     if "classifier" in listed and listed["classifier"].weights is None:
         listed["classifier"] = ExtractorSettings(weights=experiment.data.source)
@@ -216,12 +209,11 @@ def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
 
 
 def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
-    """Settings of the extractor of that name, by default of the first."""
+    """Settings of an extractor of the experiment, by default the first; InputError for an unknown name."""
     known = extractors(experiment)
-    extractor = extractor or next(iter(known))
-    if extractor not in known:
+    if extractor and extractor not in known:
         raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
-    return known[extractor]
+    return known[extractor or next(iter(known))]
 
 
 DATA = Images

@@ -1,4 +1,4 @@
-"""Molecules of any program beside a library: the metrics of samples, and a table of the molecules."""
+"""Compares the molecules of any program with a library: metrics as of samples, and a table of molecules."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, some
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured: a text with the metrics, the rows of the file, and what is usual in the library."""
+    """The result: a text with the metrics, the rows of the file, and the library's SMILES and norms."""
 
     summary: str
     rows: list[Row]
@@ -31,7 +31,7 @@ class Measured:
     norms: Norms
 
     def write(self, out: Path) -> None:
-        """Write a line for each row; InputError for a file that cannot hold it."""
+        """Write a line for each row; InputError for a format that cannot hold the columns."""
         write = files.writer(out, parsed=False, properties=True)
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
@@ -48,7 +48,7 @@ class Measured:
 
 
 def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
-    """Measure a file of molecules beside the file of a library; InputError if the library has none."""
+    """Compare a file of molecules with the file of a library; InputError if the library has no molecule."""
     rows, own = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
     trained = list(
         dict.fromkeys(filter(None, (canonical(row.text.strip()) for row in own if not row.reason)))
@@ -72,12 +72,12 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     counts |= {"useful_strict": int(useful["useful_strict"].sum())}
     counts |= count_reasons(text for text in texts if canonical(text) is None)
     likeness = chemistry.compare(described, library)
-    title = f"{molecules} beside {reference} ({len(trained):,} molecules)"
+    title = f"{molecules} compared with {reference} ({len(trained):,} molecules)"
     return Measured(_summarise(title, len(texts), counts, likeness), rows, known, norms)
 
 
 def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str, float]) -> str:
-    """A line for each metric, as the report calls it."""
+    """A line for each metric, with its label in the report."""
     lines = [("rows", rows, "")]
     lines += [
         (METRICS[name].label, number, f"{number / rows:.1%}") for name, number in counts.items() if number

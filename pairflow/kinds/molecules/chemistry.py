@@ -1,10 +1,11 @@
-"""Metrics of the distinct valid molecules of one trial: how diverse, how new, how like the training set.
+"""Metrics of the distinct valid molecules of one trial: diversity, novelty, similarity to the training set.
 
 See docs/method.md, "Molecule metrics".
 
-Molecules are distinct by their canonical SMILES: samples and training molecules count once each. As MOSES
-does (Polykovskiy et al. 2020), `compare_as_moses` takes all held-out molecules, and those whose scaffold no
-training molecule has; here fingerprints have 2,048 bits, and the filters are RDKit's.
+Molecules with the same canonical SMILES count once, in samples and in the training set. Like MOSES
+(Polykovskiy et al. 2020), `compare_as_moses` uses two sets of held-out molecules: all, and those with a
+scaffold that no training molecule has. Unlike MOSES, fingerprints have 2,048 bits, and the filters are
+RDKit's.
 """
 
 from collections import Counter
@@ -20,14 +21,14 @@ from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, STRUCTURES, tabulate
 from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
 
-_PARTS = ("held_out", "unseen")  # of the held-out molecules: all, and those with scaffolds of their own
+_PARTS = ("held_out", "unseen")  # held-out molecules: all; with scaffolds that the training set lacks
 REFERENCES = {  # metric -> the molecules that it compares with
     **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
     **{f"{name}_wasserstein": "train" for name in PROPERTIES},
     **{f"{part}_{kind}": "test" for part in _PARTS for kind in ("similarity", "fragments", "scaffolds")},
 }
-LARGEST_RING = 8  # atoms; larger rings of a useful molecule are almost always a model's mistakes
-MIDDLE = (0.05, 0.95)  # quantiles of the training molecules' properties that bound a useful molecule's
+LARGEST_RING = 8  # atoms in a ring of a useful molecule; larger rings are almost always a model's mistakes
+MIDDLE = (0.05, 0.95)  # quantiles of training molecules between which properties of useful molecules lie
 _BINS = 30
 
 
@@ -35,8 +36,8 @@ _BINS = 30
 class TrainingMolecules:
     """The training molecules that samples are compared with.
 
-    `neighbours` and `scaffolds` (empty: no ring) cover all M distinct molecules; `properties` (R, 4) cover
-    R <= M of them.
+    `neighbours` and `scaffolds` (an empty one stands for no ring) have all M distinct molecules, `properties`
+    (R, 4) have R <= M of them.
     """
 
     neighbours: Neighbours
@@ -45,9 +46,10 @@ class TrainingMolecules:
 
 
 def distinct(strings: Iterable[str]) -> dict[str, str]:
-    """The valid molecules among strings: canonical SMILES -> the first of its spellings, in sorted order.
+    """The valid molecules among strings: canonical SMILES -> the first string that spells it, sorted.
 
-    Molecules are described from a spelling, as RDKit cannot read back every canonical SMILES that it writes.
+    Properties are computed from that string, because RDKit cannot read back every canonical SMILES that it
+    writes.
     """
     spellings: dict[str, str] = {}
     for text in sorted(set(strings)):
@@ -64,7 +66,7 @@ def describe_samples(
     threads: int = 1,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """A row for each molecule of `distinct`, under its canonical SMILES: its properties, structures,
+    """A table with a row per molecule of `distinct`, indexed by canonical SMILES: properties, structures,
     `largest_ring`, `further` descriptors, and `nearest`, the similarity to the nearest training molecule."""
     spellings = distinct(strings)
     names = dict.fromkeys([*PROPERTIES, *STRUCTURES, "largest_ring", *further])
@@ -85,12 +87,12 @@ def count_connected(strings: Iterable[str]) -> int:
 def are_useful(
     molecules: pd.DataFrame, training: TrainingMolecules, known: Set[str]
 ) -> dict[str, np.ndarray]:
-    """Whether each of the described molecules is useful: two arrays (B,) of bool.
+    """Whether each molecule of the table is useful: two arrays (B,) of bool.
 
     - `useful`: it is not among the canonical SMILES `known`, has no ring of more than LARGEST_RING atoms
-      (RDKit's smallest set of smallest rings), and its QED and logP lie within the quantiles MIDDLE of the
-      training molecules', bounds included.
-    - `useful_strict`: so do all its properties. Many SELFIES of random symbols are useful by the former.
+      (RDKit's smallest set of smallest rings), and its QED and logP lie between the quantiles MIDDLE of the
+      training molecules, bounds included.
+    - `useful_strict`: the same for all of PROPERTIES. Random SELFIES are often `useful`, but seldom this.
     """
     useful = np.array([name not in known for name in molecules.index], bool)
     useful &= molecules["largest_ring"].to_numpy(np.int64) <= LARGEST_RING
@@ -102,14 +104,14 @@ def are_useful(
 
 
 def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, float]:
-    """Metrics of one trial's distinct valid molecules, described; NaN where there are too few of them.
+    """Metrics of one trial's distinct valid molecules, as `describe_samples` has them; NaN for too few.
 
-    - `internal_diversity`: 1 - mean Tanimoto similarity over their pairs (Morgan, radius 2, 2,048 bits).
-    - `nn_similarity`: mean over them of the similarity to the nearest of all training molecules.
-    - `scaffolds`, `novel_scaffolds`: distinct Bemis-Murcko scaffolds, and those of them that no training
-      molecule has; a molecule without rings has none.
-    - `<property>_wasserstein`: Wasserstein-1 distance between their values of a property and those of the
-      training molecules, in the property's own unit.
+    - `internal_diversity`: 1 - mean Tanimoto similarity over pairs of them (Morgan, radius 2, 2,048 bits).
+    - `nn_similarity`: mean similarity to the nearest training molecule.
+    - `scaffolds`, `novel_scaffolds`: number of distinct Bemis-Murcko scaffolds, and of scaffolds that no
+      training molecule has; a molecule without rings has none.
+    - `<property>_wasserstein`: Wasserstein-1 distance between the values of a property in these and in the
+      training molecules, in the unit of the property.
     """
     scaffolds = set(molecules["scaffold"]) - {""}
     columns = zip(PROPERTIES, properties_of(molecules).T, training.properties.T, strict=True)
@@ -126,15 +128,15 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
 
 
 def _mean(values: Sequence[float] | pd.Series) -> float:
-    """NaN without values."""
+    """The mean; NaN without values."""
     return float(np.mean(np.asarray(values, np.float64))) if len(values) else np.nan
 
 
 def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
-    """Rows property, low, high, samples, training: how many molecules have a value from low to below high.
+    """For each property a histogram of samples (B, 4) and of training molecules (R, 4).
 
-    The bins are alike in width and span the training molecules' values (R, 4); the samples' (B, 4) below and
-    above are in a first and a last bin that are open: low or high is infinite.
+    Columns: property, low, high (low <= value < high), samples, training (numbers of molecules). Bins of
+    equal width span the training values; one more bin at each end, with an infinite bound, has the rest.
     """
     tables = []
     for name, *columns in zip(PROPERTIES, properties.T, training.T, strict=True):
@@ -150,21 +152,21 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
 def describe_held_out(
     smiles: Sequence[str], training: TrainingMolecules, threads: int = 1, progress: bool = False
 ) -> dict[str, pd.DataFrame]:
-    """All molecules as `held_out`, and those whose scaffold no training molecule has as `unseen`: tables of
-    structures and pieces."""
+    """Tables of structures and pieces of the held-out molecules: `held_out` has all of them, `unseen` only
+    molecules with a scaffold that no training molecule has."""
     molecules = tabulate((*STRUCTURES, *PIECES), smiles, threads, progress)
     unseen = molecules[~molecules["scaffold"].isin(["", *training.scaffolds])]
     return {part: rows for part, rows in zip(_PARTS, (molecules, unseen), strict=True) if len(rows)}
 
 
 def compare_as_moses(molecules: pd.DataFrame, held_out: dict[str, pd.DataFrame]) -> dict[str, float]:
-    """Metrics of one trial's distinct valid molecules, described; NaN where there are too few of them.
+    """Metrics of one trial's distinct valid molecules, as `describe_samples` has them; NaN for too few.
 
-    - `internal_diversity_2`: 1 - root of the mean square of Tanimoto's similarity over their pairs.
-    - `filters`: the share of them that passes all filters.
-    - `<part>_similarity`: mean over them of the similarity to the nearest of a part of the held-out ones.
-    - `<part>_fragments`, `<part>_scaffolds`: cosine of the angle between the counts of BRICS fragments, or of
-      Bemis-Murcko scaffolds (molecules without rings left out), of both.
+    - `internal_diversity_2`: 1 - root of the mean square of Tanimoto's similarity over pairs of them.
+    - `filters`: the share that passes all filters.
+    - `<part>_similarity`: mean similarity to the nearest molecule of a part of `held_out`.
+    - `<part>_fragments`, `<part>_scaffolds`: cosine between the counts of BRICS fragments, or of Bemis-Murcko
+      scaffolds, in these molecules and in a part of `held_out`. Molecules without rings have no scaffold.
     """
     values = {
         "internal_diversity_2": root_mean_square_diversity(molecules["fingerprint"]),
@@ -188,7 +190,7 @@ def _count_pieces(molecules: pd.DataFrame) -> tuple[Counter[str], Counter[str]]:
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """Cosine of the angle between two vectors of counts, the empty name left out; NaN if one is zero."""
+    """Cosine of the angle between two vectors of counts, without the empty name; NaN if one is all zero."""
     names = [name for name in one | other if name]
     first, second = (np.array([them[name] for name in names], float) for them in (one, other))
     norms, product = (np.linalg.norm(first), np.linalg.norm(second)), first @ second

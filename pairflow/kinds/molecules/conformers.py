@@ -1,22 +1,22 @@
-"""Coordinates of molecules in space."""
+"""3D coordinates of molecules."""
 
 from functools import lru_cache
 
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 
-_ITERATIONS = 2000  # of the force field, at most
+_ITERATIONS = 2000  # most iterations of the force field
 
 
-@lru_cache(maxsize=16)  # a molecule is embedded when it is judged, and asked for again when it is written
+@lru_cache(maxsize=16)  # called for the same molecule when it is filtered and when it is written
 def embed(smiles: str, seed: int) -> Chem.Mol | None:
-    """The molecule with all hydrogens and one set of coordinates, a function of both arguments.
+    """The molecule with all hydrogens and one conformer, which `smiles` and `seed` determine.
 
-    The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 where it has
-    parameters for all atoms. None if there are none, also from random ones.
+    The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 if it has
+    parameters for all atoms. None if RDKit finds no coordinates, even from a random start.
     """
     parameters = rdDistGeom.ETKDGv3()
-    parameters.randomSeed = seed % 2**31  # RDKit's seed has a sign
+    parameters.randomSeed = seed % 2**31  # RDKit takes a signed 32-bit number
     with rdBase.BlockLogs():
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
         for parameters.useRandomCoords in (False, True):

@@ -1,14 +1,13 @@
 """Counts of valid, unique and novel molecules in one trial (docs/method.md, "Molecule metrics").
 
-A string is invalid for the first reason that RDKit meets:
+An invalid string has one reason, the first that RDKit finds:
 
-`empty`      nothing but padding.
-`syntax`     no SMILES: a bracket, branch or bond that does not close or has no atom to stand at, or an
-             unknown symbol.
-`ring`       well-formed but for its ring closures: a ring left open, closed onto its own atom, or closed
-             between two atoms that are bonded already.
-`valence`    an atom with more bonds than it can have.
-`kekulize`   aromatic atoms that no alternation of single and double bonds fits, or outside of a ring.
+`empty`      it has nothing but padding.
+`syntax`     it is not SMILES: a bracket, branch or bond is incomplete, or a symbol is unknown.
+`ring`       only a ring closure is wrong: the ring is left open, closed onto the same atom, or closed
+             between two atoms that already share a bond.
+`valence`    an atom has more bonds than it can have.
+`kekulize`   aromatic atoms are outside of a ring, or cannot have alternating single and double bonds.
 """
 
 import re
@@ -19,13 +18,13 @@ from rdkit import Chem, rdBase
 
 REASONS = ("empty", "syntax", "ring", "valence", "kekulize")
 
-# Ring closures, and bracket atoms, whose digits are none.
+# Ring closures; and bracket atoms, so that digits in them are not mistaken for ring closures.
 _CLOSURES = re.compile(r"\[[^\]]*\]|%\(\d+\)|%\d\d|\d")
 
 
-@lru_cache(maxsize=2**16)  # the counts of a sample's trials and its description ask for the same strings
+@lru_cache(maxsize=2**16)  # several functions ask for the same strings
 def canonical(smiles: str) -> str | None:
-    """RDKit's canonical SMILES (stereochemistry kept); None for an empty text or one that RDKit refuses."""
+    """RDKit's canonical SMILES, with stereochemistry; None for an empty or invalid string."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles) if smiles else None
     return None if molecule is None else Chem.MolToSmiles(molecule)
@@ -37,11 +36,11 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
     `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
     and rows left out of training). Keys of the result:
 
-    - `valid`: samples that RDKit parses and that are not empty.
-    - `unique`, `novel`: distinct strings among the valid, and those of them that are not in `reference`, as
-      the paper's authors count: two spellings of a molecule count as two, and a known molecule in another
-      spelling is novel.
-    - `unique_strict`, `novel_strict`: the same after canonicalisation: molecules are counted, not spellings.
+    - `valid`: samples that are not empty and that RDKit parses.
+    - `unique`, `novel`: distinct valid strings, and distinct valid strings that are not in `reference`. The
+      paper's authors count in this way: two spellings of a molecule count as two, and a known molecule in
+      another spelling is novel.
+    - `unique_strict`, `novel_strict`: the same counts of canonical SMILES, that is, of molecules.
     """
     spellings = {text: canonical(text) for text in set(strings)}
     valid = {text: molecule for text, molecule in spellings.items() if molecule is not None}
@@ -56,7 +55,7 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
 
 
 def reason(smiles: str) -> str:
-    """Why RDKit refuses a string: one of `REASONS`."""
+    """Why a string is invalid: one of `REASONS`."""
     if not smiles:
         return "empty"
     with rdBase.BlockLogs():
@@ -64,20 +63,20 @@ def reason(smiles: str) -> str:
         if molecule is None:
             closed = Chem.MolFromSmiles(_with_rings_closed(smiles), sanitize=False)
             return "syntax" if closed is None else "ring"
-        # DetectChemistryProblems finds no fault with an aromatic atom that turns out to be overloaded.
+        # SanitizeMol, because DetectChemistryProblems misses aromatic atoms with too many bonds.
         fault = Chem.SanitizeMol(molecule, catchErrors=True)
     return "valence" if fault == Chem.SanitizeFlags.SANITIZE_PROPERTIES else "kekulize"
 
 
 def count_reasons(invalid: Iterable[str]) -> dict[str, int]:
-    """The number of strings refused for each of `REASONS`, as `invalid_<reason>`."""
+    """`invalid_<reason>` -> the number of strings that are invalid for this one of `REASONS`."""
     reasons = [reason(text) for text in invalid]
     return {f"invalid_{name}": reasons.count(name) for name in REASONS}
 
 
 def _with_rings_closed(smiles: str) -> str:
-    """The string with a number of its own for each ring closure, closed at an atom of its own at the end, so
-    that RDKit refuses it only for something else."""
+    """The string with every ring closure repaired: each gets a new number, and an extra atom at the end that
+    closes it. If RDKit still cannot parse it, rings are not the reason."""
     ends: list[str] = []
 
     def renumber(match: re.Match) -> str:

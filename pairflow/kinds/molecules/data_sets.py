@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 class MoleculeSource(DataSource):
-    """A table or another file, of which each row is one molecule. With `named` the names of the rows are
-    kept, in the column `name` of the prepared SMILES."""
+    """A file in which each row is one molecule. With `named` the prepared SMILES have a column `name`, with
+    the names of the rows."""
 
     named = False
 
     @abstractmethod
     def fetch(self) -> Path:
-        """A local path of the raw file; InputError if its download fails or has changed."""
+        """A local path of the raw file; InputError if its download fails or has another checksum."""
 
     def validation_rows(self) -> list[int] | None:
-        """Row numbers, from 0, of the published validation split; None where there is none."""
+        """Row numbers, from 0, of the published validation split, if there is one."""
         return None
 
     def read(
         self, settings: Molecules, progress: bool = False, parent: "Vocabulary | None" = None
     ) -> "PreparedMolecules":
-        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`, and
-        if it has not the number of rows that its publisher states."""
+        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `prepare`, and if the
+        number of rows is not the published one."""
         from pairflow.kinds.molecules.prepare import prepare
 
         rows = library.read_rows(self.fetch(), settings.column, progress)
@@ -49,7 +49,7 @@ class MoleculeSource(DataSource):
 
 @dataclass(frozen=True, eq=False)
 class MoleculeTable(PublishedFile, MoleculeSource):
-    """A published table of molecules, with its validation split where there is one; or the embedded table."""
+    """A published table of molecules, perhaps with a validation split; or the table in the package."""
 
     size: DatasetSize | None = None
     validation: RawFile | None = None
@@ -69,7 +69,7 @@ class MoleculeTable(PublishedFile, MoleculeSource):
 
 @dataclass(frozen=True)
 class MoleculeFile(RowFile, MoleculeSource):
-    """A user's own file of molecules."""
+    """A user's file of molecules."""
 
     named = True
 
@@ -106,5 +106,5 @@ DATA_SETS: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
 
 
 def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
-    """The source that the settings name; a relative path of an own file is one below `folder`."""
+    """The source that the settings name; a user's relative path starts at `folder`."""
     return DATA_SETS.get(settings.source) or MoleculeFile(folder / settings.source)

@@ -1,4 +1,4 @@
-"""Descriptors of molecules, each a function of RDKit's molecule, and tables of them."""
+"""Descriptors of molecules, each a function of an RDKit molecule, and tables of descriptors."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -17,12 +17,12 @@ from pairflow.kinds.molecules.standardise import scaffold
 from pairflow.runtime.progress import bar
 from pairflow.runtime.signals import end_with_parent
 
-_CHUNK = 512  # molecules that a process takes at once
+_CHUNK = 512  # molecules that are sent to a process at a time
 _FILTERS = ("PAINS", "NIH")
-"""RDKit's catalogues of groups that disturb assays, or are reactive (Baell and Holloway 2010; Jadhav et al.
-2010, Doveston et al. 2015)."""
-_ALERTS = (*_FILTERS, "BRENK")  # and of unwanted groups (Brenk et al. 2008)
-EXCLUDED = 10  # NIBR's severity of a molecule that a screening would leave out
+"""RDKit's catalogues of groups that disturb assays (Baell and Holloway 2010), or that are reactive (Jadhav et
+al. 2010, Doveston et al. 2015)."""
+_ALERTS = (*_FILTERS, "BRENK")  # BRENK: unwanted groups (Brenk et al. 2008)
+EXCLUDED = 10  # NIBR's severity of a molecule that they exclude from screening
 
 
 @cache
@@ -51,8 +51,8 @@ def _nibr() -> FilterCatalog:
 
 
 def ring_systems(molecule: Chem.Mol) -> list[str]:
-    """Its rings, those that share an atom together, with the atoms that a double bond ties to them, as
-    SMILES without stereochemistry."""
+    """The ring systems as SMILES without stereochemistry. Rings that share an atom are one system. Atoms that
+    are double-bonded to a ring belong to it."""
     systems: list[set[int]] = []
     for ring in map(set, molecule.GetRingInfo().AtomRings()):
         joined = [system for system in systems if system & ring]
@@ -65,7 +65,7 @@ def ring_systems(molecule: Chem.Mol) -> list[str]:
 
 
 def surroundings(molecule: Chem.Mol) -> list[int]:
-    """For each atom a number that stands for the atom, its bonds and its neighbours (Morgan, radius 1)."""
+    """For each atom a hash of the atom, its bonds and its neighbours (Morgan, radius 1)."""
     output = rdFingerprintGenerator.AdditionalOutput()
     output.AllocateBitInfoMap()
     _atom_generator().GetSparseCountFingerprint(molecule, additionalOutput=output)
@@ -77,19 +77,19 @@ def surroundings(molecule: Chem.Mol) -> list[int]:
 
 
 def alerts(molecule: Chem.Mol) -> list[str]:
-    """The names of unwanted groups that it has, each behind the catalogue that lists it."""
+    """The unwanted groups of a molecule, each as `catalogue: name`."""
     matches = _catalogue(*_ALERTS).GetMatches(molecule)
     return sorted(f"{match.GetProp('FilterSet')}: {match.GetDescription()}" for match in matches)
 
 
 def severity(molecule: Chem.Mol) -> int:
-    """NIBR's severity score (Schuffenhauer et al. 2020): the number of groups with a flag, or EXCLUDED."""
+    """NIBR's severity score (Schuffenhauer et al. 2020): the number of flagged groups, or EXCLUDED."""
     flags = [int(match.GetDescription().split("__")[1]) for match in _nibr().GetMatches(molecule)]
     return EXCLUDED if 2 in flags else sum(flags)
 
 
 def _synthetic_accessibility(molecule: Chem.Mol) -> float:
-    from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments when it is first used
+    from rdkit.Contrib.SA_Score import sascorer  # its first call reads a table of fragments
 
     return sascorer.calculateScore(molecule)
 
@@ -111,13 +111,19 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "alerts": alerts,
     "severity": severity,
 }
-"""By name: the quantitative estimate of drug-likeness, 0 to 1, higher is likelier (Bickerton et al. 2012);
-synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib); the octanol-water
-partition coefficient by atom contributions (Wildman and Crippen 1999); molecular weight in g/mol; number of
-rings, and atoms of the largest (of the smallest set of smallest rings); the Bemis-Murcko scaffold; the
-InChIKey, empty for a molecule that InChI lacks; the packed fingerprint as `similarity` has it; the pieces
-after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts; whether no group of _FILTERS
-is in it; and the functions above."""
+"""Name -> descriptor.
+
+- `qed`: quantitative estimate of drug-likeness, from 0 to 1 (best) (Bickerton et al. 2012).
+- `sa`: synthetic accessibility, from 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib).
+- `logp`: octanol-water partition coefficient by atom contributions (Wildman and Crippen 1999).
+- `weight`: molecular weight in g/mol.
+- `rings`, `largest_ring`: number of rings, and atoms in the largest (smallest set of smallest rings).
+- `scaffold`: Bemis-Murcko scaffold.
+- `inchikey`: InChIKey, empty if InChI does not support the molecule.
+- `fingerprint`: packed bits, see `similarity`.
+- `fragments`: pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts.
+- `passes`: whether the molecule has no group of _FILTERS.
+"""
 PROPERTIES = ("qed", "sa", "logp", "weight")
 COMPUTED = ("qed", "logp", "weight", "rings")  # what a model can be conditioned on
 STRUCTURES = ("fingerprint", "scaffold")
@@ -142,10 +148,10 @@ def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
 def tabulate(
     names: Sequence[str], smiles: Sequence[str], threads: int = 1, progress: bool = False
 ) -> pd.DataFrame:
-    """A row for each molecule, with DESCRIPTORS as columns, computed in `threads` processes.
+    """A row for each molecule with the DESCRIPTORS `names` as columns, computed in `threads` processes.
 
-    A string that RDKit cannot read has an empty fingerprint, no scaffold, ring or fragment, passes no filter,
-    and has NaN for properties: a few molecules' canonical SMILES are such strings.
+    RDKit cannot read a few of the canonical SMILES that it writes. Such a molecule has an empty fingerprint,
+    no scaffold, ring or fragment, does not pass the filters, and has NaN for properties.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""An experiment on a user's own molecules: its rules, its scale, and what quality to expect."""
+"""Suggests an experiment on a user's molecules: its rules, its scale, and the quality to expect."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ from pairflow.kinds.molecules.survey import (
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
-# What was measured so far; the file's head explains its columns.
+# Measured results, from which the quality to expect is read; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
-_FEW = 1000  # training rows; with fewer a start from a model of others was measured
-_FROM_SCRATCH = "1 %"  # of the samples were useful without that start, after as many iterations
+_FEW = 1000  # training rows; with fewer, a start from another model is suggested
+_FROM_SCRATCH = "1 %"  # useful samples from scratch, after as many iterations as with that start
 _NETWORKS = {
     "mlp": "a small network (mlp)",
     "small transformer": "a small transformer",
@@ -48,7 +48,8 @@ _NETWORKS = {
 
 
 def holds_molecules(path: Path) -> bool:
-    """Whether a file may hold molecules: not a folder, nor a .txt file whose lines mostly begin otherwise."""
+    """Whether a file may hold molecules. A folder does not, nor a .txt file in which most lines do not begin
+    with a SMILES."""
     if path.is_dir():
         return False
     if path.suffix.lower() != ".txt" or not path.is_file():
@@ -59,7 +60,7 @@ def holds_molecules(path: Path) -> bool:
 
 
 class Start(NamedTuple):
-    """What the model to start from asks of its data, and its `name` in the experiment."""
+    """What data must be like for a model to start from, and the model's `name` in the experiment."""
 
     name: str
     length: int
@@ -111,8 +112,8 @@ def draft_molecules(request: DraftRequest) -> Draft:
 
 
 def read_start(folder: Path, name: str) -> Start:
-    """What molecules have to be like for a model to be fine-tuned on them; InputError unless it makes
-    molecules, by uniform noise and without a condition."""
+    """What molecules must be like to fine-tune the model in `folder` on them; InputError unless it is an
+    unconditional model of molecules with uniform noise."""
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
@@ -127,7 +128,7 @@ def read_start(folder: Path, name: str) -> Start:
 
 
 def chosen_rules(settings: NewLibrary) -> Entry:
-    """The rules by which molecules are written and split, as the data of an experiment have them."""
+    """The rules to standardise and split molecules, as keys of an experiment's section `data`."""
     split = "split", "validation_fraction", "max_too_long_share"
     return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, *split)}
 
@@ -135,7 +136,7 @@ def chosen_rules(settings: NewLibrary) -> Entry:
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, DatasetSize, int]:
-    """The experiment, the size of its data, and the number of molecules that are only for reference;
+    """The experiment, the size of its data, and the number of molecules with the split `reference`.
     InputError if there are too few molecules, if they are too long, or if they cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
@@ -193,7 +194,7 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
 def _scale(
     size: DatasetSize, device: str, compare: bool, start: Start | None, iterations: int | None = None
 ) -> Entry:
-    """Network, training and evaluations for data of that size, from a model's weights if there is one."""
+    """Network, training and evaluations for data of that size; with `start`, its network is fine-tuned."""
     sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
     return suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
 
@@ -201,7 +202,7 @@ def _scale(
 def _lines(
     counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
 ) -> list[tuple[str, int, str]]:
-    """The content of the file, in lines of a label, a number and a remark."""
+    """Lines that describe the file: label, number, remark."""
     rejected = [
         (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
         for reason, number, place, text in islice(first_rejected(counts.rejects), 8)
@@ -210,7 +211,7 @@ def _lines(
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
-    reference = ("  only for reference", left_out, "known in the measure of novelty")
+    reference = ("  only for reference", left_out, "not novel, but not trained on")
     return [
         ("rows", counts.total, ""),
         ("rejected", len(counts.rejects), f"all are listed in {rejects}" * bool(len(counts.rejects))),
@@ -228,7 +229,7 @@ def _lines(
 
 
 def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
-    """Rules that the file suggests, beside those in force."""
+    """Further rules that suit the file."""
     if counts.ions and settings.charges == "keep":
         yield (
             "Consider --charges neutralise: the removal of counter-ions leaves a charge on molecules "
@@ -240,7 +241,7 @@ def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
 
 
 def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
-    """Sentences on the quality to expect, from what was measured with the same kind of network."""
+    """Sentences on the quality to expect, from measurements with the same kind of network."""
     network, iterations = experiment.network, experiment.training.iterations
     name = network.name
     if name == "transformer" and network.width < suggest.WIDE:
@@ -263,7 +264,7 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
     few = sizes.rows < _FEW and sizes.length <= tuned.length
     if name == "small transformer" and selfies and few:
         sentences.append(
-            "With few molecules consider `--from zinc250k`, to start from a model of many others: "
+            "With few molecules consider `--from zinc250k`, to start from a model that has seen many: "
             f"after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} of the samples "
             f"were useful, and {_FROM_SCRATCH} without it."
         )
@@ -277,9 +278,8 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
 
 
 def _result(network: str, iterations: int, sizes: DatasetSize) -> str:
-    """What a precedent gave: of those with the shortest rows of at least N tokens, or else the longest rows,
-    the one with about as many rows and iterations.
-    """
+    """The result of the most similar precedent of that network. Among rows of at least N tokens the shortest
+    are chosen (else the longest), and among these the nearest number of rows and iterations."""
     known = PRECEDENTS[PRECEDENTS.network == network]
     length = min(known.length[known.length >= sizes.length], default=known.length.iloc[-1])
     known = known[known.length == length]

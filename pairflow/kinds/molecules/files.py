@@ -1,7 +1,8 @@
-"""Writes files of molecules for other programs: SMILES, CSV, Excel, SDF or Parquet, chosen by the suffix.
+"""Writes files of molecules for other programs: SMILES, CSV, Excel, SDF or Parquet, by the suffix.
 
-A table of molecules has `name`, `smiles`, a column for each property, and for an SDF file in space
-`conformer` (RDKit molecules with coordinates). Text is rounded to `DIGITS`; Excel and Parquet keep all.
+A table of molecules has the columns `name` and `smiles`, a column for each property, and for an SDF file with
+3D coordinates `conformer` (RDKit molecules). Numbers in text files are rounded to `DIGITS`; Excel and Parquet
+files have all digits.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,9 @@ def writer(
 ) -> Callable[[Path, pd.DataFrame, Metadata], None]:
     """The function that writes a table as a file with the suffix of `path`.
 
-    `parsed`: every string of the table is a molecule; `properties`: the table has columns of properties;
-    `in_space`: it has conformers. Raises InputError for an unknown suffix, and for a table that such a file
-    cannot hold.
+    `parsed`: every string of the table is a valid molecule; `properties`: the table has columns of
+    properties; `in_space`: it has conformers. InputError for an unknown suffix, and for a table that the
+    format cannot hold.
     """
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
@@ -46,7 +47,7 @@ def writer(
 
 
 def _rounded(name: str, value: Any) -> Any:
-    """As it is printed; empty for a value that is missing."""
+    """The value as text files have it; an empty string if it is missing."""
     if pd.isna(value):
         return ""
     return f"{value:.{DIGITS[name]}f}" if name in DIGITS else value
@@ -89,7 +90,7 @@ def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Molecules as their conformers, or drawn in the plane; SMILES and properties are data items."""
+    """Molecules with their conformers, or drawn in 2D; SMILES and properties are data items."""
     with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter does not report a full disk
         for number, row in enumerate(table.to_dict("records")):
             molecule = row.pop("conformer", None)

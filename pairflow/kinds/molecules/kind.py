@@ -68,7 +68,7 @@ METRICS = {
     "unique_per_second": _likeness("unique per second", "speed", "highest"),
     "novel_per_second": _likeness("novel per second", "speed", "highest"),
 }
-# In a complete data set every molecule that keeps its rules is known, so that a novel one breaks them.
+# If the data have every molecule that follows their rules, a novel molecule breaks the rules.
 OFF_RULES = {
     "novel_strict": _count("off the rules", "lowest"),
     "novel": _count("off the rules, spellings", "lowest", group="spellings"),
@@ -77,7 +77,7 @@ OFF_RULES = {
 GROUPS = {
     "stages": "On the way from novel to plausible",
     "structure": "Pieces, scaffolds, similarity",
-    "moses": "Beside held-out molecules, and filters (MOSES)",
+    "moses": "Compared with held-out molecules, and filters (MOSES)",
     "properties": "Distance of properties from the training set’s",
     "reasons": "Why samples are invalid",
     "spellings": "Spellings, as the paper counts",
@@ -85,7 +85,7 @@ GROUPS = {
 
 
 class MoleculeFiles(NamedTuple):
-    """What samples of molecules are compared with."""
+    """The files that samples of molecules are compared with."""
 
     vocabulary: Annotated[Path, "Vocabulary of the data set (JSON)."]
     smiles: Annotated[Path, "Canonical SMILES of the data set (Parquet)."]
@@ -127,11 +127,11 @@ class MoleculesKind(OnDemandKind):
         self.load("prepare").store(settings, files, parent, progress)
 
     def preparing(self, raw_mb: float) -> Needs:
-        """1.4 kB a molecule, of which a packed file takes 12 bytes."""
+        """1.4 kB of memory for a molecule, which takes 12 bytes in a packed file."""
         return Needs(memory_mb=int(4000 + 120 * raw_mb))
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """The description of the training molecules, and what plausible ones and FCD need if asked for."""
+        """Jobs that describe the training molecules, and that make the files for `plausible` and FCD."""
         smiles, files = {"smiles": paths.data(root, "smiles.parquet")}, self.real_files(root, experiment)
         yield Job("describe_molecules", smiles, {"molecules": files["molecules"]}, threads=None)
         if "norms" in files:
@@ -158,10 +158,10 @@ class MoleculesKind(OnDemandKind):
     def measure_floor(
         self, settings: MoleculeDraws, real: MoleculeFiles, machine: "Machine"
     ) -> "Measurement":
-        """Compute the floor and the controls: how many of the held-out molecules are plausible, of training
-        molecules with one carbon more, and of texts whose symbols are drawn independently.
+        """Compute reference values: the number of plausible molecules among held-out molecules, training
+        molecules with one carbon more, and strings of independently drawn symbols.
 
-        Up to 1,000 of each are drawn, and counted as if they were as many as the samples.
+        Up to 1,000 of each are drawn, and the numbers are scaled to the number of samples.
         """
         return self.load("measure").measure_floor(settings, real, machine)
 
@@ -176,8 +176,8 @@ class MoleculesKind(OnDemandKind):
     def measure(
         self, settings: Chemistry, samples: Path, real: MoleculeFiles, machine: "Machine"
     ) -> "Measurement":
-        """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
-        valid, and compare the distinct molecules with the training molecules."""
+        """Count each trial's valid, unique and novel molecules, and the reasons why samples are invalid.
+        Compare the distinct molecules with the training molecules."""
         return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
@@ -187,11 +187,11 @@ class MoleculesKind(OnDemandKind):
         return super().is_partial(settings) or settings.max_heavy_atoms is not None
 
     def is_complete(self, settings: Molecules) -> bool:
-        """Whether the data hold every molecule that keeps their rules, so that any other one breaks these."""
+        """Whether the data have every molecule that follows their rules."""
         return settings.source == "small_molecules" and not self.is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return True  # an unknown model is taken for one of molecules, whose vocabulary is then asked for
+        return True  # also for an unknown model: the user is then asked for the vocabulary of molecules
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
         draft = self.load("draft")

@@ -1,7 +1,7 @@
-"""Reads files of molecules row by row, so that memory does not grow with the file; one reader per format.
+"""Reads files of molecules row by row, so that memory does not grow with the file. Each format has a reader.
 
-Header lines and blank lines are not rows. A row has a number by which its user finds it: that of its (first)
-line from 1 on, as editors count, of its record in an SDF file or of its row in an Excel file.
+Header lines and blank lines are not rows. The number of a row, from 1 on, helps users to find it: the number
+of its first line, of its record in an SDF file, or of its row in an Excel file.
 """
 
 import csv
@@ -35,25 +35,25 @@ _CONTENT = {
     "SDF": "records that end in $$$$",
     "Excel": "a sheet with a header line, and rows below it",
 }
-# Names of columns that hold SMILES, in lower case, the most likely first.
+# Usual names of columns with SMILES, in lower case, the most likely first.
 SMILES_COLUMNS = (
     *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
     *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
 )
-# Columns that hold names, if there is none called `name`, such as "Compound ID", "catalog_id", "MolName".
+# Columns with names of molecules, if no column is called `name`: "Compound ID", "catalog_id", "MolName" ...
 _NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
-_LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
+_LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
 _LONGEST_RECORD = 100_000  # lines
-_MOST_UNPACKED = 2**30  # bytes of an Excel file; openpyxl holds all texts in memory
-_MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel has no more rows
-Record = tuple[int, list[str]]  # the number of its (first) line or row, and its fields
+_MOST_UNPACKED = 2**30  # bytes of an Excel file, as openpyxl reads all texts into memory
+_MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
+Record = tuple[int, list[str]]  # the number of the first line or of the row, and the fields
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
 class Row(NamedTuple):
     """A row: its number, its SMILES, and its name, which may be empty.
 
-    A row that the reader of its format refuses has a `reason`, and a text that identifies it.
+    If the reader cannot use a row, `reason` says why, and `text` is something to recognise it by.
     """
 
     number: int
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 def format_of(path: str | Path) -> str:
-    """SMILES, CSV, SDF or Excel, by the end of the name without `.gz`; InputError for any other."""
+    """SMILES, CSV, SDF or Excel, by the suffix before `.gz`; InputError for an unknown suffix."""
     if (suffix := _suffix(Path(path))) not in _FORMATS:
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
@@ -83,20 +83,20 @@ def require_openpyxl(path: Path) -> None:
 
 
 def unit_of(path: str | Path) -> str:
-    """What the number of a row counts: lines or, in an SDF file, records, in an Excel file rows."""
+    """What the number of a row counts: line, record (SDF) or row (Excel)."""
     return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
 
 
 def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
-    """The rows of a file one by one, their SMILES unchanged (of an SDF file as RDKit writes them).
+    """The rows of a file one by one, with their SMILES unchanged (from an SDF file as RDKit writes them).
 
-    SMILES files: the first field of each line, the rest is the name; a first line that holds a name of
-    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`, and for the name that under
-    `name_column`; Excel files: the same, of the first sheet. SDF files: the name is the title, the first line
-    of a record. Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The
-    progress bar counts bytes.
+    - SMILES files: the first field of each line is the SMILES, the rest is the name. A first line that begins
+      with one of `SMILES_COLUMNS` is a header.
+    - CSV files, and the first sheet of Excel files: SMILES are in `column`, names in `name_column`.
+    - SDF files: the name is the title, the first line of a record.
 
-    Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
+    Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
+    counts bytes. InputError for a file that is missing, empty, truncated or not in the format of its suffix,
     and for an unknown column.
     """
     path = Path(path)
@@ -123,16 +123,16 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
     return {
         name: [record[place] if place < len(record) else "" for record in first]
         for place, name in enumerate(header)
-        if header.index(name) == place  # of two columns of one name, the first counts
+        if header.index(name) == place  # the first of two columns with the same name
     }
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
-    """The lines of a file, or the records of a sheet, and the file of its bytes; InputError if it cannot be
-    read."""
+    """The lines of a file, or the records of a sheet; and the binary file, for the progress bar. InputError
+    if the file cannot be read."""
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
+        raise InputError(f"{path}: expected a file of molecules, found a folder or a device")
     try:
         with path.open("rb") as raw:
             unpacked: Any = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw
@@ -147,7 +147,7 @@ def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
 
 
 def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
-    """Lines that end in \\n, \\r\\n or \\r; the line ends are kept."""
+    """Lines that end in \\n, \\r\\n or \\r, with their ends."""
     while line := text.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise InputError(f"{path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
@@ -155,7 +155,7 @@ def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
 
 
 def name_column(header: Iterable[str], column: str) -> str | None:
-    """The column of a CSV file that holds the names, beside the SMILES in `column`; None if there is none."""
+    """The column of a CSV file with the names of molecules, other than `column`; None if there is none."""
     named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
     return min(named, key=lambda name: name.lower() != "name", default=None)
 
@@ -167,7 +167,7 @@ def _sheet(binary: Any, path: Path) -> Iterator[Record]:
 
     cells = 0
     try:
-        with zipfile.ZipFile(binary) as archive:  # no more of a part is read than it claims
+        with zipfile.ZipFile(binary) as archive:  # zipfile never reads more of a part than `file_size`
             unpacked = sum(part.file_size for part in archive.infolist())
         require_plausible(path, unpacked)
         if unpacked > _MOST_UNPACKED:
@@ -175,9 +175,9 @@ def _sheet(binary: Any, path: Path) -> Iterator[Record]:
                 f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
                 f"{unpacked / 2**20:,.0f}; save it as CSV"
             )
-        with warnings.catch_warnings(action="ignore"):  # of formats that openpyxl leaves out
+        with warnings.catch_warnings(action="ignore"):  # about features that openpyxl does not support
             sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()  # a row ends at its last cell, whatever size the sheet claims to have
+        sheet.reset_dimensions()  # the size that the sheet states may be wrong
         for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
             cells += len(row)
             if number > _MOST_ROWS or cells > _MOST_CELLS:
@@ -190,7 +190,7 @@ def _sheet(binary: Any, path: Path) -> Iterator[Record]:
                 yield number, fields
     except InputError:
         raise
-    except Exception as error:  # whatever a damaged file makes openpyxl raise
+    except Exception as error:  # a damaged file makes openpyxl raise errors of many types
         raise InputError(f"{path}: not a readable Excel file: {error}") from None
 
 
@@ -214,7 +214,7 @@ def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:
 
 
 def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Record]]:
-    """Names of the columns, and the records below them."""
+    """The names of the columns, and the records."""
     records = content if format_of(path) == "Excel" else _csv(content, path)
     _, header = next(records, (0, None))
     if header is None:
@@ -223,7 +223,7 @@ def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Reco
 
 
 def _csv(lines: Iterator[str], path: Path) -> Iterator[Record]:
-    """The records of a CSV file; InputError where a quote is out of place."""
+    """The records of a CSV file; InputError for a stray quote."""
     start, first = next(
         ((number, line) for number, line in enumerate(lines, 1) if not line.isspace()), (0, "")
     )

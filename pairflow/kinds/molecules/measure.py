@@ -1,4 +1,4 @@
-"""The metric rows of samples of molecules, and the histograms of their properties."""
+"""Metric rows of samples of molecules, and histograms of their properties."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,7 +27,7 @@ from pairflow.metrics.measured import Machine, Measurement
 def measure_samples(
     settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine
 ) -> Measurement:
-    """Count each trial's valid, unique and novel molecules and the reasons why others are not valid, and
+    """Count each trial's valid, unique and novel molecules and the reasons why samples are invalid, and
     compare the distinct molecules with the training molecules."""
     with machine.provenance.uncounted():
         similarity.compile_all()
@@ -61,8 +61,8 @@ def measure_samples(
 
 
 def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machine) -> Measurement:
-    """The counts of held-out molecules, method `data`, and of the controls, as if each were as many as the
-    samples of a trial."""
+    """The counts of held-out molecules (method `data`) and of the controls, scaled to the number of samples
+    of a trial."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -72,7 +72,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
     )
     rows = []
     for text in trained:
-        with suppress(InputError):  # a published molecule may be spelled otherwise, with other symbols
+        with suppress(InputError):  # a canonical SMILES may have symbols that the data's own spelling lacks
             rows.append(words.encode(text, LONGEST))
     count = plausible.DRAWN if rows else 0
     symbols = plausible.draw_independent(np.array(rows).reshape(-1, LONGEST), count, generator)
@@ -93,7 +93,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
-    """The norms of a data set; InputError without a file, or if it was made from other molecules."""
+    """The norms of a data set; InputError without a file, or for norms of other molecules."""
     if path is None:
         raise InputError("--norms: needed for plausible molecules (see `pairflow norms`)")
     known.require(read_metadata(path), path)
@@ -101,15 +101,15 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
 
 
 class SampledMolecules:
-    """Samples of a model by trial (`strings`), whose distinct molecules are `described` once, as far as the
-    settings ask for it, and what each trial's are compared with.
+    """Samples of a model, and the molecules that they are compared with.
 
-    The column `in_class` is there if samples of a class were asked for, `useful`, `useful_strict` and a
-    column for each of `plausible.STAGES` if the settings ask for them.
+    `strings` are the samples, indexed by their trial. `described` is the table of the distinct molecules of
+    all trials. It has the column `in_class` for samples of a conditional model, and `useful`, `useful_strict`
+    and a column for each of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
-        """Read the files; InputError unless they belong together."""
+        """Read the files; InputError unless they are of one data set."""
         table, self.metadata = read_table(samples, "samples")
         words, self.known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
         self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)
@@ -154,7 +154,8 @@ class SampledMolecules:
         self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, Any]:
-        """The counts of one trial, of whose molecules `valid` has the repeats."""
+        """The counts of one trial: its strings, and rows of `described` for its valid molecules, with repeats
+        (`valid`) and without (`distinct`)."""
         chosen = [name for name in (*plausible.STAGES, "useful", "useful_strict") if name in distinct]
         return {
             **count(texts, self.known.every),
@@ -165,7 +166,7 @@ class SampledMolecules:
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:
-        """The FCD of molecules, with repeats."""
+        """The FCD of rows of `described`, which may repeat; NaN for fewer than two."""
         if len(rows) < 2:
             return np.nan
         return frechet_distance(Moments.from_features(self.features[rows]), self.reference)

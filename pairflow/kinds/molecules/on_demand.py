@@ -1,8 +1,7 @@
-"""Molecules on demand: samples as canonical SMILES, filtered by what they are, with their properties or
-coordinates; and molecules to score.
+"""Molecules for `sample --count` and `score`: canonical SMILES, filtered, with properties or coordinates.
 
-With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded, and there are no templates:
-a gap in SMILES is none in SELFIES.
+With SELFIES a prefix is a whole molecule, and the rest of the sample is bonded to its last atom. There are no
+templates for SELFIES, because a gap in a SMILES string is not a gap in its SELFIES.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -40,14 +39,14 @@ from pairflow.training.model import Model
 SMILES, NORMS = "smiles.parquet", "norms.parquet"
 _ADVICE = {
     "invalid": "try a larger --nfe or a model trained longer",
-    "known": "the model makes little beside what it was trained on; leave out --novel",
-    "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
+    "known": "the model makes few molecules that it was not trained on; leave out --novel",
+    "repeated": "the model makes few others with these settings; ask for fewer, or leave out --unique",
 }
 
 
 class MoleculeDelivery(Delivery):
-    """Molecules of a model. `selection` counts the verdicts on all samples; `origins` are the molecules that
-    are varied, if any."""
+    """Delivers the molecules of a model. `selection` counts accepted and rejected samples; `origins` are the
+    molecules to vary, if there are any."""
 
     noun = "molecules"
 
@@ -73,7 +72,7 @@ class MoleculeDelivery(Delivery):
         self.begin()
 
     def _read_norms(self) -> Norms | None:
-        """The norms of the model's training molecules; InputError if they are needed and there are none."""
+        """The norms of the model's training molecules; None, or InputError for --plausible, if missing."""
         path = find_file(self.model.folder, NORMS, paths.reference)
         if path:
             metadata = read_metadata(path)
@@ -142,7 +141,7 @@ class MoleculeDelivery(Delivery):
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
     def _describe_origin(self, smiles: str) -> dict[str, Any]:
-        """The seed of the sample that was drawn last, the noise, and how near to the seed it is."""
+        """The molecule that the last sample is a variation of, the noise, and how similar the two are."""
         seed, noise, changed = self._origin
         one, other = tabulate(["fingerprint"], [seed.text, smiles])["fingerprint"]
         [similarity] = Neighbours([one]).similarity([other])
@@ -165,9 +164,9 @@ class MoleculeDelivery(Delivery):
                 text += f" ({share:.1%} of them with the substructure {settings.prefix})"
         (_, valid), *filters = self.selection.shares().items()
         kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
-        shares = f"{valid:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
+        shares = f"{valid:.1%} valid" + f"; of the samples that reached each filter, {kept}" * bool(kept)
         text += f" from {counts.total():,} samples ({shares})"
-        if settings.template is not None:  # their string ends in an open place
+        if settings.template is not None:
             text += f", {self._early / counts.total():.1%} of them end within the template"
         return f"{text}, {seconds:,.1f} s"
 
@@ -184,7 +183,7 @@ class MoleculeDelivery(Delivery):
 
 
 def read_seeds(path: Path, model: Model) -> list[Candidate]:
-    """The molecules of a file that the model can write; InputError if it can write none of them."""
+    """The molecules of a file that the model's vocabulary can write; InputError if there are none."""
     read = [*ScoredMolecules(model).read(path, column_of(path))]
     seeds = [seed for seed in read if seed.tokens is not None]
     if not seeds:
@@ -194,24 +193,24 @@ def read_seeds(path: Path, model: Model) -> list[Candidate]:
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
-    """The symbols (N,) of a molecule's row, FREE where it is open; None without a prefix or template.
+    """The given tokens (N,) of a row, FREE at open positions; None without a prefix or template.
 
-    `*` is an open place of a template even where the vocabulary has the dummy atom `*`. InputError for tokens
-    outside the vocabulary, and if the row is too short.
+    `*` in a template is an open position, even if the vocabulary has the dummy atom `*`. InputError for
+    tokens outside the vocabulary, and if the row is too short.
     """
     start, option = given_start(settings)
     if start is None:
         return None
     selfies = vocabulary.kind == "selfies"
     if settings.template and selfies:
-        raise InputError("template: the model writes SELFIES, which have no place for a gap; use prefix")
+        raise InputError("template: a model of SELFIES cannot fill gaps; use prefix")
     ids = {token: k for k, token in enumerate(vocabulary.tokens)}
     if settings.template:
         ids[OPEN] = FREE
     try:
         tokens = vocabulary.representation.tokenize(start)
         if unknown := [token for token in tokens if token not in ids]:
-            raise InputError(f"unknown token {unknown[0]}; the model has none like it")
+            raise InputError(f"unknown token {unknown[0]}; it is not in the model's vocabulary")
     except InputError as error:
         whole = "a model of SELFIES needs a whole molecule: " * selfies
         raise InputError(f"{option}: {whole}{error}") from None
@@ -219,7 +218,7 @@ def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int
 
 
 class ScoredMolecules(Scored):
-    """Molecules of any file that RDKit reads."""
+    """Reads the molecules of a file, to be scored."""
 
     noun, column, padding = "molecule", "smiles", PAD
 
@@ -231,7 +230,7 @@ class ScoredMolecules(Scored):
             for row in read_rows(path, column):
                 text, tokens, reason = row.text, None, ""
                 try:
-                    _, text = canonicalise(read_molecule(row), Standardisation())  # only made canonical
+                    _, text = canonicalise(read_molecule(row), Standardisation())  # no rule changes it
                     tokens = np.array(self.vocabulary.encode(text, self.length))
                 except InputError as error:
                     reason = str(error)
@@ -239,7 +238,7 @@ class ScoredMolecules(Scored):
 
 
 class TrainingNeighbours:
-    """Training molecules of a file `smiles.parquet`, to look up the most similar one."""
+    """The training molecules of a file `smiles.parquet`, among which the most similar is found."""
 
     def __init__(self, path: Path, threads: int = 1, progress: bool = False):
         frame = read_table(path, "smiles")[0].to_pandas()
@@ -253,7 +252,7 @@ class TrainingNeighbours:
     def describe(self, smiles: str) -> dict[str, float | str]:
         """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
 
-        A training molecule is nearest to itself. Texts are empty where no molecule shares a bit.
+        A training molecule is nearest to itself. Both texts are empty if no fingerprint shares a bit.
         """
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
@@ -263,8 +262,8 @@ class TrainingNeighbours:
 
 
 def training_smiles(folder: Path) -> Path:
-    """The file of the training molecules of the model in `folder`: there, or in its experiment's data;
-    InputError if it is in neither place."""
+    """The file of training molecules of the model in `folder`: there, or in the data of its experiment;
+    InputError if both are missing."""
     path = find_file(folder, SMILES, paths.data)
     if path is None:
         raise InputError(
@@ -275,9 +274,9 @@ def training_smiles(folder: Path) -> Path:
 
 
 def find_file(folder: Path, name: str, place: Callable[[Path, str], Path]) -> Path | None:
-    """A file about the training molecules of the model in `folder`: there, or in its place in the
-    experiment."""
-    inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+    """A file about the training molecules of the model in `folder`: there, or where `place` says that it is
+    in an experiment; None if both are missing."""
+    inside = [*folder.resolve().parents][2:3]  # results/<experiment>, if `folder` is seed0/models/<method>
     files = [folder / name, *(place(root, name) for root in inside)]
     return next((path for path in files if path.is_file()), None)
 

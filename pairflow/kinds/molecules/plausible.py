@@ -1,8 +1,8 @@
-"""Plausible molecules: nothing in them is unusual beside a library, and catalogues warn of little.
+"""Plausible molecules: they have only ring systems and atoms that a library has, and few alerts.
 
-See docs/metrics.md, `plausible`. What is usual is found once for a library and kept in a file, as `Norms`:
-how many training molecules have a ring system, or an atom with the same bonds and neighbours, and the limit
-of each measure.
+See docs/metrics.md, `plausible`. What is usual in a library is found once and saved as `Norms`: the number of
+training molecules with each ring system, and with each atom (its bonds and neighbours included), and the
+limit of each measure.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ from pairflow.kinds.molecules.descriptors import (
 )
 from pairflow.kinds.molecules.training_molecules import some
 
-SHARE = 0.95  # of the library's own molecules that keep a limit
-ROWS = 2000  # molecules, at most, from which the limits are found
-DRAWN = 1000  # molecules of each control, at most
-STAGES = {  # in this order, the quick ones first -> the measures that must be within their limits
+SHARE = 0.95  # of the library's molecules are within each limit
+ROWS = 2000  # the limits are found from at most this number of molecules
+DRAWN = 1000  # most molecules of each control
+STAGES = {  # stage -> measures that must be within their limits; the quick ones first
     "usual_rings": ("new_rings", "largest_ring"),
     "usual_atoms": ("new_atoms",),
     "few_alerts": ("alerts", "severity"),
@@ -42,14 +42,14 @@ PARTS = ("ring_systems", "surroundings")
 _OTHERS = ("largest_ring", "sa")
 _COUNTED = ("valid", "unique_strict", "novel_strict")
 ONE_CARBON_MORE, INDEPENDENT = "one carbon more", "independent symbols"
-KIND = "norms"  # of their file
+KIND = "norms"  # the kind of file
 
 
 class Norms(NamedTuple):
     """What is usual in a library.
 
-    `rings` and `atoms` count the training molecules that have a ring system or an atom of these surroundings,
-    and `limits` holds the largest usual value of each measure.
+    `rings`: SMILES of a ring system -> number of training molecules with it; `atoms`: hash of an atom's
+    surroundings -> the same; `limits`: measure -> the largest value that is usual.
     """
 
     rings: Mapping[str, int]
@@ -58,7 +58,7 @@ class Norms(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "Norms":
-        """Read what `table` gave; InputError if the file is missing or has other content."""
+        """Read a table that `table` made; InputError if the file is missing or has other content."""
         frame = read_table(path, KIND)[0].to_pandas()
         rings, atoms, limits = (
             frame[frame.what == what].set_index("name")["value"].to_dict()
@@ -93,7 +93,7 @@ MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
 
 
 def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
-    """Whether all measures of a molecule are within their limits; it need not be novel."""
+    """Whether all measures of a molecule are within their limits. Novelty is not tested."""
     return all(
         MEASURES[name](molecule, norms) <= norms.limits[name] for stage in STAGES.values() for name in stage
     )
@@ -109,10 +109,8 @@ def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, own: int = 0) -> pd.DataFrame:
-    """`new_rings` and `new_atoms` of molecules with PARTS: how many of theirs no other training molecule has.
-
-    `own` is 1 for training molecules, which were counted themselves.
-    """
+    """`new_rings` and `new_atoms` of a table with PARTS: how many of a molecule's ring systems and atoms no
+    other molecule of the library has. `own` is 1 for molecules that are part of the library, else 0."""
     return pd.DataFrame(
         {
             "new_rings": [_count_rare(systems, norms.rings, own) for systems in molecules["ring_systems"]],
@@ -127,9 +125,9 @@ def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], own: int = 0) ->
 
 
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
-    """Whether described molecules, with their SMILES as index, reach the end of each of STAGES.
+    """Whether each molecule of a table, indexed by SMILES, passes STAGES up to each one: a column per stage.
 
-    Alerts are looked for only in those that are left then, because that takes most of the time.
+    Alerts take most of the time, and are looked for only in molecules that have passed until then.
     """
     values = pd.concat([molecules[[*_OTHERS]], count_new(molecules, norms)], axis=1)
     left, reached = np.ones(len(molecules), bool), {}
@@ -149,8 +147,8 @@ def count_alerts(smiles: Sequence[str], threads: int = 1, progress: bool = False
 
 
 def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
-    """The norms of molecules. Their limits are the quantiles SHARE of up to ROWS of them, each compared with
-    the others only, as if it were held out."""
+    """The norms of a library. The limits are the quantiles SHARE over up to ROWS molecules, each of which is
+    compared with the rest of the library, as if it were held out."""
     parts = tabulate(PARTS, trained, threads, progress)
     rings, atoms = (Counter(chain.from_iterable(map(set, parts[name]))) for name in PARTS)
     norms = Norms(rings, atoms, {})
@@ -168,7 +166,7 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
 def count_left(
     texts: Sequence[str], known: Set[str], norms: Norms, threads: int = 1, progress: bool = False
 ) -> dict[str, int]:
-    """How many of the texts are valid, different, novel, and left at each of STAGES."""
+    """How many texts are valid, unique, novel, and pass STAGES up to each one."""
     counts = count(texts, known)
     names = sorted({name for name in map(canonical, texts) if name is not None} - known)
     described = tabulate((*_OTHERS, *PARTS), names, threads, progress).set_axis(names)
@@ -177,8 +175,8 @@ def count_left(
 
 
 def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Generator) -> Iterator[str]:
-    """Each molecule with a C written somewhere into its SMILES, so that it is valid and not known (Renz et
-    al. 2019): molecules that take no model to make."""
+    """Each molecule with a C inserted into its SMILES, so that it is valid and not known (Renz et al. 2019).
+    This control makes novel molecules without a model."""
     for text in smiles:
         for place in generator.permutation(len(text) + 1):
             longer = canonical(text[:place] + "C" + text[place:])
@@ -188,6 +186,6 @@ def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Gene
 
 
 def draw_independent(rows: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
-    """`count` rows (B, N) whose tokens are drawn at each position by their frequency there in rows (M, N)."""
+    """`count` rows (B, N): at each position a token is drawn by its frequency there in rows (M, N)."""
     drawn = generator.integers(len(rows), size=(count, rows.shape[1]))
     return np.take_along_axis(rows, drawn, axis=0)

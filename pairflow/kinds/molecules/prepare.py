@@ -1,4 +1,4 @@
-"""Molecules: raw SMILES to rows of tokens and back, written as SMILES or as SELFIES."""
+"""Molecules: raw SMILES to rows of tokens and back; tokens are of SMILES or of SELFIES."""
 
 import hashlib
 import json
@@ -33,18 +33,18 @@ SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for
 
 
 class Vocabulary(Settings):
-    """The symbols of a data set; a token's id is its place in `tokens`.
+    """The symbols of a data set; a token's id is its index in `tokens`.
 
-    Ids 0 to 9 are `SPECIALS` (five named, five reserved), the data set's own tokens follow in sorted order.
-    Those that a vocabulary adds to another one's stand at the end, sorted as well.
-    `kind` is how they write a molecule; strings that go in and come out are SMILES in either case.
+    Ids 0 to 9 are `SPECIALS` (five named, five reserved). The symbols of the data follow in sorted order. If
+    the vocabulary extends that of a parent model, new symbols come last, sorted as well. `kind` says whether
+    symbols are of SMILES or SELFIES; `encode` takes and `decode` gives SMILES in both cases.
     """
 
     kind: Notation = "smiles"
     tokens: tuple[str, ...] = SPECIALS
 
     def extended(self, tokens: Iterable[str]) -> "Vocabulary":
-        """This vocabulary with the tokens that it lacks, in sorted order, at its end."""
+        """This vocabulary with further tokens at its end, in sorted order."""
         return Vocabulary(kind=self.kind, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
 
     @model_validator(mode="after")
@@ -64,7 +64,7 @@ class Vocabulary(Settings):
 
     @property
     def representation(self) -> Representation:
-        """The way from SMILES to its tokens and back."""
+        """The functions between SMILES and tokens."""
         return get_representation(self.kind)
 
     @property
@@ -74,12 +74,12 @@ class Vocabulary(Settings):
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the canonical JSON, which must be the same for a model and its token files."""
+        """SHA-256 (hex) of the JSON. A model and its token files must have the same."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
-        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids; InputError if they are
-        too many, or if one is not in the vocabulary."""
+        """The `length` ids of a molecule: `<bos>`, its tokens, `<eos>`, then `<pad>`. InputError for too many
+        tokens, or for one that is not in the vocabulary."""
         tokens = self.representation.tokenize(smiles)
         _check_fits(tokens, length)
         unknown = next((token for token in tokens if token not in self._ids), None)
@@ -91,7 +91,7 @@ class Vocabulary(Settings):
     def decode(self, ids: Iterable[int]) -> str:
         """The SMILES of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
 
-        Any other special symbol is spelt out (`<mask>`), so that it is never mistaken for part of a molecule.
+        Other special symbols are spelt out (`<mask>`), so that the string is not a valid molecule.
         """
         pieces = []
         for token in map(int, ids):
@@ -122,9 +122,9 @@ class PreparedMolecules:
     """A data set of molecules, ready for pairing and training.
 
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
-    `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
-    `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, which
-    still counts as known in the measure of novelty), and `name` if rows have names. `rejected` has `row`,
+    `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
+    `split` and, if rows have names, `name`. The split is train, validation, or reference: a row that is not
+    trained on because `training_rows` is smaller, but that does not count as novel. `rejected` has `row`,
     `text` (raw), `reason` and `line`, the number of the row in its file.
     """
 
@@ -148,17 +148,17 @@ def prepare(
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of N = `settings.length`, split into training and validation.
 
-    Each row is stripped, standardised, made canonical (RDKit) and written in the representation's tokens;
-    rows that cannot be used are listed with their reason. Only the canonical SMILES, their tokens and the
-    rejected texts are kept in memory.
+    Each row is stripped, standardised, made canonical (RDKit) and written in the representation's tokens.
+    Rows that cannot be used are listed with their reason. Memory holds only canonical SMILES, tokens and
+    rejected texts.
 
-    `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
-    it `split_rows` draws one. The vocabulary is that of all molecules of the data set, after the tokens of
-    the `parent` if there is one.
+    `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it. Without it
+    `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and those of all
+    molecules.
 
-    Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
-    if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate on or
-    fewer than `training_rows` to train on.
+    InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left, if
+    `validation_rows` has a row that does not exist, and if the split leaves no validation rows or fewer
+    training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
     read = ReadMolecules(rows, settings, length)
@@ -199,11 +199,12 @@ def prepare(
 
 
 class ReadMolecules:
-    """All rows of a file, read: one entry per molecule that fits `length`, and the reasons against others.
+    """All rows of a file: the molecules that fit `length`, and the rejected rows.
 
-    `rows` are places from 0. `tokens` are numbered by first appearance, and `written` has the numbers of one
-    molecule after the other; `scaffolds` are numbered likewise, 0 without a split by them. `rejected` has
-    row, text, reason and number in the file; `token_counts` covers molecules that are too long as well.
+    `rows`, `smiles` and `names` have an entry per molecule; `rows` are indices from 0. `tokens` maps each
+    token to a number, in the order of appearance, and `written` has the numbers of all molecules, joined.
+    `scaffolds` are numbered in the same way; without a scaffold split all are 0. `rejected` has row, text,
+    reason and number in the file. `token_counts` also has molecules that are too long.
     """
 
     def __init__(self, rows: Iterable[Row], settings: Molecules, length: int):
@@ -227,11 +228,11 @@ class ReadMolecules:
                 self.total += 1
 
     def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
-        """The standardised molecule of a row, and its SMILES; InputError says which rule rejects it."""
+        """The standardised molecule and its SMILES; InputError if a rule rejects it."""
         return canonicalise(raw, self.settings)
 
     def _add(self, row: Row, length: int) -> None:
-        """Add the molecule of a row; InputError says why it is left out."""
+        """Add the molecule of a row; InputError if it is left out, with the reason."""
         molecule, smiles = self.standardise(read_molecule(row))
         most_atoms = self.settings.max_heavy_atoms
         if most_atoms is not None and molecule.GetNumHeavyAtoms() > most_atoms:
@@ -240,7 +241,7 @@ class ReadMolecules:
         if self.settings.drop_duplicates and self._first.setdefault(smiles, self.total) != self.total:
             raise InputError(f"duplicate of row {self._first[smiles]}")
         self.token_counts.append(len(tokens))
-        # The split is drawn by the number of a scaffold: those that do not fit are counted, too.
+        # Too long molecules are numbered as well, because the scaffold split depends on the numbers.
         name = scaffold(molecule) if self.settings.split == "scaffold" else ""
         group = self._numbers.setdefault(name, len(self._numbers))
         _check_fits(tokens, length)
@@ -251,7 +252,7 @@ class ReadMolecules:
         self.scaffolds.append(group)
 
     def summarise_rejected(self) -> str:
-        """The most frequent reason against rows, and its first row."""
+        """The most frequent reason for rejected rows, and the first row with it."""
         if not self.rejected:
             return ": there are no rows"
         reason, number = Counter(reason for _, _, reason, _ in self.rejected).most_common(1)[0]
@@ -259,7 +260,7 @@ class ReadMolecules:
         return f" of {self.total} rows: {number} {reason} (the first: row {row}, {text!r})"
 
     def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
-        """The rows (M, N) as `Vocabulary.encode` has them."""
+        """The token rows (M, N), each as `Vocabulary.encode` gives it."""
         ids = {token: k for k, token in enumerate(vocabulary.tokens)}
         table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
         own = np.array([ids[token] for token in self.tokens], table.dtype)
@@ -277,20 +278,20 @@ def _check_fits(tokens: list[str], length: int) -> None:
 
 
 def read_molecule(row: Row) -> Chem.Mol:
-    """The molecule of a raw row as it is; InputError says what is wrong with the row."""
+    """The molecule of a raw row, not yet standardised; InputError for a row that is not a molecule."""
     if row.reason:
         raise InputError(row.reason)
     return parse(row.text.strip())
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
-    """The standardised molecule and its SMILES; InputError says which rule rejects it."""
+    """The standardised molecule and its SMILES; InputError if a rule rejects it."""
     molecule = standardise(raw, rules)
     return molecule, Chem.MolToSmiles(molecule)
 
 
 def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
-    """Write token rows, canonical SMILES and their hashes, and the rows that were left out."""
+    """Write token rows, canonical SMILES with their hashes, and the rejected rows."""
     source = data_sets.source_of(settings)
     symbols = Vocabulary.load(parent) if parent else None
     prepared = source.read(settings, progress=progress, parent=symbols)
@@ -318,10 +319,10 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
 def label_molecules(
     condition: Conditioning, molecules: pd.DataFrame, table: Path
 ) -> tuple[Classes, np.ndarray]:
-    """The classes of the training molecules, and the labels (M,) of all `molecules`, which have `row`,
-    `smiles` and `split` as `PreparedMolecules` has them. `row` counts the rows of the raw file `table`.
+    """The classes of a property, from its values in the training molecules, and the labels (M,) of all.
 
-    InputError for a column that is missing or holds no numbers, and if a class would be empty.
+    `molecules` is `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`. InputError
+    for a column that is missing or has no numbers, and if a class would be empty.
     """
     column = str(condition.column)
     if condition.property:

@@ -1,7 +1,7 @@
 """How a molecule is written in tokens: as SMILES, or as SELFIES, of which nearly every string is a molecule.
 
-SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are those of the library `selfies` under its default
-rules of valence.
+SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are written by the library `selfies`, with its
+default rules of valence.
 """
 
 import re
@@ -14,15 +14,16 @@ from rdkit import Chem, rdBase
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import Notation
 
-# Bracket atoms, two-letter elements and two-digit ring closures stay whole; all else is one character.
+# Bracket atoms, two-letter elements and two-digit ring closures are one token, else each character is.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
 _SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
 
 
 class Representation(NamedTuple):
-    """The `name` of the strings, the `pattern` of one token, and the way from SMILES to tokens and back.
+    """The `name` of the strings, the `pattern` of one token, and the functions between SMILES and tokens.
 
-    `tokenize` raises InputError for what cannot be written; `join` gives SMILES, of whatever tokens.
+    `tokenize` raises InputError for a molecule that cannot be written; `join` makes a SMILES string of any
+    tokens, valid or not.
     """
 
     name: str
@@ -32,8 +33,8 @@ class Representation(NamedTuple):
 
 
 def tokenize(smiles: str) -> list[str]:
-    """The atoms, bonds, branches and ring closures of a SMILES string, which join back to it; InputError
-    where a character belongs to no token."""
+    """The tokens of a SMILES string: atoms, bonds, branches and ring closures. Joined, they are the string.
+    InputError for a character that belongs to no token."""
     tokens = _SMILES.findall(smiles)
     if "".join(tokens) != smiles:
         raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
@@ -41,8 +42,8 @@ def tokenize(smiles: str) -> list[str]:
 
 
 def tokenize_selfies(smiles: str) -> list[str]:
-    """The SELFIES symbols of a molecule; InputError if SELFIES cannot write it, or if another molecule comes
-    back from what they write."""
+    """The SELFIES symbols of a molecule; InputError if SELFIES cannot write it, or if they decode to another
+    molecule."""
     import selfies
 
     try:
@@ -57,9 +58,10 @@ def tokenize_selfies(smiles: str) -> list[str]:
 
 
 def join_selfies(symbols: Sequence[str]) -> str:
-    """The canonical SMILES of SELFIES symbols, so that no molecule has two spellings.
+    """The canonical SMILES of SELFIES symbols, so that a molecule has only one spelling.
 
-    Where a symbol is none of SELFIES, or RDKit refuses the molecule, they are joined as they are: no SMILES.
+    If a symbol is special, or RDKit rejects the molecule, the joined symbols are returned, which are not
+    valid SMILES.
     """
     import selfies
 
@@ -78,7 +80,7 @@ REPRESENTATIONS = {
 
 
 def get_representation(kind: Notation) -> Representation:
-    """One of REPRESENTATIONS; InputError says how to install the library `selfies` if it is missing."""
+    """One of REPRESENTATIONS; InputError if it needs the library `selfies`, which is not installed."""
     if kind == "selfies" and find_spec("selfies") is None:
         remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
         raise InputError(f"SELFIES need the package selfies: {remedy}")

@@ -1,4 +1,4 @@
-"""Settings of molecules: of the raw data, and what is measured on samples."""
+"""Settings of molecules: the raw data, and the metrics of samples."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
-LONGEST = 4096  # tokens per row, of molecules
+LONGEST = 4096  # most tokens per row of molecules
 Notation = Annotated[
     Literal["smiles", "selfies"],
     Field(
@@ -84,7 +84,7 @@ class Conditioning(Settings):
     )
 
     def name(self) -> str:
-        """The name of the property, by which samples are asked for."""
+        """The name of the property in `--condition name=class`."""
         return str(self.property or self.column)
 
     def labels(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Conditioning(Settings):
 
 
 class Chemistry(Settings):
-    """Measures on molecules beyond those that are always computed."""
+    """Metrics of molecules that are computed only on request."""
 
     fcd: bool = Field(
         False,
@@ -124,7 +124,7 @@ class Chemistry(Settings):
 
 
 class MoleculeDraws(RealDraws, Chemistry):
-    """What the floor and the controls of molecules depend on, besides the molecules."""
+    """Settings of the floor and the controls of molecules."""
 
 
 class MoleculesExperiment(Settings):
@@ -165,7 +165,7 @@ class Molecules(Standardisation, DataSettings):
 
     @classmethod
     def claims(cls, values: Mapping[str, Any]) -> bool:
-        return True  # any other name is taken for that of a file
+        return True  # a name that no kind knows must be a file of molecules
 
     @field_validator("source")
     @classmethod
@@ -188,12 +188,12 @@ class Molecules(Standardisation, DataSettings):
 
 
 def chemistry_settings(experiment: Any) -> Chemistry:
-    """Settings of the measures on samples."""
+    """Settings of the metrics of samples."""
     return experiment.chemistry or Chemistry()
 
 
 class NewLibrary(Standardisation, NewSettings):
-    """What an experiment on a user's own molecules depends on, besides the file."""
+    """Settings of `pairflow new` for molecules."""
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
     representation: Notation = "selfies"

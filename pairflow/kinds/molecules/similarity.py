@@ -1,4 +1,4 @@
-"""Tanimoto similarity of molecules by their Morgan fingerprints, exact, against whole training sets.
+"""Tanimoto similarity of Morgan fingerprints, exact, to the nearest molecule of a whole training set.
 
 The fingerprint is RDKit's: Morgan, radius 2 (ECFP4), 2,048 bits, packed into 256 bytes. The Tanimoto
 similarity of two bit sets a and b is |a & b| / |a | b|.
@@ -35,11 +35,11 @@ def _nearest(
     best: np.ndarray,
     rows: np.ndarray,
 ) -> None:
-    """`best[i]`: the largest similarity of samples[i] to a reference row; `rows[i]`: a row with it.
+    """`best[i]`: the largest similarity of samples[i] to a reference row; `rows[i]`: a row that has it.
 
-    Sizes a <= b bound the similarity by a / b (Swamidass and Baldi 2007): the search starts at rows of the
-    sample's own size, as the reference is in order of size, and goes outwards until the bound is no larger
-    than the similarity found so far.
+    Fingerprints with a <= b bits have at most the similarity a / b (Swamidass and Baldi 2007). Reference rows
+    are sorted by bits; `starts` has the first row of each number. The search begins with the sample's number
+    of bits, and ends when the bound is no larger than the best similarity so far.
     """
     largest = len(starts) - 2
     for i in range(len(samples)):
@@ -73,14 +73,14 @@ def _sums_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
 
 
 def compile_all() -> None:
-    """Compile all of this module, or read its machine code from disk, so that it costs no time later."""
+    """Compile the functions of this module, or read their machine code from disk, before time is measured."""
     ones = [bytes([1] * (BITS // 8))] * 2
     Neighbours(ones).similarity(ones)
     internal_diversity(ones)
 
 
 class Neighbours:
-    """Reference molecules among which the nearest is looked up, by their M fingerprints."""
+    """Reference molecules, given by M fingerprints, among which the nearest is found."""
 
     def __init__(self, fingerprints: Iterable[bytes]):
         rows, sizes = _unpack(fingerprints)
@@ -89,13 +89,12 @@ class Neighbours:
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=BITS + 1))])
 
     def similarity(self, fingerprints: Iterable[bytes]) -> np.ndarray:
-        """(B,) float64: the largest Tanimoto similarity of each of B to a reference molecule; 1 for one of
-        these, or one that its fingerprint does not tell from such."""
+        """(B,) float64: the largest Tanimoto similarity of each of B to a reference molecule; 1 if they have
+        the same fingerprint."""
         return self.nearest(fingerprints)[0]
 
     def nearest(self, fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """The same similarities (B,), and the rows (B,) of the most similar molecules, -1 where they are
-        0."""
+        """`similarity` (B,), and the rows (B,) of the most similar molecules, -1 for a similarity of 0."""
         samples, sizes = _unpack(fingerprints)
         best, rows = np.empty(len(samples)), np.empty(len(samples), np.int64)
         _nearest(samples, sizes, self._rows, self._starts, best, rows)
@@ -103,17 +102,18 @@ class Neighbours:
 
 
 def internal_diversity(fingerprints: Iterable[bytes]) -> float:
-    """1 - the mean Tanimoto similarity over pairs of different rows of B; NaN for fewer than two."""
+    """1 - the mean Tanimoto similarity over pairs of different rows; NaN for fewer than two rows."""
     return 1 - _means_of_pairs(fingerprints)[0]
 
 
 def root_mean_square_diversity(fingerprints: Iterable[bytes]) -> float:
-    """1 - the root of the mean square of the same; MOSES' IntDiv2, without pairs of a row and itself."""
+    """1 - the root mean square of the Tanimoto similarity over pairs of different rows. MOSES' IntDiv2 also
+    has the pairs of a row and itself."""
     return 1 - float(np.sqrt(_means_of_pairs(fingerprints)[1]))
 
 
 def _means_of_pairs(fingerprints: Iterable[bytes]) -> tuple[float, float]:
-    """Means of the similarity and of its square; NaN for fewer than two rows."""
+    """Means over pairs of the similarity and of its square; NaN for fewer than two rows."""
     rows, sizes = _unpack(fingerprints)
     pairs = len(rows) * (len(rows) - 1) / 2
     total, squares = _sums_of_pairs(rows, sizes)
@@ -121,6 +121,6 @@ def _means_of_pairs(fingerprints: Iterable[bytes]) -> tuple[float, float]:
 
 
 def _unpack(fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """The bits as words, (M, 32) uint64, and their numbers (M,)."""
+    """The bits as words (M, 32) uint64, and the number of bits (M,) that are 1."""
     rows = np.frombuffer(bytearray().join(fingerprints), np.uint64).reshape(-1, BITS // 64)
     return rows, np.bitwise_count(rows).sum(axis=1, dtype=np.int64)

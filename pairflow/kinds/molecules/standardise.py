@@ -1,4 +1,4 @@
-"""Rules for molecules before they are written: fragments, charges, isotopes, stereochemistry."""
+"""Standardises molecules by rules: fragments, charges, isotopes, stereochemistry, metals, dummy atoms."""
 
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
@@ -7,14 +7,14 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import LONGEST, Standardisation
 
-MOST_ATOMS = LONGEST  # RDKit writes larger molecules too slowly, and the largest end the process
-_COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 but for hydrogen
+MOST_ATOMS = LONGEST  # RDKit takes too long to write larger molecules, and crashes on the largest
+_COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 without hydrogen
 _METALS = _COUNTER_IONS | {13, *range(21, 32), *range(39, 51), *range(57, 85), *range(89, 104)}
 TOO_MANY_ATOMS = f"over {MOST_ATOMS:,} atoms"
 
 
 def parse(text: str) -> Chem.Mol:
-    """RDKit's molecule; InputError gives the reason against the row."""
+    """The RDKit molecule of a SMILES string; InputError with the reason to reject the row."""
     if not text:
         raise InputError("empty")
     if "\ufffd" in text:
@@ -28,8 +28,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
-    """The molecule after all rules; the same object if no rule changes it. InputError, with the reason
-    against the row, where a rule rejects it."""
+    """The molecule after all rules; the same object if no rule changes it. InputError with the reason if a
+    rule rejects it."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
         raise InputError("with a metal")
@@ -53,7 +53,7 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
         Chem.RemoveStereochemistry(changed)
     if changed is molecule:
         return molecule
-    # Written and read again, so that stereocentres and hydrogens are those of the text.
+    # Writing and reading updates stereocentres and hydrogens.
     changed = Chem.MolFromSmiles(Chem.MolToSmiles(changed))
     if changed is None:
         raise InputError("unparsable after the rules have been applied")
@@ -61,7 +61,7 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
 
 
 def has_dummy(molecule: Chem.Mol) -> bool:
-    """Whether an atom stands for an R group, an attachment point or anything: `*` in SMILES."""
+    """Whether there is a dummy atom (`*` in SMILES), such as an R group or an attachment point."""
     return any(atom.GetAtomicNum() == 0 for atom in molecule.GetAtoms())
 
 

@@ -1,4 +1,4 @@
-"""What a file of molecules holds, before an experiment is made of it: counts, and its SMILES column."""
+"""Reads a user's file of molecules for `pairflow new`: counts its content, and finds its SMILES column."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,11 +16,11 @@ from pairflow.kinds.molecules.prepare import SPECIALS, ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse
 
-_ANY = 2**62  # tokens: no row is too long
+_ANY = 2**62  # tokens per row, so that no molecule is too long
 SAMPLED_ROWS = 200
 
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
-FEATURES = {  # what molecules are counted by -> the rule that treats it
+FEATURES = {  # feature whose molecules are counted -> the rule that applies to it
     "of several fragments": "fragments",
     "with charged atoms": "charges",
     "with isotope labels": "isotopes",
@@ -33,17 +33,16 @@ FEATURES = {  # what molecules are counted by -> the rule that treats it
 
 
 class Survey(ReadMolecules):
-    """What a file holds: its molecules, standardised as the experiment will do it, and counts.
+    """The content of a file: its molecules, standardised as in the experiment, and counts.
 
-    `features` counts the molecules that have each of `FEATURES` before they are standardised, duplicates and
-    molecules that a rule rejects included. `ions` counts those that are charged because a counter-ion was
-    removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the D distinct molecules, and
-    `groups` (D,) the numbers of their scaffolds. `unit` (line, record, row) is what a number in the file
-    counts.
+    `features` counts the molecules with each of `FEATURES` before standardisation, with duplicates and
+    rejected molecules. `ions` counts molecules that are charged because a counter-ion was removed. `lengths`
+    (D,) are the tokens of the D distinct molecules, with `<bos>` and `<eos>`, and `groups` (D,) the numbers
+    of their scaffolds. `unit` is what the number of a row counts (line, record or row).
     """
 
     def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line"):
-        """Read all rows; InputError if none of them is a molecule."""
+        """Read all rows; InputError if there is no molecule."""
         self.unit, self.ions, self.features = unit, 0, dict.fromkeys(FEATURES, 0)
         super().__init__(rows, settings.model_copy(update={"drop_duplicates": False}), length=_ANY)
         self.rejects = pd.DataFrame(
@@ -56,7 +55,7 @@ class Survey(ReadMolecules):
                 for reason, count, number, text in first_rejected(self.rejects)
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
-        first = pd.Series(self.smiles).drop_duplicates().index  # as `prepare`: the first of equal rows
+        first = pd.Series(self.smiles).drop_duplicates().index  # `prepare` also takes the first of equal rows
         self._counts = np.frombuffer(self.token_counts, np.int64)
         self.lengths, self.groups = self._counts[first] + 2, np.array(self.scaffolds)[first]
 
@@ -72,7 +71,7 @@ class Survey(ReadMolecules):
         return len(self.smiles) - len(self.lengths)
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
-        """The smallest multiple of `multiple` as N that at most this share of the molecules exceeds."""
+        """N: the smallest multiple of `multiple` that at most this share of the molecules exceeds."""
         ordered = np.sort(self.lengths)
         needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
         return -(-needed // multiple) * multiple
@@ -84,16 +83,16 @@ class Survey(ReadMolecules):
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
-    """(reason, how many rows, number of the first, its text), the most frequent reason first."""
+    """For each reason, the most frequent first: reason, number of rows, number and text of the first row."""
     firsts = rejected.drop_duplicates("reason").set_index("reason")
     for reason, count in Counter(rejected["reason"]).most_common():
         yield reason, count, *firsts.loc[reason, ["number", "text"]]
 
 
 def find_column(path: Path) -> str:
-    """The column of a CSV file that holds SMILES, judged by its first rows: one with a usual name
-    (`SMILES_COLUMNS`), or else the only one in which most fields are molecules. InputError where there is
-    none or several, and where the header is a molecule itself."""
+    """The column of a CSV file with SMILES: most of its first fields are molecules. If there are several, one
+    with a usual name (`SMILES_COLUMNS`) is chosen. InputError if there is no such column, if the choice is
+    not clear, and if the name of the column is a molecule, so that the header line is missing."""
     mostly_molecules = {
         name: sum(map(is_molecule, fields)) > len(fields) / 2
         for name, fields in library.columns(path, SAMPLED_ROWS).items()
@@ -115,19 +114,19 @@ def find_column(path: Path) -> str:
 
 
 def column_of(path: Path) -> str:
-    """The column of a table that holds SMILES, by `find_column`; files of other formats have no columns."""
+    """The column of a table with SMILES (see `find_column`); "smiles" for a format without columns."""
     return find_column(path) if library.format_of(path) in library.TABLES else "smiles"
 
 
 def is_molecule(text: str) -> bool:
-    """Whether RDKit reads a text as a molecule with atoms."""
+    """Whether RDKit reads a text as a molecule of at least one atom."""
     with rdBase.BlockLogs(), suppress(InputError):
         return parse(text.strip()).GetNumAtoms() > 0
     return False
 
 
 def _features(molecule: Chem.Mol) -> list[str]:
-    """The names of FEATURES that a molecule has."""
+    """The FEATURES of a molecule."""
     atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
     present = (
         len(Chem.GetMolFrags(molecule)) > 1,

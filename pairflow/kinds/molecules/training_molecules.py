@@ -1,4 +1,4 @@
-"""The description of an experiment's training molecules: written once, read by every evaluation."""
+"""Describes an experiment's training molecules in a file, which is written once and read by evaluations."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,16 +18,17 @@ from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulat
 from pairflow.kinds.molecules.similarity import BITS, Neighbours
 from pairflow.runtime.progress import bar
 
-PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
-HELD_OUT_ROWS = 2_000  # held-out molecules, at most, that samples are compared with
-CHEMNET_ROWS = 10_000  # training molecules, at most, whose ChemNet features are computed
+PROPERTY_ROWS = 20_000  # most training molecules whose properties are computed, because QED takes time
+HELD_OUT_ROWS = 2_000  # most held-out molecules that samples are compared with
+CHEMNET_ROWS = 10_000  # most training molecules whose ChemNet features are computed
 CHEMNET_DIMENSION = 512
-_CHEMNET_CHUNK = 1024  # molecules between two updates of the bar
+_CHEMNET_CHUNK = 1024  # molecules between two updates of the progress bar
 
 
 @dataclass(frozen=True)
 class DatasetMolecules:
-    """A data set: the canonical SMILES of all its molecules, and of the distinct ones of both sides."""
+    """The canonical SMILES of a data set: of all molecules (`every`), and of the distinct training and
+    held-out molecules (`trained`, `held_out`)."""
 
     every: frozenset[str]
     trained: list[str]
@@ -48,7 +49,7 @@ class DatasetMolecules:
         return cls(frozenset(frame["smiles"]), trained, held_out, metadata, path)
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
-        """The metadata of a file that is made only from these molecules."""
+        """The metadata of a file that is made from these molecules only."""
         return Metadata(
             kind=kind,
             vocabulary=self.metadata.vocabulary,
@@ -63,13 +64,14 @@ class DatasetMolecules:
 
 
 def some(count: int, most: int) -> np.ndarray:
-    """Rows of 0..count-1, ascending: all of them, or a random choice of `most`, always the same."""
+    """The numbers 0..count-1, or a random choice of `most` of them, in ascending order. The same on every
+    call."""
     return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
 
 
 def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> tuple[pa.Table, Metadata]:
-    """A row per training molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if they are
-    computed."""
+    """A table with a row per training molecule: smiles, scaffold, fingerprint (256 bytes), and properties,
+    which are missing for all but PROPERTY_ROWS."""
     rows = some(len(known.trained), PROPERTY_ROWS)
     properties = tabulate(PROPERTIES, [known.trained[row] for row in rows], threads, progress).set_axis(rows)
     molecules = tabulate(STRUCTURES, known.trained, threads, progress).join(properties)
@@ -81,7 +83,7 @@ def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> 
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
-    """Read what samples are compared with; InputError if it was made from other molecules."""
+    """Read the table of `describe_training`; InputError if it was made from other molecules."""
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
@@ -93,7 +95,7 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
 def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:
     """ChemNet's last hidden layer on canonical SMILES, (M, 512), for the distance of Preuer et al. 2018.
 
-    InputError where the optional package `fcd` is not installed.
+    InputError if the optional package `fcd` is not installed.
     """
     try:
         import fcd
@@ -101,7 +103,7 @@ def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool 
         raise InputError('fcd: the package is not installed; try: pip install "pairflow[fcd]"') from None
     parts = [np.empty((0, CHEMNET_DIMENSION), np.float32)]
     with warnings.catch_warnings(), bar(total=len(smiles), desc="ChemNet", quiet=not progress) as molecules:
-        warnings.simplefilter("ignore")  # on strings longer than 350, and on functions that NumPy will drop
+        warnings.simplefilter("ignore")  # about long strings, and deprecated functions of NumPy
         network = fcd.load_ref_model()
         for first in range(0, len(smiles), _CHEMNET_CHUNK):
             chunk = list(smiles[first : first + _CHEMNET_CHUNK])

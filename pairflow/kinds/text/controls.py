@@ -1,7 +1,7 @@
-"""Rows that anyone can draw from the training text without a model, to be measured as samples are.
+"""Trivial baselines of text ("controls"), drawn from the training text without a model.
 
-Each cheats in one way: `shuffled` has the right symbols in no order, `chain` has the right trigrams and
-nothing beyond them, and `snippet` is good text, but always the same.
+Each is good in one respect only: `shuffled` has the right symbols, but in random order, `chain` has the right
+trigrams, and `snippet` is real text, but always the same.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,15 @@ Control = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
 
 
 def draw_shuffled(training: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, N): tokens drawn one by one from all those of the training rows (M, N)."""
+    """(count, N): tokens drawn independently from all tokens of the training rows (M, N)."""
     return random.choice(training[training >= 0], (count, training.shape[1]))
 
 
 def draw_chain(training: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, N): each token follows the two before it as it does at a random place in the training rows.
+    """(count, N): each token is drawn from the tokens that follow the last two in the training rows (M, N).
 
-    A row begins as a training row does. Where nothing follows two tokens, any token of the text does.
+    The first two tokens are those of a training row. If nothing follows two tokens, any third token of a
+    trigram is drawn.
     """
     length = training.shape[1]
     rows = np.empty((count, length), training.dtype)
@@ -32,11 +33,11 @@ def draw_chain(training: np.ndarray, count: int, random: np.random.Generator) ->
     codes = triples[:, 0].astype(np.int64) * symbols + triples[:, 1]
     order = np.argsort(codes, kind="stable")
     codes, following = codes[order], triples[order, 2]
-    for place in range(2, length):
-        context = rows[:, place - 2].astype(np.int64) * symbols + rows[:, place - 1]
+    for position in range(2, length):
+        context = rows[:, position - 2].astype(np.int64) * symbols + rows[:, position - 1]
         low, high = (np.searchsorted(codes, context, side) for side in ("left", "right"))
         low, high = np.where(low < high, low, 0), np.where(low < high, high, len(codes))
-        rows[:, place] = following[random.integers(low, high)]
+        rows[:, position] = following[random.integers(low, high)]
     return rows
 
 

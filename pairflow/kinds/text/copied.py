@@ -1,8 +1,8 @@
-"""The longest span of tokens that a sample shares with the training text, exactly.
+"""The longest span of tokens that a sample shares with the training text, exactly, by a suffix array.
 
-All ends of all samples (suffixes of rows) are sorted. Each end of a training row is then looked up among
-them: the samples beside its place share the most tokens with it, and the others less and less (Manber and
-Myers 1993, "Suffix arrays"). The time is that of one pass over the training rows.
+The suffixes of all samples are sorted. Each suffix of a training row is then looked up among them by binary
+search: its two neighbours share the longest prefix with it (Manber and Myers 1993, "Suffix arrays"). So one
+pass over the training rows is enough.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from pairflow.pairing.cpu.compiled import compiled
 
 def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
     """(B,) int64: tokens in the longest span of each row (B, N) that a row of `training` (M, N) contains.
-    Missing tokens, which are negative, end a span."""
+    A negative number is a missing token, which ends a span."""
     length = rows.shape[1]
     padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
-    ends = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
-    order = np.lexsort(ends.reshape(-1, length).T[::-1])  # row * N + first place of each end, by its tokens
+    suffixes = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
+    order = np.lexsort(suffixes.reshape(-1, length).T[::-1])  # row * N + first position of each suffix
     shared = np.zeros(len(order), np.int64)
     _look_up(rows, order, training, shared)
     _spread(rows, order, shared, np.zeros_like(shared))
@@ -26,22 +26,23 @@ def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _match(rows: np.ndarray, end: int, others: np.ndarray, row: int, first: int) -> tuple[int, bool]:
-    """Tokens that an end of `rows` shares with an end of `others`, and whether it sorts before that."""
+def _match(rows: np.ndarray, suffix: int, others: np.ndarray, row: int, first: int) -> tuple[int, bool]:
+    """Tokens that a suffix of `rows` shares with a suffix of `others`, and whether it sorts before it."""
     length, width = rows.shape[1], others.shape[1]
-    own, place = end // length, end % length
+    i, start = suffix // length, suffix % length
     shared = 0
-    while place + shared < length and first + shared < width:
-        one, other = rows[own, place + shared], others[row, first + shared]
+    while start + shared < length and first + shared < width:
+        one, other = rows[i, start + shared], others[row, first + shared]
         if one != other or one < 0:
             return shared, one < other
         shared += 1
-    return shared, place + shared == length
+    return shared, start + shared == length
 
 
 @compiled
 def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: np.ndarray) -> None:
-    """For the two ends beside each end of `training`, the most tokens that they share with it."""
+    """Find for each suffix of `training` its two neighbours in `order`, and note in `shared` the largest
+    number of tokens that each of them shares."""
     for row in range(len(training)):
         for first in range(training.shape[1]):
             low, high = 0, len(order)
@@ -51,17 +52,17 @@ def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: 
                     low = middle + 1
                 else:
                     high = middle
-            for place in range(max(low - 1, 0), min(low + 1, len(order))):
-                shared[place] = max(shared[place], _match(rows, order[place], training, row, first)[0])
+            for k in range(max(low - 1, 0), min(low + 1, len(order))):
+                shared[k] = max(shared[k], _match(rows, order[k], training, row, first)[0])
 
 
 @compiled
 def _spread(rows: np.ndarray, order: np.ndarray, shared: np.ndarray, equal: np.ndarray) -> None:
-    """Pass what an end shares with the training text on to its neighbours, as far as they are equal to it.
-    `equal` is room for the tokens that an end shares with the one before it."""
+    """Pass on what a suffix shares with the training text to its neighbours, as far as they are equal to it.
+    `equal` is an array to work in: the tokens that each suffix shares with the one before it."""
     length, count = rows.shape[1], len(order)
-    for place in range(1, count):
-        equal[place] = _match(rows, order[place - 1], rows, order[place] // length, order[place] % length)[0]
-        shared[place] = max(shared[place], min(shared[place - 1], equal[place]))
-    for place in range(count - 1, 0, -1):
-        shared[place - 1] = max(shared[place - 1], min(shared[place], equal[place]))
+    for k in range(1, count):
+        equal[k] = _match(rows, order[k - 1], rows, order[k] // length, order[k] % length)[0]
+        shared[k] = max(shared[k], min(shared[k - 1], equal[k]))
+    for k in range(count - 1, 0, -1):
+        shared[k - 1] = max(shared[k - 1], min(shared[k], equal[k]))

@@ -23,13 +23,13 @@ from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 
-MOST_BYTES = 2**32  # of a file of text, which is held in memory as a whole
-BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased, and of a to z with the space
+MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
+BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased; K of a to z and the space
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
 HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
 
-_RULES = [  # of words that the benchmark has set apart, in this order
+_RULES = [  # remove spaces that LM1B has before punctuation and inside brackets, in this order
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"(https?) : / / ", r"\1://"),
@@ -48,7 +48,7 @@ _RULES = [  # of words that the benchmark has set apart, in this order
 
 
 class TextSource(DataSource):
-    """One text, and a name for it."""
+    """A text with a name."""
 
     @abstractmethod
     def fetch(self) -> Path:
@@ -59,14 +59,13 @@ class TextSource(DataSource):
         """The text in three parts; files that cannot be read are added to `rejected`."""
 
     def digest(self) -> str:
-        """The hash of what is read."""
+        """The SHA-256 (hex) of the text's files."""
         return digest(self.fetch())
 
     def read(self, settings: Text, parent: Tokeniser | None = None) -> PreparedText:
-        """Read, tokenise and split the text, by the tokeniser of a parent if there is one."""
+        """Read, tokenise and split the text, with the tokeniser of a parent model if there is one."""
         rejected: list[Rejected] = []
-        parts = self.parts(settings, rejected)
-        return prepare(parts, settings, rejected, parent)
+        return prepare(self.parts(settings, rejected), settings, rejected, parent)
 
 
 def cut_plain(path: Path, settings: Text) -> Parts:
@@ -76,10 +75,10 @@ def cut_plain(path: Path, settings: Text) -> Parts:
 
 @dataclass(frozen=True)
 class PublishedText(PublishedFile, TextSource):
-    """A text that is published or part of the package.
+    """A text that is published or comes with the package.
 
-    `cut` turns the file into three parts. `tokens` gives the numbers of training and held-out tokens where
-    they are known before the file is here.
+    `cut` turns the file into three parts. `tokens` gives the numbers of training and held-out tokens, if
+    they are known before the download.
     """
 
     cut: Callable[[Path, Text], Parts] = cut_plain
@@ -89,7 +88,7 @@ class PublishedText(PublishedFile, TextSource):
         return self.cut(self.fetch(), settings)
 
     def measure(self, settings: Text) -> DatasetSize:
-        """About the size of packed rows, where the numbers of tokens are known."""
+        """An estimate for packed rows if the numbers of tokens are known; otherwise the file is read."""
         if self.tokens is None:
             return super().measure(settings)
         tokens, held_out = self.tokens(settings)
@@ -100,9 +99,9 @@ class PublishedText(PublishedFile, TextSource):
 
 
 def detokenise(sentence: str) -> str:
-    """A sentence without most spaces that the benchmark has put before punctuation and inside brackets.
+    """A sentence of LM1B without most of its spaces before punctuation and inside brackets.
 
-    These are the rules that MDLM's authors use (Sahoo et al. 2024). They keep the one between `)` and `.`.
+    These are the rules of MDLM's authors (Sahoo et al. 2024), which leave the space in `) .`.
     """
     for pattern, replacement in _RULES:
         sentence = pattern.sub(replacement, sentence)
@@ -137,16 +136,16 @@ def count_text8(settings: Text) -> tuple[int, int]:
 def cut_lm1b(path: Path, settings: Text) -> Parts:
     """The parts of the One Billion Word Benchmark (Chelba et al. 2013): single sentences in a random order.
 
-    It has 99 files for training and 50 held-out ones, for validation. The last of the 99, as many as
-    `judge_fraction` says, are the judge's.
+    50 held-out files are for validation. Of 99 further files, the last are for the judge, a share of
+    `judge_fraction`, and the first for training.
     """
     judge = ceil(Fraction(str(settings.judge_fraction)) * len(TRAINING))
     names = {"train": TRAINING[:-judge], "validation": HELD_OUT, "judge": TRAINING[-judge:]}
-    return {part: _sentences(path, set(own), settings) for part, own in names.items()}
+    return {part: _sentences(path, set(files), settings) for part, files in names.items()}
 
 
 def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
-    """The sentences of the files of these names, in the order of the archive."""
+    """The sentences of the files with these names, in the order of the archive."""
     try:
         with tarfile.open(path, "r|gz") as archive:
             for member in archive:
@@ -160,7 +159,7 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class OwnText(RowFile, TextSource):
-    """A user's own UTF-8 file, or a folder whose files are read in the order of their names."""
+    """A user's UTF-8 file, or a folder whose files are read in the order of their names."""
 
     def fetch(self) -> Path:
         if not self.path.exists():
@@ -182,8 +181,8 @@ class OwnText(RowFile, TextSource):
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
         texts = list(self._texts(rejected))
         if not texts:
-            place = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
-            raise InputError(f"{self.path}: {place}{rejected[0].reason}")
+            first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
+            raise InputError(f"{self.path}: {first}{rejected[0].reason}")
         ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
@@ -242,5 +241,5 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
-    """The source that the settings name; a relative path of an own file or folder is one below `folder`."""
+    """The source that the settings name; a user's relative path starts at `folder`."""
     return DATA_SETS.get(settings.source) or OwnText(folder / settings.source)

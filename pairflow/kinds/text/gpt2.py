@@ -1,7 +1,7 @@
-"""The generative perplexity: that of decoded samples under GPT-2 large (Radford et al. 2019).
+"""The generative perplexity: the perplexity of decoded samples under GPT-2 large (Radford et al. 2019).
 
-The network and its tokeniser come from the folder gpt2-large in `PAIRFLOW_DATA_DIR`, or from their publisher
-at one revision. The package `transformers`, an extra, runs them.
+The network and its tokeniser come from the folder gpt2-large in `PAIRFLOW_DATA_DIR`, or are downloaded in a
+fixed revision. They need the package `transformers`, an extra.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ FOLDER, WEIGHTS = "gpt2-large", "model.safetensors"
 PUBLISHED = ("openai-community/gpt2-large", "32b71b12589c2f8d625668d2335a01cac3249519")  # git commit
 FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
 LARGE = {"n_layer": 36, "n_embd": 1280, "n_head": 20, "n_positions": 1024, "vocab_size": 50257}
-_LOGITS = 2**26  # that are held at once: 256 MB
-_NONE = -100  # where `cross_entropy` counts no token
+_LOGITS = 2**26  # logits in memory at a time: 256 MB
+_NONE = -100  # a target that `cross_entropy` ignores
 
 
 @dataclass(frozen=True, eq=False)
 class GPT2:
-    """The network, what makes tokens of a text, and the SHA-256 of the weights."""
+    """The network, the function that turns a text into tokens, and the SHA-256 of the weights."""
 
     network: Any
     encode: Callable[[str], list[int]]
@@ -35,12 +35,12 @@ class GPT2:
 
     @property
     def name(self) -> str:
-        """What metric rows call it."""
+        """The judge's name in metric rows."""
         return f"gpt2-large-{self.sha256[:8]}"
 
     @classmethod
     def load(cls, device: torch.device | str = "cpu") -> Self:
-        """GPT-2 large; InputError where it is neither in a folder nor to be had, or is another network."""
+        """Load GPT-2 large; InputError if it cannot be found or downloaded, or is another network."""
         try:
             import transformers
         except ImportError:
@@ -50,7 +50,7 @@ class GPT2:
         transformers.logging.disable_progress_bar()
         try:
             config = transformers.GPT2Config.from_pretrained(folder, local_files_only=True)
-            for key, expected in LARGE.items():  # only under it the metric is `gen_ppl`
+            for key, expected in LARGE.items():
                 if (actual := getattr(config, key)) != expected:
                     raise InputError(f"{folder}: not GPT-2 large: {key} is {actual}, expected {expected}")
             network = transformers.GPT2LMHeadModel.from_pretrained(
@@ -66,7 +66,7 @@ class GPT2:
     def perplexity(self, texts: Sequence[str], length: int) -> float:
         """exp of the mean negative log-probability of every token but the first of each text.
 
-        A text has at most `length` tokens, the rest are left out. NaN where no text has a second token.
+        Only the first `length` tokens of a text count. NaN if no text has two tokens.
         """
         config = self.network.config
         if length > config.n_positions:
@@ -80,7 +80,8 @@ class GPT2:
         return float(torch.tensor(total / count).exp()) if count else float("nan")
 
     def _sum_nll(self, rows: list[Tensor]) -> float:
-        """Sum over all tokens but the first of each row. Padding comes last, so that no token sees it."""
+        """Sum of -log p over all tokens but the first of each row. Padding is at the end of rows, where the
+        causal network does not look."""
         tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=_NONE)
         tokens = tokens.to(self.network.device)
         logits = self.network(tokens.clamp(min=0)).logits[:, :-1].float()
@@ -89,7 +90,7 @@ class GPT2:
 
 
 def _download() -> Path:
-    """The folder in the cache of Hugging Face, where each large file is named by its published SHA-256."""
+    """The folder in the cache of Hugging Face, where the name of a large file is its published SHA-256."""
     import huggingface_hub
 
     name, revision = PUBLISHED

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DEMANDED, Experiment
-from pairflow.kinds.kind import ROWS, Needs, OnDemandKind
+from pairflow.kinds.kind import ROWS, Files, Needs, OnDemandKind
 from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
@@ -36,7 +36,7 @@ GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of
 
 
 class TextFiles(NamedTuple):
-    """What samples of text are compared with and judged by."""
+    """The text that samples are compared with, and that the judge learns from."""
 
     tokens: Annotated[Path, "Training rows (Parquet)."]
     validation: Annotated[Path, "Held-out rows (Parquet)."]
@@ -56,7 +56,7 @@ class TextKind(OnDemandKind):
         "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
     }
 
-    def prepare(self, settings: Text, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+    def prepare(self, settings: Text, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.
 
         The text comes with the package, from your own file or folder, or from a published data set. A
@@ -75,25 +75,25 @@ class TextKind(OnDemandKind):
         return judge_settings(experiment)
 
     def measuring(self, experiment: Experiment) -> Needs:
-        """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
+        """Needs of the comparison. Only GPT-2 large, for gen_ppl, uses a GPU."""
         gpt2 = judge_settings(experiment).gen_ppl
         return Needs(memory_mb=16000 if gpt2 else 4000, minutes=120, gpu=gpt2)
 
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
-        """Measure each trial's samples of text: their perplexity under judges of text that no generator
-        has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
+        """Measure each trial's samples of text: perplexity under a judge that learnt from text which no
+        generator has seen, entropy, known words, repeats, copies of training text, and n-grams."""
         return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
-        """Compute the floor and the controls: the same metrics as for samples, but of other rows.
+        """Compute reference values: the metrics of samples, on held-out text and on three trivial baselines.
 
-        Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from
-        the training text without a model: tokens in no order, a chain of trigrams, one training row repeated.
+        The method 'data' is held-out text. The baselines are drawn from the training text without a model:
+        'shuffled' tokens, a 'chain' of trigrams, and a 'snippet', one training row repeated.
         """
         return self.load("measure").measure_floor(settings, real, machine)
 
     def is_partial(self, settings: Text) -> bool:
-        """The paper takes 3.5 million rows of LM1B; protocol.yaml of its page has their number."""
+        """Whether rows are left out. On LM1B the paper leaves some out as well."""
         return settings.source != "lm1b" and super().is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:

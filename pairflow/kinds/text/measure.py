@@ -1,4 +1,4 @@
-"""The metric rows of samples of text, of real text, and of the controls. See docs/metrics.md, "Text"."""
+"""Metric rows of samples of text, of real text, and of the controls. See docs/metrics.md, "Text"."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from pairflow.kinds.text.ngrams import (
     distinct_share,
     jensen_shannon,
     known_share,
-    list_words,
     mark_padding,
     repeated_share,
     token_entropy,
+    whole_words,
 )
 from pairflow.kinds.text.settings import Judge, JudgedDraws
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
@@ -40,10 +40,10 @@ Trials = dict[int, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class RealText:
-    """What samples of text are compared with: the `real` rows, in which padding is -1.
+    """The text that samples are compared with: the `real` rows, in which padding is -1.
 
-    `name` is what metric rows call the n-gram `judge`. `gpt2` reads the text of samples, if the settings ask
-    for it.
+    `name` is the name of the n-gram `judge` in metric rows. `gpt2` is there only if the settings ask for
+    gen_ppl.
     """
 
     real: RealRows
@@ -55,22 +55,22 @@ class RealText:
 
     @classmethod
     def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
-        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set."""
+        """Read the files and fit the n-gram judge; InputError unless the files are of one data set."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
-        marked = (mark_padding(rows, tokeniser.padding) for rows in (real.train, real.held_out))
-        real = replace(real, train=next(marked), held_out=next(marked))
+        train, held_out = (mark_padding(rows, tokeniser.padding) for rows in (real.train, real.held_out))
+        real = replace(real, train=train, held_out=held_out)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
         judged.require_same_data(real.metadata.data, files.judge, files.tokens)
         judged.require_split("judge", files.judge)
-        # Rows of the judge follow one another in the text, so that their n-grams may cross rows.
+        # The judge's rows are successive pieces of the text, so that n-grams may cross their ends.
         stream = mark_padding(token_array(table["tokens"]), tokeniser.padding).reshape(1, -1)
         inputs = {**real.inputs, "judge": digest(files.judge)}
         name = f"kneser-ney-{settings.order}-{inputs['judge'][:8]}"
         judge = KneserNey.fit(stream, real.metadata.dimensions[1], settings.order)
         gpt2 = None
         if settings.gen_ppl:
-            from pairflow.kinds.text.gpt2 import GPT2  # imports torch, as the next one
+            from pairflow.kinds.text.gpt2 import GPT2  # both import torch
             from pairflow.runtime.device import choose
 
             gpt2 = GPT2.load(choose(machine.device, machine.threads, machine.provenance))
@@ -78,7 +78,7 @@ class RealText:
         return cls(real, name, judge, tokeniser, inputs, gpt2)
 
     def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
-        """The samples (B, N) of a model of these data by trial, and their metadata."""
+        """Trial -> samples (B, N), and their metadata; InputError for samples of other data."""
         table, metadata = self.real.read_samples(path)
         marked = mark_padding(token_array(table["tokens"]), self.tokeniser.padding)
         trials = table["trial"].to_numpy()
@@ -87,11 +87,12 @@ class RealText:
     @cached_property
     def known_words(self) -> frozenset[str]:
         """The words of the training rows."""
-        return list_words(self._spell(self.real.train), self.cut)
+        texts = self._spell(self.real.train)
+        return frozenset(word for text in texts for word in whole_words(text, self.cut))
 
     @property
     def cut(self) -> bool:
-        """Whether rows may begin and end within words."""
+        """Whether rows may begin and end within a word."""
         return not self.tokeniser.lines
 
     def _spell(self, rows: np.ndarray) -> Iterator[str]:
@@ -99,12 +100,12 @@ class RealText:
         return (self.tokeniser.decode(row[row >= 0]) for row in rows)
 
     def measure(self, trials: Trials) -> Iterator[Row]:
-        """The metric rows of samples (B, N) by their trial."""
+        """The metric rows of samples (B, N) of each trial."""
         yield from _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_ngrams(rows)))
         yield from self.measure_copies(trials)
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
-        """Those metrics for which held-out rows can stand in place of samples."""
+        """The metrics that do not compare with held-out rows, so that these can be measured as well."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
@@ -115,19 +116,19 @@ class RealText:
         yield _row("distinct_4", distinct_share(rows, SPAN))
 
     def compare_ngrams(self, rows: np.ndarray) -> Iterator[Row]:
-        """The distances of n-gram frequencies to the held-out rows."""
+        """The distances of n-gram frequencies from those of the held-out rows."""
         for size, metric in _SIZES.items():
             if size <= rows.shape[1]:
                 yield _row(metric, jensen_shannon(rows, self.real.held_out, size), "test")
 
     def measure_copies(self, trials: Trials) -> Iterator[Row]:
-        """The copied spans of all trials, by one pass over the training rows."""
+        """The copied spans. All trials share one pass over the training rows, which takes the time."""
         spans = longest_copies(np.concatenate([*trials.values()]), self.real.train)
         ends = np.cumsum([len(rows) for rows in trials.values()])[:-1]
-        for trial, own in zip(trials, np.split(spans, ends), strict=True):
-            counted = {"trial": trial, "samples": len(own)}
-            yield {**_row("copied_span", float(own.mean()), "train"), **counted}
-            yield {**_row("copied_span_max", float(own.max()), "train"), **counted}
+        for trial, lengths in zip(trials, np.split(spans, ends), strict=True):
+            shared = {"trial": trial, "samples": len(lengths)}
+            yield {**_row("copied_span", float(lengths.mean()), "train"), **shared}
+            yield {**_row("copied_span_max", float(lengths.max()), "train"), **shared}
 
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
@@ -143,9 +144,9 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 
 
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
-    """The metric rows of real text, method `data`, and of the controls: as many rows as samples have.
+    """The metric rows of real text (method `data`) and of the controls, each of as many rows as samples have.
 
-    Held-out rows take the place of samples, but for the frequencies of n-grams, where training rows do.
+    Real text is held-out rows, except for the frequencies of n-grams, which compare training rows with them.
     """
     text = RealText.read(files, settings, machine)
     held_out, train = (
@@ -162,7 +163,8 @@ def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> 
         seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
         drawn = [draw(text.real.train, settings.samples, np.random.default_rng(seed)) for seed in seeds]
         controls[name] = text.measure(dict(enumerate(drawn)))
-    rows = ({**row, "method": method} for method, own in {"data": floor, **controls}.items() for row in own)
+    measured = {"data": floor, **controls}.items()
+    rows = ({**row, "method": method} for method, rows in measured for row in rows)
     return Measurement(rows, text.real.metadata.vocabulary, text.inputs)
 
 

@@ -8,14 +8,14 @@ _SIGNS = ".,;:!?\"'`()[]{}-_"
 
 
 def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
-    """Rows (B, N) as int32, with -1 for the symbol of padding, if there is one."""
+    """Rows (B, N) as int32, with -1 in place of the padding token, if there is one."""
     marked = rows.astype(np.int32)
     return marked if padding is None else np.where(marked == padding, np.int32(-1), marked)
 
 
 def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
-    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers, from 0 on, and those with a
-    missing token -1. Each size is numbered from the one before, so that no number is too large."""
+    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers from 0 on; an n-gram with a
+    missing token has -1. Sizes 1, 2, ... are numbered one after another, so that 64 bits are enough."""
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     numbers = rows.astype(np.int64)
     for offset in range(1, size):
@@ -23,15 +23,15 @@ def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
         numbers = numbers[:, : last.shape[1]]
         present = (numbers >= 0) & (last >= 0)
         codes = np.where(present, numbers * symbols + last, -1)
-        values, places = np.unique(codes, return_inverse=True)
-        numbers = places.reshape(codes.shape) - int(values[:1].tolist() == [-1])
+        values, indices = np.unique(codes, return_inverse=True)
+        numbers = indices.reshape(codes.shape) - int(values[:1].tolist() == [-1])
     return np.maximum(numbers, -1)
 
 
 def token_entropy(rows: np.ndarray) -> np.ndarray:
     """(B,) nats: the entropy of the symbol frequencies of each row, from 0 to ln N.
 
-    With c occurrences of a symbol among the n tokens of a row it is ln n - sum c ln c / n.
+    For a row of n tokens it is ln n - sum c ln c / n over symbols that occur c times.
     """
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     codes = np.arange(len(rows))[:, None] * symbols + rows
@@ -45,7 +45,8 @@ def token_entropy(rows: np.ndarray) -> np.ndarray:
 def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
     """Distance, from 0 to 1, between the n-gram frequencies p and q of two sets of rows (B, N) and (V, N).
 
-    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2, over all places.
+    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2. The positions of
+    n-grams do not matter.
     """
     numbers = number_ngrams(np.concatenate([rows, others]), size)
     length = numbers.max(initial=0) + 1
@@ -53,14 +54,14 @@ def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
     p, q = (np.bincount(part, minlength=length) / max(part.size, 1) for part in parts)
     middle = (p + q) / 2
     bits = 0.0
-    for one in (p, q):  # KL in bits
-        held = one > 0
-        bits += float((one[held] * np.log2(one[held] / middle[held])).sum()) / 2
+    for one in (p, q):
+        seen = one > 0
+        bits += float((one[seen] * np.log2(one[seen] / middle[seen])).sum()) / 2
     return float(np.sqrt(np.clip(bits, 0, 1)))
 
 
 def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
-    """(B,) rep-n: 1 - different n-grams / n-grams, within each row; 0 for a row without any."""
+    """(B,) rep-n: 1 - different n-grams / n-grams, within each row; 0 for a row without n-grams."""
     numbers = number_ngrams(rows, size)
     counts = (numbers >= 0).sum(axis=1)
     ordered = np.sort(numbers, axis=1)
@@ -70,26 +71,21 @@ def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def distinct_share(rows: np.ndarray, size: int) -> float:
-    """distinct-n: different n-grams / n-grams, over all rows together; NaN without any."""
+    """distinct-n: different n-grams / n-grams, over all rows together; NaN without n-grams."""
     numbers = number_ngrams(rows, size)
     present = numbers[numbers >= 0]
     return len(np.unique(present)) / present.size if present.size else float("nan")
 
 
 def whole_words(text: str, cut: bool = True) -> list[str]:
-    """The words between white space, in small letters, without the signs around them; with `cut`, for rows
-    that may begin or end within a word, without the first and the last one."""
+    """The words of a text, in lower case and without punctuation at their ends. With `cut` the first and the
+    last are left out, because a row may begin or end within a word."""
     words = text.split()
     stripped = (word.strip(_SIGNS).lower() for word in (words[1:-1] if cut else words))
     return [word for word in stripped if word]
 
 
-def list_words(texts: Iterable[str], cut: bool = True) -> frozenset[str]:
-    """The different words of some texts."""
-    return frozenset(word for text in texts for word in whole_words(text, cut))
-
-
 def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
-    """The share of the words of all texts, with repeats, that are among `known`; NaN without any word."""
+    """The share of words that are in `known`, over all texts and with repeats; NaN without words."""
     words = [word for text in texts for word in whole_words(text, cut)]
     return sum(word in known for word in words) / len(words) if words else float("nan")

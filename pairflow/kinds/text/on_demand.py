@@ -1,4 +1,4 @@
-"""Text on demand: samples as text, in the order in which they come; and text to score."""
+"""Text for `sample --count` and `score`: samples are delivered in the order in which they are drawn."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from pairflow.training.model import Model
 
 
 class TextDelivery(Lines):
-    """Texts of a model; with `unique` each of them once."""
+    """Delivers the texts of a model; with `unique` each text once."""
 
     noun = "texts"
 
@@ -37,8 +37,8 @@ class TextDelivery(Lines):
 
 
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
-    """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template. InputError
-    for what the tokeniser lacks, and if the row is too short."""
+    """The given tokens (N,) of a row, FREE at open positions; None without a prefix or template. InputError
+    for unknown symbols, and if the row is too short."""
     start, option = given_start(settings)
     if start is None:
         return None
@@ -50,12 +50,12 @@ def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> T
             raise InputError(f"{option}: {error}") from None
         tokens += [*([FREE] if number else []), *encoded]
     lead = [] if tokeniser.start is None else [tokeniser.start]
-    after = 1 if tokeniser.lines or tokeniser.margins else 0  # the end symbol
-    return given_row(option, lead, tokens, length, room=length - len(lead) - after)
+    end = 1 if tokeniser.lines or tokeniser.margins else 0
+    return given_row(option, lead, tokens, length, room=length - len(lead) - end)
 
 
 class ScoredText(ScoredLines):
-    """The lines of a file, or pieces of N tokens of its text, whichever the model's rows are."""
+    """Splits a file into rows to score: its lines, or pieces of N tokens, as the model's rows are."""
 
     def __init__(self, model: Model):
         self.tokeniser = load_tokeniser(model.vocabulary_file())
@@ -65,8 +65,7 @@ class ScoredText(ScoredLines):
         return self.tokeniser.line(self.tokeniser.encode_known(line), self.length)
 
     def split(self, text: str) -> Iterator[Candidate]:
-        tokeniser = self.tokeniser
-        if tokeniser.lines:
+        if (tokeniser := self.tokeniser).lines:
             yield from super().split(text)
             return
         width = self.length - tokeniser.margins

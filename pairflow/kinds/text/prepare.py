@@ -1,4 +1,4 @@
-"""Text to token rows: normalised, cut in three parts, tokenised, and cut into rows."""
+"""Text to token rows: normalise it, cut it into three parts, tokenise them, and cut them into rows."""
 
 import re
 import sys
@@ -23,14 +23,14 @@ from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser
 
 PARTS = ("train", "validation", "judge")  # in the order of the text
 Parts = Mapping[str, Iterable[str]]
-"""Part -> its texts: lines where rows are lines, otherwise running texts."""
+"""Part -> its texts: single lines if rows are lines, otherwise running texts."""
 
-_OTHERS = re.compile("[^a-z]+")
-_SHOWN = 200  # characters of a rejected piece
+_NO_LETTERS = re.compile("[^a-z]+")
+_SHOWN = 200  # characters of a rejected piece that are stored
 
 
 class Rejected(NamedTuple):
-    """A piece of text that was left out: where it is, what it is, and why."""
+    """A piece of text that was left out: where it was found, its text, and why it was left out."""
 
     place: str
     text: str
@@ -39,10 +39,10 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True)
 class PreparedText:
-    """Text that is ready for pairing and training, in the order of the text.
+    """Token rows for pairing and training, in the order of the text.
 
-    `train` (M, N) may overlap, as `stride` says; `validation` (V, N) and `judge` (J, N) do not: without their
-    margins, one after the other, they are their part of it. `rejected` has `place`, `text` and `reason`.
+    Rows of `train` (M, N) overlap if `stride` is below N; rows of `validation` (V, N) and `judge` (J, N) do
+    not. `rejected` has the columns `place`, `text` and `reason`.
     """
 
     train: np.ndarray
@@ -61,9 +61,9 @@ def prepare(
 ) -> PreparedText:
     """Turn the parts of a text into token rows; `rejected` are files that could not be read.
 
-    The symbols `characters` are those of all parts, subwords are learnt from the training part only. With the
-    tokeniser of a `parent` they are its own, and pieces with others are rejected. InputError if a part gives
-    no row, and for fewer rows than `training_rows`.
+    Characters are collected from all parts, subwords are learnt from the training part. If the tokeniser of a
+    `parent` model is given, it is used, and pieces with unknown symbols are rejected. InputError if a part
+    gives no row, and for fewer rows than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
     tokeniser = _choose_tokeniser(texts, settings, parent)
@@ -74,9 +74,9 @@ def prepare(
         if not len(rows[name]):
             unit = "line" if settings.rows == "lines" else f"piece of {settings.length} tokens"
             problem = f"too little text: its part for {name} has no {unit}"
-            own = [reject for reject in reasons[len(rejected) :] if reject.place.endswith(f" of {name}")]
-            if own:
-                problem = f"no row is left for {name}: {summarise(pd.DataFrame(own))}"
+            unusable = [piece for piece in reasons[len(rejected) :] if piece.place.endswith(f" of {name}")]
+            if unusable:
+                problem = f"no row is left for {name}: {summarise(pd.DataFrame(unusable))}"
             raise InputError(f"{settings.source}: {problem}")
     chosen = split_rows(range(len(rows["train"])), 0, settings.split_seed, settings.training_rows)
     rows["train"] = rows["train"][chosen == "train"]
@@ -85,27 +85,27 @@ def prepare(
 
 
 def normalise(text: str, settings: Text) -> str:
-    """The text in lower case with one space for each run of other characters than a to z, or as it is."""
-    return _OTHERS.sub(" ", text.lower()).strip() if settings.normalisation == "letters" else text
+    """The text as it is, or with `letters` in lower case, with one space for each run of other characters."""
+    return _NO_LETTERS.sub(" ", text.lower()).strip() if settings.normalisation == "letters" else text
 
 
 def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
-    """Training, validation and judge, one after the other, of a normalised text, cut between characters, or
-    between lines where these are rows. Each of the last two parts has its share, rounded up."""
+    """The training, validation and judge parts of a text, in this order, after normalisation. It is cut
+    between characters, or between lines if rows are lines. The last two shares are rounded up."""
     packed = settings.rows == "packed"
     units: Any = (
         normalise(text, settings) if packed else [normalise(line, settings) for line in text.splitlines()]
     )
-    # Fraction of the printed decimal, so that 0.05 is not a binary 0.05000...03.
+    # As a Fraction 0.05 is exact. As a float it is slightly larger, and would be rounded up to one unit more.
     shares = [Fraction(str(share)) for share in (settings.validation_fraction, settings.judge_fraction)]
     held_out, judge = (ceil(share * len(units)) for share in (sum(shares), shares[1]))
-    places = [0, len(units) - held_out, len(units) - judge, len(units)]
-    parts = [units[max(0, first) : max(0, last)] for first, last in pairwise(places)]
+    ends = [0, len(units) - held_out, len(units) - judge, len(units)]
+    parts = [units[max(0, first) : max(0, last)] for first, last in pairwise(ends)]
     return {name: [part] if packed else part for name, part in zip(PARTS, parts, strict=True)}
 
 
 def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) -> Tokeniser:
-    """That of a model to start from, which must have these settings, or else one of the text."""
+    """The parent's tokeniser, which must fit the settings; without a parent, a tokeniser of the text."""
     lines = settings.rows == "lines"
     if parent and (parent.kind, parent.lines) != (settings.tokeniser, lines):
         rows = "lines" if parent.lines else "packed"
@@ -125,8 +125,8 @@ def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) ->
 def _packed(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """Pieces (M, N) of the texts one after the other without the remainder; those with text that the
-    tokeniser does not know are rejected."""
+    """Pieces (M, N) of the joined texts, without an incomplete last piece. Pieces with unknown symbols are
+    rejected."""
     tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
     if len(tokens) < width:
         return np.empty((0, settings.length), tokens.dtype)
@@ -142,7 +142,7 @@ def _packed(
 def _lines(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """A row (M, N) for each line that fits; the others are rejected."""
+    """A row (M, N) for each line. Empty and too long lines, and lines with unknown symbols, are rejected."""
     rows = [np.empty((0, settings.length), token_dtype(tokeniser.size))]
     for number, text in enumerate(texts, 1):
         try:
@@ -155,8 +155,8 @@ def _lines(
 
 
 def summarise(rejected: pd.DataFrame) -> str:
-    """One line about the pieces that were left out: how many for each reason, and the first of each."""
-    # Without the numbers in brackets, which differ from piece to piece.
+    """One line about the pieces that were left out: how many for each reason, and an example of each."""
+    # Reasons end in brackets with numbers that differ from piece to piece.
     reasons = rejected.reason.str.partition(" (")[0]
     parts = [
         f"{len(group):,} {reason} (the first: {group.place.iloc[0]}, {group.text.iloc[0][:40]!r})"

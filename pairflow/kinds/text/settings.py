@@ -1,4 +1,4 @@
-"""Settings of text: of the raw data, and of the judges of samples."""
+"""Settings of text: the raw data, and the language models that judge samples."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -11,12 +11,12 @@ from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
 from pairflow.config.sampling import RealDraws
 from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 
-FILES = (".txt", (".txt",))  # of a folder: their name in messages, their suffixes
+FILES = (".txt", (".txt",))  # what a folder may hold: name in messages, suffixes
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 
 class Judge(Settings):
-    """The models whose perplexity samples of text have; the n-gram model leads."""
+    """The language models that measure the perplexity of samples: an n-gram model, and perhaps GPT-2."""
 
     order: int = Field(
         6, ge=1, le=16, description="Tokens of n-grams: 6 suits characters, 3 pieces of words."
@@ -25,7 +25,7 @@ class Judge(Settings):
 
 
 class JudgedDraws(RealDraws, Judge):
-    """What the floor and the controls of text depend on, besides the text."""
+    """Settings of the floor and the controls of text."""
 
 
 class TextExperiment(Settings):
@@ -39,9 +39,10 @@ class TextExperiment(Settings):
 
 
 class Text(DataSettings):
-    """Text to token rows of N symbols, and the rows of a judge that no generator trains on.
+    """Text to token rows of N symbols.
 
-    The text is cut in three parts, in its own order: training, validation, judge.
+    The text is cut into three parts, in this order: training, validation, and a part for the judge, on which
+    no generator trains.
     """
 
     kind = "text"
@@ -112,19 +113,19 @@ class Text(DataSettings):
             expected = "a number" if self.tokeniser == "subwords" else "no such key"
             raise ValueError(f"vocabulary_size: expected {expected} for {self.tokeniser}, found {given}")
         if self.stride is not None and self.rows == "lines":
-            raise ValueError("stride: only for packed rows, and rows are lines")
+            raise ValueError("stride: works only with packed rows; found rows: lines")
         if self.validation_fraction + self.judge_fraction >= 1:
             raise ValueError("validation_fraction and judge_fraction: expected a sum below 1")
         return self
 
     @property
     def file(self) -> str | None:
-        """The user's own file; a path without a suffix is that of a folder."""
+        """The user's file; None for a data set or a folder. A path without a suffix is a folder."""
         return self.source if PurePath(self.source).suffix else None
 
     @property
     def folder(self) -> str | None:
-        """The user's own folder."""
+        """The user's folder; None for a data set or a file."""
         return None if self.file or self.source in TEXT_SOURCES else self.source
 
 

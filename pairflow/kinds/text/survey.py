@@ -1,4 +1,4 @@
-"""What a user's own text holds, and an experiment on it, before anything is computed."""
+"""Reads a user's text for `pairflow new`, describes it, and suggests an experiment."""
 
 from pathlib import Path
 
@@ -10,34 +10,34 @@ from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.prepare import PARTS, PreparedText
 from pairflow.kinds.text.settings import Text
 
-LENGTH, SUBWORDS = 32, 1024  # N, and K of subwords, of a suggested experiment
-MOST_CHARACTERS = 256  # a text of more distinct ones is cut into subwords
+LENGTH, SUBWORDS = 32, 1024  # N and, for subwords, K of a suggested experiment
+MOST_CHARACTERS = 256  # a text with more different characters is cut into subwords
 MINIMUM = 100  # rows for training
-_SETTINGS = {"name", "validation_fraction", "compare"}  # of `pairflow new` that text has
+_SETTINGS = {"name", "validation_fraction", "compare"}  # settings of `pairflow new` that work for text
 
 
 def draft_text(request: DraftRequest) -> Draft:
-    """Read a text, and suggest an experiment on it; InputError for too little text, and for settings and
-    models that are for molecules."""
+    """Read a text, and suggest an experiment on it; InputError for too little text, and for settings that
+    work only for molecules."""
     path, settings = request.file, request.settings
     if request.parent:
         raise InputError(f"{path}: text; --from is for molecules. Add `from` to the experiment yourself")
-    if others := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
-        raise InputError(f"{path}: text; --{next(iter(others)).replace('_', '-')} is for molecules")
+    if unsupported := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
+        raise InputError(f"{path}: text; --{next(iter(unsupported)).replace('_', '-')} is for molecules")
     source = request.source if set("/.") & set(request.source) else f"./{request.source}"
-    own = OwnText(path)
+    text = OwnText(path)
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
     data |= {"validation_fraction": settings.validation_fraction, "judge_fraction": 0.05}
-    prepared = own.read(Text(**data))
+    prepared = text.read(Text(**data))
     if prepared.tokeniser.size > MOST_CHARACTERS:
         data |= {"tokeniser": "subwords", "vocabulary_size": SUBWORDS}
-        prepared = own.read(Text(**data))
+        prepared = text.read(Text(**data))
     most = suggest.training_rows(10**9, request.device) or 10**9
-    # A row every 8 tokens, or fewer rows of a long text.
+    # A row starts every 8 tokens, or less often in a long text.
     data["stride"] = min(LENGTH, max(LENGTH // 4, -(-len(prepared.train) * LENGTH // most)))
     if len(prepared.train) * LENGTH // data["stride"] > most:
         data["training_rows"] = most
-    prepared = own.read(Text(**data))
+    prepared = text.read(Text(**data))
     if len(prepared.train) < MINIMUM:
         raise InputError(
             f"{path}: {len(prepared.train)} rows are too few to train on; expected at least {MINIMUM}"
@@ -54,13 +54,13 @@ def draft_text(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=DatasetSize(rows, len(prepared.validation), symbols, LENGTH),
         content=f"{rows:,} training rows of text.",
-        table=table_lines(f"{path} (text)", _lines(prepared, data, len(own.files()))),
+        table=table_lines(f"{path} (text)", _lines(prepared, data, len(text.files()))),
         rejected=prepared.rejected,
     )
 
 
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:
-    """What was found, in lines of a label, a number and a remark."""
+    """Lines that describe the text: label, number, remark."""
     rows = {name: len(getattr(prepared, name)) for name in PARTS}
     return [
         ("files", files, ""),

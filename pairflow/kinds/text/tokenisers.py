@@ -21,30 +21,33 @@ from pairflow.data.download import RawFile, git_blob_id
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 
-END, PADDING = "<end>", "<pad>"  # the last two symbols where rows are lines
+END, PADDING = "<end>", "<pad>"  # the last two symbols of a tokeniser of lines
 BERT = RawFile(
     ("vocab.txt", "bert-base-uncased-vocab.txt"),
     "https://huggingface.co/google-bert/bert-base-uncased/resolve/main/vocab.txt",
     "fb140275c155a9c7c5a3b3e0e77a9e839594a938",
 )
-_PIECES = re.compile(r"[^\n]{1,9999}\n?|\n")  # what is encoded at once: a line, or a part of a long one
+_PIECES = re.compile(r"[^\n]{1,9999}\n?|\n")  # a line, or a part of a long line, is encoded by itself
 _BATCH = 1000  # pieces that `tokenizers` encodes in one call
 
 
 def _role(name: str, text: str) -> Any:
-    """A property of a tokeniser: a special symbol, None where the vocabulary has none for that."""
+    """A property of a tokeniser: the token of a special symbol, or None if the vocabulary has none."""
     return property(lambda tokeniser: tokeniser._roles.get(name), doc=text)
 
 
 class Tokeniser(Settings, ABC):
-    """The symbols of text; a token is the place of its symbol in `tokens`. With `lines` every row is one
-    line: its tokens, an end symbol, then padding. Otherwise rows are pieces of running text."""
+    """Turns text into tokens and back; a token is the index of its symbol in `tokens`.
+
+    With `lines` every row is one line: its tokens, an end symbol, then padding. Otherwise rows are pieces of
+    running text.
+    """
 
     kind: str
     lines: bool = False
     tokens: tuple[str, ...]
 
-    margins: ClassVar[int] = 0  # symbols of a row that stand around its text
+    margins: ClassVar[int] = 0  # special symbols at the two ends of a row
 
     @property
     def size(self) -> int:
@@ -53,18 +56,18 @@ class Tokeniser(Settings, ABC):
 
     @cached_property
     def _roles(self) -> dict[str, int]:
-        """The special symbols by what they are for; only those that the vocabulary has."""
+        """Purpose -> token of each special symbol that the vocabulary has."""
         return {"end": self.size - 2, "padding": self.size - 1} if self.lines else {}
 
-    padding: ClassVar[Any] = _role("padding", "The symbol that fills rows up.")
-    end: ClassVar[Any] = _role("end", "The symbol after which a row holds no more text.")
-    mask: ClassVar[Any] = _role("mask", "The vocabulary's own mask.")
-    start: ClassVar[Any] = _role("start", "The symbol that each row begins with.")
-    unknown: ClassVar[Any] = _role("unknown", "The symbol of text that cannot be encoded.")
+    padding: ClassVar[Any] = _role("padding", "The token that fills rows up.")
+    end: ClassVar[Any] = _role("end", "The token that ends the text of a row.")
+    mask: ClassVar[Any] = _role("mask", "The mask of the vocabulary.")
+    start: ClassVar[Any] = _role("start", "The first token of each row.")
+    unknown: ClassVar[Any] = _role("unknown", "The token of text that cannot be encoded.")
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the JSON, which must be the same for a model and its token files."""
+        """SHA-256 (hex) of the JSON. A model and its token files must have the same."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @abstractmethod
@@ -72,7 +75,7 @@ class Tokeniser(Settings, ABC):
         """The tokens (L,) of a text; InputError for a symbol that is not in the vocabulary."""
 
     def encode_known(self, text: str) -> np.ndarray:
-        """`encode`; InputError also for a text of which a part is unknown."""
+        """`encode`, with InputError also for an unknown symbol."""
         tokens = self.encode(text)
         if self.unknown is not None and self.unknown in tokens:
             raise InputError("unknown symbol")
@@ -80,15 +83,15 @@ class Tokeniser(Settings, ABC):
 
     @abstractmethod
     def spell(self, symbols: list[str]) -> str:
-        """The text that symbols spell, none of them special."""
+        """The text of symbols, none of which is special."""
 
     def encode_all(self, texts: Iterable[str]) -> np.ndarray:
-        """The tokens (L,) of texts, one after the other."""
+        """The tokens (L,) of all texts, joined."""
         parts = [self.encode(text) for text in texts]
         return np.concatenate(parts) if parts else np.empty(0, token_dtype(self.size))
 
     def frame(self, rows: np.ndarray) -> np.ndarray:
-        """Packed rows (M, N - margins) with the symbols that stand around them, (M, N)."""
+        """Rows (M, N) from packed rows (M, N - margins), with the special symbols at both ends."""
         return rows
 
     def line(self, tokens: np.ndarray, length: int) -> np.ndarray:
@@ -102,8 +105,8 @@ class Tokeniser(Settings, ABC):
         return row
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a row, without padding and masks (also that which absorbing noise adds to the
-        vocabulary); with `lines` it is cut at the first end symbol."""
+        """The text of a row, up to its end symbol if there is one, without padding and masks. Absorbing
+        noise may use the number K as a mask."""
         symbols = []
         for token in map(int, ids):
             if token == self.end:
@@ -113,7 +116,7 @@ class Tokeniser(Settings, ABC):
         return self.spell(symbols)
 
     def name(self, token: int) -> str:
-        """How the report shows a single token."""
+        """The text by which the report shows a single token."""
         return self.tokens[token]
 
     def to_json(self) -> str:
@@ -122,13 +125,13 @@ class Tokeniser(Settings, ABC):
 
 
 class Characters(Tokeniser):
-    """Each character is a symbol, in the order of Unicode, so that decoding is exact."""
+    """Each character is a symbol, in the order of Unicode. Decoding is exact."""
 
     kind: Literal["characters"] = "characters"
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], lines: bool = False) -> "Characters":
-        """The symbols are the characters that occur; InputError for too many."""
+        """A tokeniser of the characters in the texts; InputError if they are too many."""
         symbols = sorted(set().union(*map(set, texts)))
         if len(symbols) > MAX_VOCABULARY - 2:
             raise InputError(
@@ -138,7 +141,7 @@ class Characters(Tokeniser):
         return cls(tokens=(*symbols, END, PADDING) if lines else tuple(symbols), lines=lines)
 
     @cached_property
-    def _places(self) -> np.ndarray:
+    def _tokens_by_code(self) -> np.ndarray:
         """Code point -> token; K for a character that is no symbol."""
         points = [ord(symbol) for symbol in self.tokens if len(symbol) == 1]
         table = np.full(max(points, default=0) + 2, self.size, np.int32)
@@ -147,21 +150,36 @@ class Characters(Tokeniser):
 
     def encode(self, text: str) -> np.ndarray:
         points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-        tokens = self._places[np.minimum(points, len(self._places) - 1)]
-        if len(strange := np.flatnonzero(tokens == self.size)):
-            raise InputError(f"unknown symbol {text[strange[0]]!r}")
+        tokens = self._tokens_by_code[np.minimum(points, len(self._tokens_by_code) - 1)]
+        if len(unknown := np.flatnonzero(tokens == self.size)):
+            raise InputError(f"unknown symbol {text[unknown[0]]!r}")
         return tokens.astype(token_dtype(self.size))
 
     def spell(self, symbols: list[str]) -> str:
         return "".join(symbols)
 
 
-class Subwords(Tokeniser):
-    """Byte-level byte-pair encoding: symbols are sequences of bytes, of which single ones are all there.
+class LibraryTokeniser(Tokeniser):
+    """A tokeniser that encodes by the package `tokenizers`."""
 
-    So every text can be encoded, and decoding is exact. Each line is encoded by itself. Bytes are written as
-    the characters that GPT-2 gives them (a space as `Ġ`). `merges` are the pairs that encoding joins, in
-    order.
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens)}
+
+    @property
+    @abstractmethod
+    def _encoder(self) -> Any:
+        """The library's tokeniser."""
+
+    def encode(self, text: str) -> np.ndarray:
+        return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
+
+
+class Subwords(LibraryTokeniser):
+    """Byte-level byte-pair encoding: symbols are sequences of bytes.
+
+    Every single byte is a symbol, so that every text can be encoded, and decoding is exact. Bytes are written
+    as GPT-2's characters (a space as `Ġ`). `merges` are the pairs of symbols that are joined, in this order.
     """
 
     kind: Literal["subwords"] = "subwords"
@@ -169,7 +187,7 @@ class Subwords(Tokeniser):
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
-        """Learn `size` = K symbols from texts; InputError if they do not have as many pieces."""
+        """Learn `size` = K symbols from texts; InputError if the texts are too short for that."""
         library, tokenizer = _library(), _byte_pairs()
         trainer = library.trainers.BpeTrainer(
             vocab_size=size - 2 * lines,
@@ -180,16 +198,13 @@ class Subwords(Tokeniser):
         model = json.loads(tokenizer.to_str())["model"]
         tokens = sorted(model["vocab"], key=model["vocab"].__getitem__) + [END, PADDING] * lines
         if len(tokens) != size:
-            raise InputError(f"vocabulary_size: the text gives {len(tokens):,} at most; found {size:,}")
+            most = f"at most {len(tokens):,}, which is all that the text gives"
+            raise InputError(f"vocabulary_size: expected {most}; found {size:,}")
         return cls(tokens=tuple(tokens), lines=lines, merges=model["merges"])
 
     @cached_property
     def _encoder(self) -> Any:
-        places = {token: place for place, token in enumerate(self.tokens)}
-        return _byte_pairs(places, list(self.merges))
-
-    def encode(self, text: str) -> np.ndarray:
-        return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
+        return _byte_pairs(self._index, list(self.merges))
 
     def spell(self, symbols: list[str]) -> str:
         content = bytes(_BYTES[character] for symbol in symbols for character in symbol)
@@ -199,11 +214,11 @@ class Subwords(Tokeniser):
         return self.tokens[token] if token >= self.size - 2 * self.lines else self.spell([self.tokens[token]])
 
 
-class WordPieces(Tokeniser):
-    """The word pieces of bert-base-uncased, whose normalisation (lower case, no accents) decoding keeps.
+class WordPieces(LibraryTokeniser):
+    """The word pieces of bert-base-uncased.
 
-    Packed rows begin with [CLS] and end with [SEP], which also ends each text. Decoding puts one space
-    between words and none before punctuation.
+    Encoding makes text lower case and removes accents. Packed rows begin with [CLS] and end with [SEP], which
+    also ends each text. Decoding puts one space between words and none before punctuation.
     """
 
     kind: Literal["bert"] = "bert"
@@ -211,7 +226,7 @@ class WordPieces(Tokeniser):
 
     @classmethod
     def read(cls, path: Path, lines: bool = False) -> "WordPieces":
-        """The pieces in a published vocab.txt; InputError if it is another file, by its git blob id."""
+        """The tokeniser of the published vocab.txt; InputError if the git blob id of `path` differs."""
         if git_blob_id(path) != BERT.git_blob:
             raise InputError(
                 f"{path}: not the vocab.txt of bert-base-uncased: expected git blob {BERT.git_blob}, "
@@ -220,35 +235,28 @@ class WordPieces(Tokeniser):
         return cls(tokens=tuple(path.read_text(encoding="utf-8").splitlines()), lines=lines)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {token: place for place, token in enumerate(self.tokens)}
-
-    @cached_property
     def _roles(self) -> dict[str, int]:
         names = {"padding": "[PAD]", "mask": "[MASK]", "start": "[CLS]", "unknown": "[UNK]"}
         names |= {"end": "[SEP]"} if self.lines else {}
-        return {role: self._places[symbol] for role, symbol in names.items()}
+        return {role: self._index[symbol] for role, symbol in names.items()}
 
     @cached_property
     def _encoder(self) -> Any:
         library = _library()
-        tokenizer = library.Tokenizer(library.models.WordPiece(self._places, unk_token="[UNK]"))
+        tokenizer = library.Tokenizer(library.models.WordPiece(self._index, unk_token="[UNK]"))
         tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=True)
         tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
         return tokenizer
 
-    def encode(self, text: str) -> np.ndarray:
-        return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
-
     def encode_all(self, texts: Iterable[str]) -> np.ndarray:
-        return _encode_pieces(self._encoder, texts, self.size, end=self._places["[SEP]"])
+        return _encode_pieces(self._encoder, texts, self.size, end=self._index["[SEP]"])
 
     def frame(self, rows: np.ndarray) -> np.ndarray:
-        first, last = self._places["[CLS]"], self._places["[SEP]"]
-        return np.pad(rows, ((0, 0), (1, 1)), constant_values=((0, 0), (first, last)))
+        ends = self._index["[CLS]"], self._index["[SEP]"]
+        return np.pad(rows, ((0, 0), (1, 1)), constant_values=((0, 0), ends))
 
     def line(self, tokens: np.ndarray, length: int) -> np.ndarray:
-        first = np.array([self._places["[CLS]"]], tokens.dtype)
+        first = np.array([self.start], tokens.dtype)
         return super().line(np.concatenate([first, tokens]), length)
 
     def spell(self, symbols: list[str]) -> str:
@@ -270,14 +278,14 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a vocabulary") from None
     except (OSError, ValueError, LookupError, TypeError):
-        raise InputError(f"{path}: not a vocabulary of text, which is one of {', '.join(KINDS)}") from None
+        raise InputError(f"{path}: expected a vocabulary of text ({', '.join(KINDS)})") from None
     if len(set(tokeniser.tokens)) != tokeniser.size:
         raise InputError(f"{path}: a vocabulary holds every symbol once; found a repeated one")
     return tokeniser
 
 
 def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | None = None) -> np.ndarray:
-    """The tokens of pieces, one after the other, with `end` after each if it is given."""
+    """The tokens of all pieces, joined, with the token `end` after each piece if it is given."""
     dtype, iterator = token_dtype(size), iter(pieces)
     tail = [] if end is None else [end]
     parts = [np.empty(0, dtype)]
@@ -288,7 +296,7 @@ def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | No
 
 
 def _byte_pairs(*model: Any) -> Any:
-    """The library's byte-pair encoding with these symbols and merges, or without any."""
+    """The library's byte-pair encoding, with symbols and merges or to be trained."""
     library = _library()
     tokenizer = library.Tokenizer(library.models.BPE(*model))
     tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -304,10 +312,11 @@ def _library() -> Any:
 
 
 def _byte_characters() -> dict[str, int]:
-    """Character -> byte, as GPT-2 writes bytes: printable ones stand for themselves, others follow 255."""
+    """Character -> byte, as GPT-2 writes bytes: a printable byte as its own character, and the k-th of the
+    rest as character 256 + k."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(others)}
+    rest = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(rest)}
 
 
 _BYTES = _byte_characters()

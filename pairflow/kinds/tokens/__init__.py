@@ -1,1 +1,1 @@
-"""Token rows of a user's own."""
+"""Rows of tokens that a user prepared."""

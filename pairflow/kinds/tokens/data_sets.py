@@ -1,4 +1,4 @@
-"""Token rows, published or a user's own: read, checked and split into rows for training and held-out ones."""
+"""Sources of token rows, which are read, checked and split into rows for training and held-out rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +10,15 @@ from pairflow.data.source import RowFile
 from pairflow.errors import InputError
 from pairflow.kinds.tokens.settings import Tokens
 
-MINIMUM = 10  # rows, of which one at least is held out
+MINIMUM = 10  # rows, of which at least one is held out
 
 
 @dataclass(frozen=True)
 class TokenFile(RowFile):
-    """A user's own file of token rows."""
+    """A user's file of token rows."""
 
     def read(self, settings: Tokens) -> PreparedRows:
-        """Read and split the rows; InputError as `read_rows`, and where there are too few of them."""
+        """Read and split the rows; InputError as `read_rows`, and for fewer rows than MINIMUM."""
         rows = read_rows(self.path, settings.vocabulary_size)
         if len(rows) < MINIMUM:
             raise InputError(f"{self.path}: expected at least {MINIMUM} rows, found {len(rows)}")
@@ -38,5 +38,5 @@ DATA_SETS = {tokens.name: tokens for tokens in _PUBLISHED}
 
 
 def source_of(settings: Tokens, folder: Path = Path()) -> TokenFile | PublishedTokens:
-    """The source that the settings name; a relative path of an own file is one below `folder`."""
+    """The source that the settings name; a user's relative path starts at `folder`."""
     return TokenFile(folder / settings.file) if settings.file else DATA_SETS[settings.source]

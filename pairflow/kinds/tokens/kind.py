@@ -1,4 +1,4 @@
-"""Token rows, published or a user's own."""
+"""Token rows: data sets, and rows that a user prepared."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -30,7 +30,7 @@ class TokensKind(Kind):
     metrics, groups = METRICS, GROUPS
 
     def prepare(self, settings: Tokens, files: Files, parent: Path | None, progress: bool) -> None:
-        """Check token rows and split them, as preprocessing does with molecules and images.
+        """Check token rows, and split them into rows for training and held-out rows.
 
         The rows come from a .npy file with a two-dimensional array of integers, or from the column `tokens`
         of a Parquet file.
@@ -39,15 +39,15 @@ class TokensKind(Kind):
         source.read(settings).write(files, settings, source.fetch())
 
     def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compare each trial's samples with the nearest training rows, and their n-gram frequencies with
-        those of held-out rows."""
+        """Compare each trial's samples with the nearest training rows, and n-gram frequencies of samples and
+        of held-out rows."""
         return self.load("measure").measure_samples(samples, real, machine)
 
     def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compute the floor: the same metrics as for samples, but measured on real rows.
+        """Compute the floor: the same metrics as for samples, measured on real rows.
 
-        Each trial draws training rows, whose n-gram frequencies are compared with those of all held-out rows.
-        For the distance to the nearest training row, held-out rows take the place of samples.
+        Each trial draws training rows and compares their n-gram frequencies with all held-out rows. The
+        distance to the nearest training row is measured on held-out rows.
         """
         return self.load("measure").measure_floor(settings, real, machine)
 

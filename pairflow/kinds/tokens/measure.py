@@ -4,6 +4,7 @@ See docs/metrics.md, "Token rows". Rows are integers (B, N).
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from pairflow.pairing.cpu.compiled import compiled
 def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of samples, trial by trial."""
     real = _read(files, machine)
-    return real.measure_samples(samples, lambda rows: measure(rows, real))
+    return real.measure_samples(
+        samples, lambda rows: chain(compare_neighbours(rows, real), compare_frequencies(rows, real))
+    )
 
 
 def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
-    """The metric rows of real rows: of training rows their frequencies, of held-out ones their neighbours."""
+    """The metric rows of real rows: frequencies of training rows, and neighbours of held-out rows."""
     real = _read(files, machine)
     return real.measure_floor(
         settings,
@@ -32,21 +35,15 @@ def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Mea
 
 
 def _read(files: RowFiles, machine: Machine) -> RealRows:
-    """The real rows; what finds the nearest of them is compiled, so that it costs no time later."""
+    """The real rows. The function for the nearest row is compiled here, where its time is not recorded."""
     real = RealRows.read(*files)
     with machine.provenance.uncounted():
         nearest_hamming(real.train[:1], real.train[:1])
     return real
 
 
-def measure(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """The metric rows of a trial's samples (B, N)."""
-    yield from compare_neighbours(rows, real)
-    yield from compare_frequencies(rows, real)
-
-
 def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """`nn_hamming` and `copies` against the training rows, and the share of `distinct` rows."""
+    """`nn_hamming` and `copies` (both against the training rows), and `distinct`."""
     distance = nearest_hamming(rows, real.train)
     yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
     yield {"metric": "copies", "value": float((distance == 0).mean()), "reference": "train"}
@@ -54,7 +51,7 @@ def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, A
 
 
 def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """`unigram_tv`, and for rows of two tokens or more `bigram_tv`, against the held-out rows."""
+    """`unigram_tv`, and `bigram_tv` for rows of at least two tokens, against the held-out rows."""
     for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
         if rows.shape[1] >= size:
             value = ngram_distance(rows, real.held_out, size)
@@ -74,7 +71,7 @@ def _nearest(rows: np.ndarray, data: np.ndarray, best: np.ndarray) -> None:
     for i in range(len(rows)):
         smallest = np.int32(length)
         for k in range(len(data)):
-            distance = np.int32(0)  # in 32 bits the sum is vectorised twice as wide
+            distance = np.int32(0)  # 32 bits are twice as fast as 64, by vector instructions
             for j in range(length):
                 distance += np.int32(rows[i, j] != data[k, j])
             smallest = min(smallest, distance)
@@ -82,8 +79,8 @@ def _nearest(rows: np.ndarray, data: np.ndarray, best: np.ndarray) -> None:
 
 
 def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
-    """Mean over the N - size + 1 positions of the total variation between the frequencies of the n-grams of
-    `size` tokens that begin there, of (B, N) and (V, N)."""
+    """The distance of n-gram frequencies of (B, N) and (V, N): the total variation between the n-grams of
+    `size` tokens that begin at a position, averaged over the N - size + 1 positions."""
     symbols = int(max(rows.max(), others.max())) + 1
     distances = [
         total_variation(_codes(rows, start, size, symbols), _codes(others, start, size, symbols))
@@ -93,7 +90,7 @@ def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
 
 
 def _codes(rows: np.ndarray, start: int, size: int, symbols: int) -> np.ndarray:
-    """(B,) int64: a number for the n-gram at one position of each row."""
+    """(B,) int64: the number of the n-gram at one position of each row."""
     codes = rows[:, start].astype(np.int64)
     for offset in range(1, size):
         codes = codes * symbols + rows[:, start + offset]
@@ -101,9 +98,7 @@ def _codes(rows: np.ndarray, start: int, size: int, symbols: int) -> np.ndarray:
 
 
 def total_variation(one: np.ndarray, other: np.ndarray) -> float:
-    """Half the sum of |p - q| over the values of two integer arrays, p and q their relative frequencies."""
-    _, places = np.unique(np.concatenate([one, other]), return_inverse=True)
-    p, q = (
-        np.bincount(part, minlength=places.max() + 1) / len(part) for part in np.split(places, [len(one)])
-    )
+    """Half the sum of |p - q|, where p and q are the relative frequencies of values in two integer arrays."""
+    values, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
+    p, q = (np.bincount(part, minlength=len(values)) / len(part) for part in np.split(codes, [len(one)]))
     return float(np.abs(p - q).sum() / 2)

@@ -8,11 +8,9 @@ from pairflow.config.check import Seed
 from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
 from pairflow.limits import MAX_VOCABULARY
 
-_OWN = "tokens"  # the source of a user's own rows
-
 
 class Tokens(DataSettings):
-    """Token rows: N integers in 0..K-1 in each."""
+    """Token rows, each of N integers in 0..K-1."""
 
     kind = "tokens"
 
@@ -29,10 +27,9 @@ class Tokens(DataSettings):
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Tokens":
-        if self.source == _OWN and self.file is None:
-            raise ValueError("file: the source tokens needs this key; found none")
-        if self.source != _OWN and self.file is not None:
-            raise ValueError(f"file: the source {self.source} has no such key")
+        if (self.source == "tokens") != (self.file is not None):
+            problem = "has no such key" if self.file else "needs this key; found none"
+            raise ValueError(f"file: the source {self.source} {problem}")
         return self
 
 

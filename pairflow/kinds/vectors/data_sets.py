@@ -1,11 +1,10 @@
-"""Vectors for continuous flows: products of two moons, drawn at random, and a user's own.
+"""Vectors for continuous flows: two moons in d dimensions, drawn at random, and a user's file.
 
-A pair of half-circles ("two moons", in the units of scikit-learn's make_moons) has half of its points on
-each:
+Two moons are two half-circles, as in scikit-learn's make_moons, each with half of the points:
 
     (cos a, sin a)   and   (1 - cos a, 1/2 - sin a),   a uniform in [0, pi],
 
-plus normal noise. The N-fold product has N independent pairs of coordinates, d = 2N.
+plus normal noise. In d dimensions there are d / 2 independent pairs of such coordinates.
 """
 
 from collections.abc import Callable
@@ -22,11 +21,11 @@ from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.kinds.vectors.settings import Vectors
 
-TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none
+TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # defaults of two moons
 
 
 def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator) -> np.ndarray:
-    """(rows, d) float32: points of the product of d / 2 independent two moons."""
+    """(rows, d) float32: points whose d / 2 pairs of coordinates are independent two moons."""
     angle = generator.uniform(0, np.pi, (rows, dims // 2))
     lower = generator.random((rows, dims // 2)) < 0.5
     x = np.where(lower, 1 - np.cos(angle), np.cos(angle))
@@ -37,7 +36,7 @@ def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator
 
 @dataclass(frozen=True)
 class DrawnVectors(DataSource):
-    """Points that `draw(rows, dims, noise, generator)` draws at random, as a function of the settings."""
+    """Points that `draw(rows, dims, noise, generator)` draws; equal settings give equal points."""
 
     name: str
     draw: Callable[[int, int, float, np.random.Generator], np.ndarray]
@@ -56,18 +55,18 @@ class DrawnVectors(DataSource):
 
 @dataclass(frozen=True)
 class VectorFile(RowFile):
-    """A user's own .npy file of vectors."""
+    """A user's .npy file of vectors."""
 
     def read(self, settings: Vectors) -> PreparedRows:
-        """Read and split the vectors; InputError if they cannot be read, or are too few."""
+        """Read and split the vectors; InputError if the file is not readable or has too few."""
         vectors = self._load()
         order = np.random.default_rng(settings.split_seed).permutation(len(vectors))
         held_out = settings.validation_rows or -(-len(vectors) // 10)
         rows = settings.training_rows or max(1, len(vectors) - held_out)
         if held_out + rows > len(vectors):
+            parts = f"{rows:,} for training and {held_out:,} that are held out"
             raise InputError(
-                f"{self.path}: expected at least {held_out + rows:,} vectors, {rows:,} for training and "
-                f"{held_out:,} that are held out; found {len(vectors):,}"
+                f"{self.path}: expected at least {held_out + rows:,} vectors, {parts}; found {len(vectors):,}"
             )
         validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
         return PreparedRows("vectors", vectors[train], vectors[validation])
@@ -88,5 +87,5 @@ DATA_SETS = {vectors.name: vectors for vectors in _DRAWN}
 
 
 def source_of(settings: Vectors, folder: Path = Path()) -> DrawnVectors | VectorFile:
-    """The source that the settings name; a relative path of an own file is one below `folder`."""
+    """The source that the settings name; a user's relative path starts at `folder`."""
     return VectorFile(folder / settings.file) if settings.file else DATA_SETS[settings.source]

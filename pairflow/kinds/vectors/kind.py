@@ -27,8 +27,8 @@ class VectorsKind(Kind):
     shows_pairs = True
 
     def prepare(self, settings: Vectors, files: Files, parent: Path | None, progress: bool) -> None:
-        """Make the vectors of a continuous flow: points of two moons in d dimensions, or your own, in two
-        parts.
+        """Write training vectors and held-out vectors for a continuous flow: two moons in d dimensions, or
+        your own.
 
         Your own come from a .npy file with a two-dimensional array of floating-point numbers.
         """
@@ -37,11 +37,11 @@ class VectorsKind(Kind):
 
     def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compare each trial's vectors with the training vectors, and average the energy and the straightness
-        of the paths on which they were made."""
+        of the flow's paths."""
         return self.load("measure").measure_samples(samples, real)
 
     def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compute the floor: the same metrics as for samples, with draws of held-out vectors instead."""
+        """Compute the floor: the same metrics as for samples, measured on held-out vectors."""
         return self.load("measure").measure_floor(settings, real)
 
     pace = Pace(prepare=1e-7, sample=1e-5, compare=1e-9)

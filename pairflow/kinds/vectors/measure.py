@@ -1,4 +1,4 @@
-"""Distances of samples of vectors from real ones. See docs/metrics.md, "Vectors"."""
+"""Distances of samples of vectors from real vectors. See docs/metrics.md, "Vectors"."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,15 +13,15 @@ from pairflow.kinds.kind import RowFiles
 from pairflow.metrics.continuous import average_paths, chamfer, wasserstein
 from pairflow.metrics.measured import Measurement, RealRows
 
-TRANSPORTED = 1000  # rows of each side whose exact Wasserstein distance is computed
-DRAWS = 10  # of held-out vectors, from which the floor and its deviation come
+TRANSPORTED = 1000  # vectors of each set whose exact Wasserstein distance is computed, which takes n^3
+DRAWS = 10  # of held-out vectors, for the mean and deviation of the floor
 
 
 def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
     """The metric rows of a trial's samples (B, d), against the training vectors.
 
-    `chamfer` is of the first two coordinates, and `chamfer_all` of all; `w2` is the exact 2-Wasserstein
-    distance of the first 1,000 samples from as many training vectors, or of fewer if there are fewer.
+    `chamfer` uses the first two coordinates and `chamfer_all` all of them. `w2` is the exact 2-Wasserstein
+    distance between the first 1,000 samples and the first 1,000 training vectors, or fewer of both.
     """
     rows = min(TRANSPORTED, len(vectors), len(real.train))
     values = {
@@ -34,7 +34,7 @@ def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
 
 
 def measure_samples(samples: Path, files: RowFiles) -> Measurement:
-    """The metric rows of samples and of the paths on which they were made, trial by trial."""
+    """The metric rows of samples, and of the flow's paths, trial by trial."""
     real = RealRows.read(*files, kind="vectors")
     table, metadata = real.read_samples(samples, "vector samples")
     drawn = token_array(table["values"])
@@ -46,7 +46,7 @@ def measure_samples(samples: Path, files: RowFiles) -> Measurement:
 
 
 def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
-    """The metric rows of draws of held-out vectors in the place of samples."""
+    """The metric rows of held-out vectors."""
     real = RealRows.read(*files, kind="vectors")
     measured = draw_floor(real, settings.samples, settings.seed)
     return Measurement([*measured], real.metadata.vocabulary, real.inputs)
@@ -55,8 +55,8 @@ def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
 def draw_floor(real: RealRows, samples: int, seed: int) -> Iterator[dict[str, Any]]:
     """The metric rows of `DRAWS` draws of held-out vectors.
 
-    Each metric takes as many of them as it takes samples, and compares them with the same training vectors.
-    Where that is all of them there is one draw.
+    Each metric uses as many of them as it uses samples, with the same training vectors. There is only one
+    draw if that is all of them.
     """
     for trial in range(DRAWS):
         order = rng.random_order(rng.stream_seed(seed, "floor", "test", trial), len(real.held_out))

@@ -29,8 +29,8 @@ class Vectors(DataSettings):
         None,
         ge=0,
         le=1,
-        description="Standard deviation of the noise on each coordinate, where the half-circles have radius "
-        "1; none: 0.05. Only for two_moons.",
+        description="Standard deviation of the noise on each coordinate of half-circles of radius 1. "
+        "Default: 0.05. Only for two_moons.",
     )
     training_rows: TrainingRows = Field(
         None, description="Training vectors. Default: 50,000 of two_moons, all of your own."
@@ -39,16 +39,16 @@ class Vectors(DataSettings):
         None,
         ge=1,
         le=10**8,
-        description="Number of vectors that are held out; none: 5,000 of two_moons, a tenth of your own.",
+        description="Held-out vectors. Default: 5,000 of two_moons, a tenth of your own.",
     )
     split_seed: Seed = Field(42, description="Seed of two_moons, or of the random split of your own vectors.")
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Vectors":
-        needed, others = ("file", ("dims", "noise")) if self.source == "vectors" else ("dims", ("file",))
+        needed, unknown = ("file", ("dims", "noise")) if self.source == "vectors" else ("dims", ("file",))
         if getattr(self, needed) is None:
             raise ValueError(f"{needed}: the source {self.source} needs this key; found none")
-        for key in others:
+        for key in unknown:
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: the source {self.source} has no such key")
         return self

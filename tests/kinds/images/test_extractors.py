@@ -68,7 +68,9 @@ def test_a_classifier_that_is_damaged_or_does_not_fit_is_refused(tmp_path, monke
     whole = (extractors.SHIPPED / "digits.safetensors").read_bytes()
     (tmp_path / "digits.safetensors").write_bytes(whole[:-1] + b"x")
     monkeypatch.setattr(extractors, "SHIPPED", tmp_path)
-    message = f"is not that of the classifier that comes with pairflow, {CLASSIFIERS['digits']}; install pair"
+    message = (
+        rf"expected SHA-256 {CLASSIFIERS['digits']} \(the classifier that comes with pairflow\), found .*; i"
+    )
     with pytest.raises(InputError, match=message):
         extractors.load(ExtractorSettings(weights="digits"))
 
@@ -120,11 +122,13 @@ def test_weights_of_another_checksum_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"weights.pth: no such file"):
         extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
     torch.save({"a": torch.zeros(2)}, path)
-    message = f"{path}: SHA-256 {digest(path)} is not that of the published weights, .* as features.sha256$"
+    message = (
+        rf"{path}: expected .* \(the published weights\), found {digest(path)}; to use .* as features.sha256$"
+    )
     with pytest.raises(InputError, match=message):
         extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
     for name in ("inception", "dinov2"):
-        with pytest.raises(InputError, match=r"is not that of features.sha256, 0{64}$"):
+        with pytest.raises(InputError, match=r"expected SHA-256 0{64} \(features.sha256\), found \w{64}$"):
             extractors.load(ExtractorSettings(extractor=name, weights=str(path), sha256="0" * 64))
 
 
@@ -170,7 +174,7 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(cache, monkeypatch, 
     ("settings", "text"),
     [
         ({"weights": "x"}, "weights: expected digits or mnist_binary or mnist, the classifiers .* found 'x'"),
-        ({"extractor": "inception", "sha256": "0" * 64}, "sha256: there are no weights"),
+        ({"extractor": "inception", "sha256": "0" * 64}, "sha256: expected weights, whose checksum this is"),
         ({"extractor": "inception", "weights": "x", "sha256": "ABC"}, "should match pattern"),
     ],
 )
@@ -244,7 +248,9 @@ def test_dinov2_from_a_file(tmp_path, monkeypatch, float32_error):
     torch.save(network.state_dict(), path)
     extractors.load(ExtractorSettings(extractor="dinov2", weights=str(path), sha256=digest(path)))
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
-    with pytest.raises(InputError, match=f"is not that of the published weights, {extractors.DINOV2.sha256}"):
+    with pytest.raises(
+        InputError, match=rf"expected SHA-256 {extractors.DINOV2.sha256} \(the published weights"
+    ):
         extractors.load(ExtractorSettings(extractor="dinov2"))
     monkeypatch.setattr(extractors, "DINOV2", replace(extractors.DINOV2, sha256=digest(path)))
     extractor = extractors.load(ExtractorSettings(extractor="dinov2"))

@@ -20,7 +20,7 @@ def test_molecules_are_counted_and_listed(step, library, tmp_path):
     done = step("metrics", mine, reference=library, out=out, quiet=True)
     assert done.exit_code == 0, done.stderr
     lines = {line[:36].strip(): " ".join(line[36:].split()) for line in done.stdout.splitlines()[1:]}
-    assert done.stdout.startswith(f"{mine} beside {library} (14 molecules)\n")
+    assert done.stdout.startswith(f"{mine} compared with {library} (14 molecules)\n")
     expected = {"rows": "5", "valid": "4 80.0%", "unique": "3 60.0%", "novel": "2 40.0%"}
     expected |= {"with usual rings": "1 20.0%", "syntax": "1 20.0%"}
     assert {name: lines[name] for name in expected} == expected

@@ -272,7 +272,7 @@ def test_no_file_and_a_folder(tmp_path):
     (tmp_path / "b.smi").mkdir()
     os.mkfifo(tmp_path / "c.smi")
     for name in ("b.smi", "c.smi"):
-        with pytest.raises(InputError, match=f"{name}: is a folder or a device, expected a file of mo"):
+        with pytest.raises(InputError, match=f"{name}: expected a file of molecules, found a folder or"):
             read(tmp_path / name)
 
 

@@ -94,7 +94,7 @@ def test_a_prefix_is_a_whole_molecule():
     ]:
         with pytest.raises(InputError, match=message):
             given_molecule(DemandSettings(count=1, nfe=1, prefix=prefix), words, 32)
-    with pytest.raises(InputError, match="template: the model writes SELFIES, which have no place for a gap"):
+    with pytest.raises(InputError, match="template: a model of SELFIES cannot fill gaps; use prefix"):
         given_molecule(DemandSettings(count=1, nfe=1, template="C*C"), words, 32)
 
 

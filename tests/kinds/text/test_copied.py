@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pairflow.kinds.text.copied import longest_copies
-from pairflow.kinds.text.ngrams import known_share, list_words, whole_words
+from pairflow.kinds.text.ngrams import known_share, whole_words
 
 
 def spans(row: np.ndarray) -> set[tuple[int, ...]]:
@@ -34,6 +34,6 @@ def test_a_copy_is_found_and_other_symbols_share_nothing():
 def test_words_are_whole_ones():
     assert whole_words("ark, To be -- or not, be seen qu") == ["to", "be", "or", "not", "be", "seen"]
     assert whole_words("Ark, be", cut=False) == ["ark", "be"]
-    known = list_words(["a to be or b"])
+    known = frozenset(["to", "be", "or"])
     assert known_share(["x to y be z", "b to c"], known) == 0.75
     assert np.isnan(known_share(["one"], known))

@@ -53,7 +53,7 @@ def test_subwords_write_any_text_whatever_they_have_learnt():
     tokens = tokeniser.encode(MIXED + "lowlands")
     assert tokeniser.decode(tokens) == MIXED + "lowlands"
     assert tokeniser.name(int(tokens[-1])) == "s"
-    with pytest.raises(InputError, match=r"^vocabulary_size: the text gives \d+ at most"):
+    with pytest.raises(InputError, match=r"^vocabulary_size: expected at most \d+, which is all"):
         Subwords.train(["aa"], 1000)
 
 
@@ -105,7 +105,7 @@ def test_what_is_no_tokeniser_is_refused(tmp_path, content):
     with pytest.raises(InputError, match=r"no such file; expected a vocabulary$"):
         load_tokeniser(path)
     path.write_text(content)
-    with pytest.raises(InputError, match=r"not a vocabulary of text, which is one of characters, subwords"):
+    with pytest.raises(InputError, match=r"expected a vocabulary of text \(characters, subwords, bert\)$"):
         load_tokeniser(path)
 
 

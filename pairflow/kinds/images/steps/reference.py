@@ -1,4 +1,4 @@
-"""Real images to the feature statistics that samples are compared with."""
+"""Computes the feature statistics of real images, which samples are compared with."""
 
 from pathlib import Path
 

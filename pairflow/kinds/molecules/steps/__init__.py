@@ -1,1 +1,1 @@
-"""Steps on real molecules, once per experiment."""
+"""Steps on real molecules, which run once per experiment, and the command `metrics`."""

@@ -1,4 +1,4 @@
-"""Training molecules to the statistics of their ChemNet features."""
+"""Computes the statistics of the training molecules' ChemNet features."""
 
 from pathlib import Path
 

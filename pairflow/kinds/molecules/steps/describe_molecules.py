@@ -1,4 +1,4 @@
-"""Training molecules to the descriptors that samples are compared with."""
+"""Computes the descriptors of training molecules that samples are compared with."""
 
 from pathlib import Path
 

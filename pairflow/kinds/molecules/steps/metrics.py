@@ -1,4 +1,4 @@
-"""Molecules of any program to the metrics that samples have, beside a library."""
+"""Measures the molecules of any program as if they were samples, compared with a library."""
 
 from pathlib import Path
 
@@ -21,10 +21,10 @@ from pairflow.steps.options import existing, out, quiet, threads
 @threads
 @quiet
 def main(molecules: Path, reference: Path, out: Path | None, threads, quiet):
-    """Measure the molecules in the file MOLECULES beside a library, without any model.
+    """Measure the molecules in the file MOLECULES, and compare them with a library; no model is needed.
 
-    It prints how many are valid, different, novel and plausible, and how much they are like the library. The
-    molecules may be those of any program.
+    It prints how many are valid, different, novel and plausible, and how similar they are to the library. Any
+    program may have made them.
 
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv

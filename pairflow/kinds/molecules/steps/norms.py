@@ -1,4 +1,4 @@
-"""Training molecules to what is usual in them, by which samples are plausible or not."""
+"""Finds what is usual in the training molecules, to tell which samples are plausible."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +16,8 @@ from pairflow.steps.options import existing, out, quiet, threads
 def main(smiles: Path, out: Path, threads, quiet):
     """Find what is usual in the training molecules, for `chemistry: {plausible: true}`.
 
-    It counts the molecules that have a ring system, or an atom with the same bonds and neighbours. For each
-    measure of plausible molecules it finds the limit that 95 % of up to 2,000 molecules keep.
+    It counts the molecules with each ring system, and with each atom (its bonds and neighbours included). For
+    each measure of plausible molecules it finds the limit that 95 % of up to 2,000 molecules do not exceed.
     """
     from pairflow.kinds.molecules import plausible
     from pairflow.kinds.molecules.training_molecules import DatasetMolecules
