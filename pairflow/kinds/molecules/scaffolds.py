@@ -5,9 +5,10 @@ the molecule ends. Those within have a number of tokens each, and a start that e
 that of two fragments and the linker between them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import cycle, groupby
+from functools import cache
+from itertools import cycle
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
@@ -30,13 +31,15 @@ _RANDOM = 300  # SMILES among which one that ends as wanted is looked for
 
 
 class Scaffold(NamedTuple):
-    """A scaffold as its user wrote it, its name, and where it stands; `starts` write it, `query` finds it."""
+    """A scaffold as its user wrote it, its name, and where it stands; `starts` write it, `query` finds it in
+    molecules of at least so many `atoms`."""
 
     text: str
     name: str
     where: str
     starts: list[str]
     query: Chem.Mol
+    atoms: int
 
 
 class Growth:
@@ -64,7 +67,7 @@ class Growth:
         drawn = [_rows(scaffold, vocabulary, length, totals, generator) for scaffold in scaffolds]
         pairs = [*zip(scaffolds, drawn, strict=True)]
         self._rows = [(scaffold, *next(rows)) for _ in range(turns) for scaffold, rows in pairs]
-        self.given = torch.stack([row for _, _, row in self._rows])
+        self.given = torch.stack([given for _, _, _, given in self._rows])
         self.begin()
 
     def begin(self) -> None:
@@ -79,16 +82,18 @@ class Growth:
     def assemble(self, tokens: Sequence[int]) -> str:
         """The SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
         self._number += 1
-        _, start, given = self._rows[self._number % len(self._rows)]
-        first, *pieces = start.split(OPEN)
-        runs = groupby(zip(tokens, given.tolist(), strict=True), key=lambda pair: pair[1] == FREE)
-        gaps = [self.vocabulary.symbols(token for token, _ in run) for free, run in runs if free]
+        _, start, gaps, given = self._rows[self._number % len(self._rows)]
+        drawn = [token for token, own in zip(tokens, given.tolist(), strict=True) if own == FREE]
+        groups = map(self.vocabulary.symbols, np.split(np.array(drawn), np.cumsum(gaps)))
         graft, link = self.vocabulary.representation.graft, not start.endswith(OPEN)
-        return first + "".join(graft(gap, link) + piece for gap, piece in zip(gaps, pieces, strict=True))
+        first, *pieces = start.split(OPEN)
+        pairs = zip(groups, pieces, strict=False)  # of a link one empty group is left
+        return first + "".join(graft(group, link) + piece for group, piece in pairs)
 
     def is_kept(self, molecule: Chem.Mol) -> bool:
         """Whether the sample that was assembled last has its scaffold, grown only where it may."""
-        return molecule.HasSubstructMatch(self.scaffold.query)
+        scaffold = self.scaffold
+        return molecule.GetNumAtoms() >= scaffold.atoms and molecule.HasSubstructMatch(scaffold.query)
 
 
 def _gaps(start: str) -> int:
@@ -102,35 +107,38 @@ def _rows(
     length: int,
     totals: Sequence[int],
     generator: np.random.Generator,
-) -> Iterator[tuple[str, Tensor]]:
-    """Starts in turn with their rows (N,), without end; InputError if the model can write none of them."""
+) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
+    """Starts in turn, the lengths of their gaps, and their rows (N,), without end; InputError if the model
+    can write none of them."""
+    write = cache(lambda start, gaps: _write(scaffold.where, start, gaps, vocabulary, length))
     shortest, reason = dict[str, Tensor](), None
     for start in scaffold.starts:
         try:
-            shortest[start] = _write(scaffold.where, start, [1] * _gaps(start), vocabulary, length)
+            shortest[start] = write(start, (1,) * _gaps(start))
         except InputError as error:
             reason = reason or error
     if reason and not shortest:
         raise reason
     for start, row in cycle(shortest.items()):
-        if count := _gaps(start):
+        gaps = (1,) * _gaps(start)
+        if gaps:
             fixed = int(((row != FREE) & (row > PAD)).sum())
-            left = max(count + 1, int(generator.choice(totals)) - fixed)
-            cuts = np.sort(generator.choice(left - 1, count, replace=False)) + 1
+            left = max(len(gaps) + 1, int(generator.choice(totals)) - fixed)
+            cuts = np.sort(generator.choice(left - 1, len(gaps), replace=False)) + 1
+            drawn = tuple(np.diff([0, *cuts]).tolist())
             with suppress(InputError):  # the shortest gaps where these do not fit
-                row = _write(scaffold.where, start, np.diff([0, *cuts]), vocabulary, length)
-        yield start, row
+                row, gaps = write(start, drawn), drawn
+        yield start, gaps, row
 
 
-def _write(where: str, start: str, gaps: Iterable[int], vocabulary: Vocabulary, length: int) -> Tensor:
+def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
     """The symbols (N,) of a start with gaps of these numbers of tokens, FREE there and in an open end."""
-    open_end = start.endswith(OPEN)
-    filled = start.removesuffix(OPEN)
-    for gap in gaps:
+    filled = start
+    for gap in [*gaps, 1]:  # the end
         filled = filled.replace(OPEN, gap * _FILLER, 1)
     tokens = given_tokens(where, filled, vocabulary, {_FILLER: FREE})
-    row = given_row(where, [BOS], tokens, length, room=length - 2 - open_end)
-    if not open_end:
+    row = given_row(where, [BOS], tokens, length, room=length - 2)
+    if not start.endswith(OPEN):
         row[len(tokens) + 1 :] = PAD
         row[len(tokens) + 1] = EOS
     return row
@@ -170,7 +178,10 @@ def _read(row: Row, where: str) -> Scaffold:
         starts = [*dict.fromkeys(write_starts(molecule))]
     except InputError as error:
         raise InputError(f"{where}: {row.text!r}: {error}") from None
-    return Scaffold(row.text.strip(), row.name, where, starts, _query(molecule))
+    query = _query(molecule)
+    return Scaffold(
+        row.text.strip(), row.name, where, starts, query, query.GetNumAtoms() + (query is molecule)
+    )
 
 
 def write_starts(molecule: Chem.Mol) -> Iterator[str]:
