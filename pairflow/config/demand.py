@@ -72,6 +72,12 @@ class DemandSettings(GuidedUpdate):
     template: str | None = Field(
         None, min_length=1, description="Like --prefix; each `*` leaves one token open."
     )
+    scaffold: str | None = Field(
+        None,
+        min_length=1,
+        description="Scaffold of every sample, as SMILES or a file of them, which take turns: each `*` is an "
+        "attachment point (without one it may grow from any atom), and a linker joins A*.*B.",
+    )
     like: str | None = Field(
         None,
         min_length=1,
@@ -116,6 +122,10 @@ class DemandSettings(GuidedUpdate):
     def _one_start(self) -> "DemandSettings":
         if self.prefix is not None and self.template is not None:
             raise ValueError("template: does not go with prefix; write the start into the template")
+        if self.scaffold is not None:
+            for name in ("prefix", "template", "like"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"scaffold: does not go with {name}")
         return self
 
     @model_validator(mode="after")

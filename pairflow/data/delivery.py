@@ -22,8 +22,9 @@ MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory a
 class Delivery(ABC):
     """How samples become what a user asked for: decoded, chosen, described and written.
 
-    `noun` is what they are called, `given` are the symbols (N,) that sampling keeps, `seeds` the rows (S, N)
-    that are varied in place of noise, if there are any, and `noises` the shares of them that are drawn again.
+    `noun` is what they are called, `given` are the symbols that sampling keeps, (N,) or (R, N) of rows that
+    take turns, `seeds` the rows (S, N) that are varied in place of noise, if there are any, and `noises` the
+    shares of them that are drawn again.
     `inputs` are the files that are read beside the model, and `drawn` counts the samples since `begin`.
     """
 

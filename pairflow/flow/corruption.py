@@ -27,6 +27,7 @@ from pairflow.flow.samplers import (
     Denoiser,
     Guidance,
     ancestral,
+    as_given,
     euler,
     unmask,
 )
@@ -123,7 +124,7 @@ class Corruption(ABC):
         x0 = as_tokens("x0", x0)
         require_below("x0", x0, self.symbols)
         if given is not None:
-            given = as_tokens("given", given, x0.shape[1:])
+            given = as_given(given, x0)
             require_below("given", given, self.symbols, low=FREE)
         if label is not None:
             label = torch.as_tensor(each_row("label", label, len(x0), dimensions=1), device=x0.device)

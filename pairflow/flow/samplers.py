@@ -9,7 +9,8 @@ other kind it is converted, unless `convert` is False. generator: on the device 
 greedy_tail: end with the argmax of the denoiser's own output at the last time (one more call), as Duo's
 greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mode of each token given the
 others: sharper than the data, even if exact. temperature: tau of `heat`, which changes what is drawn, but not
-an argmax. given: (N,) symbols that the positions hold from x0 to the end, FREE where a position is drawn.
+an argmax. given: symbols (N,), or (B, N) of each row, that the positions hold from x0 to the end, FREE where
+a position is drawn.
 guidance: a second denoiser and a weight, for classifier-free guidance; `denoise` is then the conditional one.
 InputError for what is not known or out of range.
 
@@ -25,7 +26,7 @@ import torch
 from torch import Generator, Tensor
 
 from pairflow.arguments import checked_choice, checked_integer, checked_number
-from pairflow.flow.arguments import as_tokens, require_shape
+from pairflow.flow.arguments import as_integers, as_tokens, require_shape
 from pairflow.flow.posterior import (
     ancestral_posterior,
     leave_one_out_to_posterior,
@@ -94,7 +95,7 @@ class Sampler:
     ) -> Tensor:
         x0 = as_tokens("x0", x0)
         if given is not None:
-            given = as_tokens("given", given, x0.shape[1:])
+            given = as_given(given, x0)
         checked_choice("prediction", prediction, PREDICTIONS)
         x, convert = keep(x0, given), convert and prediction != self.takes
         denoise = heat(denoise, temperature)
@@ -199,8 +200,13 @@ def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def keep(x: Tensor, given: Tensor | None) -> Tensor:
-    """The state x (B, N) with the given symbols (N,) in their positions; x itself if there are none."""
+    """The state x (B, N) with the given symbols, (N,) or (B, N), in place; x itself if there are none."""
     return x if given is None else torch.where(given == FREE, x, given)
+
+
+def as_given(given: Tensor, x0: Tensor) -> Tensor:
+    """Given symbols, (N,) or (B, N), for states x0 (B, N) as int64; InputError for others."""
+    return as_tokens("given", given, x0.shape[2 - as_integers("given", given).ndim :])
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:

@@ -311,7 +311,7 @@ class DiscreteModel(Model):
 
         They are a function of `settings.seed` and the `labels`, and of how `settings` update a row. Every
         model with the same corruption, and every `nfe`, starts from the same `rows` source states, each
-        repeated `repeats` times. `given` symbols (N,) are kept, as `flow.samplers` explains. With a
+        repeated `repeats` times. `given` symbols are kept, as `flow.samplers` explains. With a
         `condition` they are of that class, with its `guidance`; InputError if the model does not know it.
         Or `classes` (rows,) has the label of each row.
         """
@@ -346,11 +346,17 @@ class DiscreteModel(Model):
         return self.corruption.sample(self.network, x0, **sampling).cpu()
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
-        """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon."""
+        """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon.
+
+        Symbols (R, N) that are `given` take turns: row number i keeps those of i mod R.
+        """
         rows = 0
         for batch in count():
             size = min(self.batch_rows, max(FIRST_ROWS, rows))
-            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=given)
+            own = given
+            if given is not None and given.ndim == 2:
+                own = given[torch.arange(rows, rows + size) % len(given)]
+            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=own)
             yield from tokens.tolist()
             rows += size
 

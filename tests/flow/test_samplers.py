@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from pairflow.config import BASES, tail_revises
+from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior
 from pairflow.flow.samplers import (
@@ -403,6 +404,11 @@ def test_given_symbols_are_kept_and_others_follow_the_exact_law(name):
     assert ((share - expected).abs() <= 4 * (expected * (1 - expected) / len(x)).sqrt() + 1e-12).all()
     greedy = sampler(denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=GIVEN)
     assert (greedy[:, 0] == 0).all()
+    own = torch.stack([GIVEN, GIVEN.flip(0) + 1]).clamp(min=FREE).repeat(10_000, 1)  # of each row
+    rows = sampler(denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=own)
+    assert ((rows == own) | (own == FREE)).all()
+    with pytest.raises(InputError, match=r"^given: expected shape \(20000, 2\), found \(3, 2\)"):
+        sampler(denoise, x0, **options, given=own[:3])
 
 
 def test_with_masks_samples_follow_the_conditional_of_the_data():

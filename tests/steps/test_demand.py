@@ -20,6 +20,7 @@ from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.scaffolds import read_scaffolds
 from pairflow.training.model_files import write_description
 
 NOISE = "a share above 0 and up to 1, such as 0.1, or a range 0.02:0.2"
@@ -595,9 +596,33 @@ def test_a_template_leaves_its_stars_open(sample, tmp_path):
     assert f", {share:.1%} of them end within the template, " in run.stderr
 
 
+@pytest.mark.parametrize("folder", ["udlm", "udlm+dcd"])
+def test_samples_grow_from_the_scaffolds_of_a_file_in_turn(sample, tmp_path, made, folder):
+    (tmp_path / "cores.smi").write_text("*OC ether\n*C.*O link\nCN\n")
+    options = {"scaffold": tmp_path / "cores.smi", "folder": made / folder, "nfe": 4, "count": 30}
+    run = sample("x.csv", **options)
+    table = pd.read_csv(tmp_path / "x.csv", keep_default_na=False)
+    assert {*zip(table.core, table.core_name, strict=True)} == {
+        ("*OC", "ether"),
+        ("*C.*O", "link"),
+        ("CN", ""),
+    }
+    for text, core in zip(table.smiles, table.core, strict=True):
+        [scaffold], _ = read_scaffolds(core)
+        assert Chem.MolFromSmiles(text).HasSubstructMatch(scaffold.query), text
+    shares = re.search(r"from (\d+) samples \((.*)% valid; .*, --scaffold kept (.*)%\)", run.stderr).groups()
+    drawn, valid, kept = map(float, shares)
+    assert drawn * valid / 100 * kept / 100 == pytest.approx(30, abs=1)
+    assert sample("y.csv", **options, raw=True).exit_code == 0
+    assert list(pd.read_csv(tmp_path / "y.csv").core[:4]) == ["*OC", "*C.*O", "CN", "*OC"]
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
+        ({"scaffold": "C(", "count": 1}, "scaffold: 'C(': unparsable"),
+        ({"scaffold": "missing.smi"}, "missing.smi: no such file"),
+        ({"scaffold": "C", "prefix": "C"}, "settings: scaffold: does not go with prefix"),
         ({"prefix": "CBr"}, "prefix: unknown token Br; it is not in the model's vocabulary"),
         ({"prefix": "C*"}, "prefix: unknown token *; it is not in the model's vocabulary"),
         ({"prefix": "C Q"}, "prefix: not a SMILES string: 'C Q' holds characters that belong to no token"),

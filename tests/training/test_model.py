@@ -16,6 +16,7 @@ from pairflow import networks
 from pairflow.config import SampleSettings
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform
+from pairflow.flow.samplers import FREE
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description, write_description
 
@@ -93,6 +94,9 @@ def test_rows_without_end_come_in_batches_that_grow(folder, monkeypatch):
     first, second = (model.draw(settings, 1, 64, "demand", batch)[1].tolist() for batch in (0, 1))
     assert (rows[:64], rows[64:128]) == (first, second)
     assert first != second
+    turns = torch.tensor([[0, FREE, FREE, FREE], [1, FREE, FREE, FREE], [2, FREE, FREE, FREE]])
+    rows = islice(model.rows_without_end(settings, 1, turns), 200)
+    assert [row[0] for row in rows] == [number % 3 for number in range(200)]
 
 
 def test_weights_of_another_run_are_refused(folder):

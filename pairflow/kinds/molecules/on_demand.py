@@ -14,6 +14,7 @@ import torch
 from rdkit import Chem, rdBase
 from torch import Tensor
 
+from pairflow import rng
 from pairflow.artifacts import Metadata, read_metadata, read_table
 from pairflow.config import DemandSettings, parse_noises
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
@@ -27,6 +28,7 @@ from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.library import read_rows
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
+from pairflow.kinds.molecules.scaffolds import Growth, given_tokens, read_scaffolds
 from pairflow.kinds.molecules.selection import Selection, filters_from
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
@@ -34,7 +36,7 @@ from pairflow.kinds.molecules.survey import column_of
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
-from pairflow.training.model import Model
+from pairflow.training.model import FIRST_ROWS, DiscreteModel, Model
 
 SMILES, NORMS = "smiles.parquet", "norms.parquet"
 _ADVICE = {
@@ -50,12 +52,15 @@ class MoleculeDelivery(Delivery):
 
     noun = "molecules"
 
-    def __init__(self, model: Model, settings: DemandSettings):
+    def __init__(self, model: DiscreteModel, settings: DemandSettings):
         self.model, self.settings = model, settings
         self.norms = self._read_norms() if settings.plausible or settings.properties else None
         self.filters = filters_from(settings, self.norms)
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
+        self.growth: Growth | None = None
+        if settings.scaffold:
+            self._grow(settings.scaffold)
         self.origins: list[Candidate] = []
         if settings.like:
             path = Path(settings.like)
@@ -70,6 +75,21 @@ class MoleculeDelivery(Delivery):
             metadata.require_same_data(model.data, path, model.folder)
             self.inputs += (path,)
         self.begin()
+
+    def _grow(self, source: str) -> None:
+        """Have samples grow from scaffolds, and refuse those that do not keep theirs."""
+        scaffolds, files = read_scaffolds(source)
+        generator = np.random.default_rng(rng.stream_seed(self.settings.seed, "gaps"))
+        self.growth = Growth(scaffolds, self.vocabulary, self.model.length, self._lengths, generator)
+        self.given, self.inputs = self.growth.given, self.inputs + files
+        if not self.settings.raw:
+            self.filters = {"--scaffold": self.growth.is_kept, **self.filters}
+
+    def _lengths(self) -> list[int]:
+        """The numbers of tokens of some of the model's own molecules, without start and end."""
+        settings = self.settings
+        _, rows = self.model.draw(settings, settings.nfe or 1, FIRST_ROWS, "lengths")
+        return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
     def _read_norms(self) -> Norms | None:
         """The norms of the model's training molecules; None, or InputError for --plausible, if missing."""
@@ -91,6 +111,8 @@ class MoleculeDelivery(Delivery):
         seeds = {origin.text for origin in self.origins}
         self.selection = Selection(settings.raw, settings.unique, self.known, self.filters, seeds)
         self._early = 0  # samples that end within the template
+        if self.growth:
+            self.growth.begin()
 
     def note_origin(self, tokens: list[int], seed: int, noise: float) -> list[int]:
         origin = self.origins[seed]
@@ -98,6 +120,8 @@ class MoleculeDelivery(Delivery):
         return tokens
 
     def decode(self, tokens: list[int]) -> str:
+        if self.growth:
+            return self.growth.assemble(tokens)
         self._early += EOS in tokens[: count_given(self.given)]
         return self.vocabulary.decode(tokens)
 
@@ -133,6 +157,8 @@ class MoleculeDelivery(Delivery):
                 parts.append(lambda smiles: describe_oddities(Chem.MolFromSmiles(smiles), norms))
         if self.origins:
             parts.append(self._describe_origin)
+        if growth := self.growth:
+            parts.append(lambda smiles: {"core": growth.scaffold.text, "core_name": growth.scaffold.name})
         if settings.nearest:
             neighbours = TrainingNeighbours(self.trained, threads or available_cpus(), not quiet)
             parts.append(neighbours.describe)
@@ -204,17 +230,9 @@ def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int
     selfies = vocabulary.kind == "selfies"
     if settings.template and selfies:
         raise InputError("template: a model of SELFIES cannot fill gaps; use prefix")
-    ids = {token: k for k, token in enumerate(vocabulary.tokens)}
-    if settings.template:
-        ids[OPEN] = FREE
-    try:
-        tokens = vocabulary.representation.tokenize(start)
-        if unknown := [token for token in tokens if token not in ids]:
-            raise InputError(f"unknown token {unknown[0]}; it is not in the model's vocabulary")
-    except InputError as error:
-        whole = "a model of SELFIES needs a whole molecule: " * selfies
-        raise InputError(f"{option}: {whole}{error}") from None
-    return given_row(option, [BOS], [ids[token] for token in tokens], length, room=length - 2)
+    where = option + ": a model of SELFIES needs a whole molecule" * selfies
+    tokens = given_tokens(where, start, vocabulary, {OPEN: FREE} if settings.template else {})
+    return given_row(option, [BOS], tokens, length, room=length - 2)
 
 
 class ScoredMolecules(Scored):

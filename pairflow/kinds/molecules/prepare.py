@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -89,17 +90,16 @@ class Vocabulary(Settings):
         return ids + [PAD] * (length - len(ids))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The SMILES of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
+        """The SMILES of one row of ids, by its `symbols`."""
+        return self.representation.join(self.symbols(ids))
+
+    def symbols(self, ids: Iterable[int]) -> list[str]:
+        """The tokens of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
 
         Other special symbols are spelt out (`<mask>`), so that the string is not a valid molecule.
         """
-        pieces = []
-        for token in map(int, ids):
-            if token == EOS:
-                break
-            if token not in (BOS, PAD):
-                pieces.append(self.tokens[token])
-        return self.representation.join(pieces)
+        written = takewhile(lambda token: token != EOS, map(int, ids))
+        return [self.tokens[token] for token in written if token not in (BOS, PAD)]
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":

@@ -17,19 +17,22 @@ from pairflow.kinds.molecules.settings import Notation
 # Bracket atoms, two-letter elements and two-digit ring closures are one token, else each character is.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
 _SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
+_RING, _FIRST_RING = re.compile(r"%?(\d+)"), 50
 
 
 class Representation(NamedTuple):
     """The `name` of the strings, the `pattern` of one token, and the functions between SMILES and tokens.
 
     `tokenize` raises InputError for a molecule that cannot be written; `join` makes a SMILES string of any
-    tokens, valid or not.
+    tokens, valid or not. `graft` writes a group that is bonded to the atom before it, and as a link also to
+    the atom behind it.
     """
 
     name: str
     pattern: re.Pattern[str]
     tokenize: Callable[[str], list[str]]
     join: Callable[[Sequence[str]], str]
+    graft: Callable[[Sequence[str], bool], str]
 
 
 def tokenize(smiles: str) -> list[str]:
@@ -73,9 +76,31 @@ def join_selfies(symbols: Sequence[str]) -> str:
     return text if molecule is None else Chem.MolToSmiles(molecule)
 
 
+def graft_smiles(tokens: Sequence[str], link: bool) -> str:
+    """The tokens as they are; hydrogen where there are none and nothing is linked."""
+    return "".join(tokens) or ("" if link else "[H]")
+
+
+def graft_selfies(symbols: Sequence[str], link: bool) -> str:
+    """The SMILES of a group by its SELFIES symbols; it ends in `.` where it is to be a link and has no end.
+
+    They are read between iodine atoms, which have one bond. The numbers of rings are those that no scaffold
+    has open.
+    """
+    import selfies
+
+    if not all(map(_SELFIES.fullmatch, symbols)):
+        return "".join(symbols)
+    group = selfies.decoder("".join(["[I]", *symbols, *["[I]"] * link])).removeprefix("I")
+    if link:
+        group = group.removesuffix("I") if group.endswith("I") else f"{group}."
+    rings = ((token, _RING.fullmatch(token)) for token in tokenize(group))
+    return graft_smiles([f"%{_FIRST_RING + int(ring[1])}" if ring else token for token, ring in rings], link)
+
+
 REPRESENTATIONS = {
-    "smiles": Representation("SMILES", _SMILES, tokenize, "".join),
-    "selfies": Representation("SELFIES", _SELFIES, tokenize_selfies, join_selfies),
+    "smiles": Representation("SMILES", _SMILES, tokenize, "".join, graft_smiles),
+    "selfies": Representation("SELFIES", _SELFIES, tokenize_selfies, join_selfies, graft_selfies),
 }
 
 

@@ -1,0 +1,253 @@
+"""Scaffolds that samples keep: written in tokens so that the model fills gaps where they grow.
+
+A *start* is the SMILES of a scaffold with `*` for each gap. One at its end is open: the model decides where
+the molecule ends. Those within have a number of tokens each, and a start that ends in an atom is whole, as
+that of two fragments and the linker between them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import cycle
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from rdkit import Chem, rdBase
+from torch import Tensor
+
+from pairflow.errors import InputError
+from pairflow.flow.given import OPEN, given_row
+from pairflow.flow.samplers import FREE
+from pairflow.kinds.molecules.library import Row, read_rows, unit_of
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, read_molecule
+from pairflow.kinds.molecules.survey import column_of
+
+ROWS = 1024  # with gaps whose lengths are drawn; after the last the first comes again
+_FILLER = "[99CH2]"  # stands for one token of a gap
+_RANDOM = 300  # SMILES among which one that ends as wanted is looked for
+
+
+class Scaffold(NamedTuple):
+    """A scaffold as its user wrote it, its name, and where it stands; `starts` write it, `query` finds it in
+    molecules of at least so many `atoms`."""
+
+    text: str
+    name: str
+    where: str
+    starts: list[str]
+    query: Chem.Mol
+    atoms: int
+
+
+class Growth:
+    """Rows of scaffolds in turn, and the molecules that samples of these rows are.
+
+    `given` (R, N) are the symbols of the rows, FREE in gaps; sample number i has row i mod R. Scaffolds take
+    turns, and so do the starts of each. For gaps of a start, a total number of tokens is drawn from
+    `lengths`, those of molecules. What the scaffold leaves of it is cut at random into the gaps and the end:
+    each way with at least one token in every part is equally likely.
+    """
+
+    def __init__(
+        self,
+        scaffolds: Sequence[Scaffold],
+        vocabulary: Vocabulary,
+        length: int,
+        lengths: Callable[[], Sequence[int]],
+        generator: np.random.Generator,
+    ):
+        self.vocabulary = vocabulary
+        gaps = any(_gaps(start) for scaffold in scaffolds for start in scaffold.starts)
+        turns = max(len(scaffold.starts) for scaffold in scaffolds)
+        turns = max(turns, ceil(ROWS / len(scaffolds))) if gaps else turns
+        totals = lengths() if gaps else ()
+        drawn = [_rows(scaffold, vocabulary, length, totals, generator) for scaffold in scaffolds]
+        pairs = [*zip(scaffolds, drawn, strict=True)]
+        self._rows = [(scaffold, *next(rows)) for _ in range(turns) for scaffold, rows in pairs]
+        self.given = torch.stack([given for _, _, _, given in self._rows])
+        self.begin()
+
+    def begin(self) -> None:
+        """Start with the first row again."""
+        self._number = -1
+
+    @property
+    def scaffold(self) -> Scaffold:
+        """That of the sample which was assembled last."""
+        return self._rows[self._number % len(self._rows)][0]
+
+    def assemble(self, tokens: Sequence[int]) -> str:
+        """The SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
+        self._number += 1
+        _, start, gaps, given = self._rows[self._number % len(self._rows)]
+        drawn = [token for token, own in zip(tokens, given.tolist(), strict=True) if own == FREE]
+        groups = map(self.vocabulary.symbols, np.split(np.array(drawn), np.cumsum(gaps)))
+        graft, link = self.vocabulary.representation.graft, not start.endswith(OPEN)
+        first, *pieces = start.split(OPEN)
+        pairs = zip(groups, pieces, strict=False)  # of a link one empty group is left
+        return first + "".join(graft(group, link) + piece for group, piece in pairs)
+
+    def is_kept(self, molecule: Chem.Mol) -> bool:
+        """Whether the sample that was assembled last has its scaffold, grown only where it may."""
+        scaffold = self.scaffold
+        return molecule.GetNumAtoms() >= scaffold.atoms and molecule.HasSubstructMatch(scaffold.query)
+
+
+def _gaps(start: str) -> int:
+    """How many gaps of a start are followed by atoms."""
+    return start.removesuffix(OPEN).count(OPEN)
+
+
+def _rows(
+    scaffold: Scaffold,
+    vocabulary: Vocabulary,
+    length: int,
+    totals: Sequence[int],
+    generator: np.random.Generator,
+) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
+    """Starts in turn, the lengths of their gaps, and their rows (N,), without end; InputError if the model
+    can write none of them."""
+    write = cache(lambda start, gaps: _write(scaffold.where, start, gaps, vocabulary, length))
+    shortest, reason = dict[str, Tensor](), None
+    for start in scaffold.starts:
+        try:
+            shortest[start] = write(start, (1,) * _gaps(start))
+        except InputError as error:
+            reason = reason or error
+    if reason and not shortest:
+        raise reason
+    for start, row in cycle(shortest.items()):
+        gaps = (1,) * _gaps(start)
+        if gaps:
+            fixed = int(((row != FREE) & (row > PAD)).sum())
+            left = max(len(gaps) + 1, int(generator.choice(totals)) - fixed)
+            cuts = np.sort(generator.choice(left - 1, len(gaps), replace=False)) + 1
+            drawn = tuple(np.diff([0, *cuts]).tolist())
+            with suppress(InputError):  # the shortest gaps where these do not fit
+                row, gaps = write(start, drawn), drawn
+        yield start, gaps, row
+
+
+def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
+    """The symbols (N,) of a start with gaps of these numbers of tokens, FREE there and in an open end."""
+    filled = start
+    for gap in [*gaps, 1]:  # the end
+        filled = filled.replace(OPEN, gap * _FILLER, 1)
+    tokens = given_tokens(where, filled, vocabulary, {_FILLER: FREE})
+    row = given_row(where, [BOS], tokens, length, room=length - 2)
+    if not start.endswith(OPEN):
+        row[len(tokens) + 1 :] = PAD
+        row[len(tokens) + 1] = EOS
+    return row
+
+
+def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, int]) -> list[int]:
+    """The symbols of SMILES, some of which stand for `more`; InputError for tokens outside the vocabulary."""
+    ids = {token: k for k, token in enumerate(vocabulary.tokens)} | more
+    try:
+        tokens = vocabulary.representation.tokenize(text)
+        if unknown := [token for token in tokens if token not in ids]:
+            raise InputError(f"unknown token {unknown[0]}; it is not in the model's vocabulary")
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return [ids[token] for token in tokens]
+
+
+def read_scaffolds(source: str) -> tuple[list[Scaffold], tuple[Path, ...]]:
+    """The scaffolds of a SMILES string, or of a file in any format that molecules are read from, and the
+    files that were read; InputError for what is no scaffold."""
+    with rdBase.BlockLogs():
+        try:
+            unit = unit_of(source)
+        except InputError:
+            return [_read(Row(1, source), "scaffold")], ()
+        path = Path(source)
+        rows = read_rows(path, column_of(path))
+        return [_read(row, f"scaffold: {path}, {unit} {row.number}") for row in rows], (path,)
+
+
+def _read(row: Row, where: str) -> Scaffold:
+    try:
+        molecule = read_molecule(row)
+        for atom in molecule.GetAtoms():
+            if not atom.GetAtomicNum():  # [*:1], [1*] and R groups of SDF files
+                atom.SetIsotope(0), atom.SetAtomMapNum(0)
+        starts = [*dict.fromkeys(write_starts(molecule))]
+    except InputError as error:
+        raise InputError(f"{where}: {row.text!r}: {error}") from None
+    query = _query(molecule)
+    return Scaffold(
+        row.text.strip(), row.name, where, starts, query, query.GetNumAtoms() + (query is molecule)
+    )
+
+
+def write_starts(molecule: Chem.Mol) -> Iterator[str]:
+    """The starts of a molecule: grown from each dummy atom in its turn, or if there is none from each atom
+    with a hydrogen; of two fragments with a dummy atom each, either first. InputError for others."""
+    points = _points(molecule)
+    if any([bond.GetBondType() for bond in atom.GetBonds()] != [Chem.BondType.SINGLE] for atom in points):
+        raise InputError(f"an attachment point {OPEN} needs one single bond")
+    fragments = Chem.GetMolFrags(molecule, asMols=True)
+    if len(fragments) == 1:
+        grown = [molecule] if points else [*_with_point(molecule)]
+        if not grown:
+            raise InputError("no atom has a free valence")
+        yield from (_write_to(own, point.GetIdx()) for own in grown for point in _points(own))
+    elif len(fragments) == 2 and all(len(_points(own)) == 1 for own in fragments):
+        for one, other in (fragments, fragments[::-1]):
+            [end], [begin] = _points(one), _points(other)
+            yield _write_to(one, end.GetIdx()) + Chem.MolToSmiles(other, rootedAtAtom=begin.GetIdx())[1:]
+    else:
+        raise InputError(f"expected one fragment, or two with one attachment point {OPEN} each")
+
+
+def _points(molecule: Chem.Mol) -> list[Chem.Atom]:
+    return [atom for atom in molecule.GetAtoms() if not atom.GetAtomicNum()]
+
+
+def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
+    """The molecule with a dummy atom in place of a hydrogen, one for each kind of atom that has one."""
+    full, ranks = Chem.AddHs(molecule), [*Chem.CanonicalRankAtoms(molecule, breakTies=False)]
+    for atom in {rank: place for place, rank in reversed([*enumerate(ranks)])}.values():
+        hydrogens = [near for near in full.GetAtomWithIdx(atom).GetNeighbors() if near.GetAtomicNum() == 1]
+        if hydrogens:
+            grown = Chem.RWMol(full)
+            grown.GetAtomWithIdx(hydrogens[0].GetIdx()).SetAtomicNum(0)
+            yield Chem.RemoveHs(grown.GetMol())
+
+
+def _write_to(molecule: Chem.Mol, last: int) -> str:
+    """The SMILES of a molecule that ends in its atom `last`, a dummy.
+
+    Where a chain branches, what is farther from it comes first. Its spelling is the shortest over all roots.
+    """
+    away, ranks = Chem.GetDistanceMatrix(molecule)[last], [*Chem.CanonicalRankAtoms(molecule)]
+    order = sorted(range(len(ranks)), key=lambda atom: (-away[atom], ranks[atom]))
+    ordered = Chem.RenumberAtoms(molecule, order)
+    roots = [atom.GetIdx() for atom in ordered.GetAtoms() if atom.GetAtomicNum()]
+    texts = [Chem.MolToSmiles(ordered, rootedAtAtom=root, canonical=False) for root in roots]
+    if not any(map(_ends, texts)):
+        texts = Chem.MolToRandomSmilesVect(ordered, _RANDOM, randomSeed=1)
+    if not (ending := [*filter(_ends, texts)]):
+        raise InputError("RDKit does not write it so that it ends where it may grow")
+    return min(ending, key=lambda text: (len(text), text))
+
+
+def _ends(text: str) -> bool:
+    """Whether SMILES end in a dummy atom, and begin with another atom."""
+    return text.endswith(OPEN) and not text.startswith(OPEN)
+
+
+def _query(molecule: Chem.Mol) -> Chem.Mol:
+    """What finds a scaffold; one with dummy atoms must have grown from all of them, and nowhere else."""
+    if not (points := _points(molecule)):
+        return molecule
+    rules = Chem.AdjustQueryParameters.NoAdjustments()
+    rules.adjustDegree, rules.adjustDegreeFlags = True, Chem.AdjustQueryWhichFlags.ADJUST_IGNOREDUMMIES
+    query = Chem.RWMol(Chem.AdjustQueryProperties(molecule, rules))
+    for point in reversed(points):
+        query.RemoveAtom(point.GetIdx())
+    return query.GetMol()
