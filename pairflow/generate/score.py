@@ -35,8 +35,9 @@ class Scorer:
         self.rows = kind.scored(self.model)
         self.noun = self.rows.noun
 
-    def read(self, path: Path, column: str = "smiles") -> list[Candidate]:
-        """The rows of a file; InputError if it cannot be read or no row of it can be scored."""
+    def read(self, path: Path, column: str | None = None) -> list[Candidate]:
+        """The rows of a file, of a table by a column that is found if it is not given; InputError if it
+        cannot be read or no row of it can be scored."""
         rows = list(self.rows.read(path, column))
         if all(row.tokens is None for row in rows):
             first = f": {rows[0].reason} (the first of {len(rows):,})" if rows else ": the file has none"
@@ -79,7 +80,9 @@ class Scorer:
         return {"tokens": number, **values, "nll_per_token": bound.value / number}
 
 
-def write_scores(scorer: Scorer, rows: Path, out: Path, column: str = "smiles", quiet: bool = False) -> str:
+def write_scores(
+    scorer: Scorer, rows: Path, out: Path, column: str | None = None, quiet: bool = False
+) -> str:
     """Score the rows of a file, write the table to `out` (.csv or .parquet), and sum it up in a sentence."""
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .csv or .parquet")

@@ -19,11 +19,11 @@ from pairflow.steps.options import model_folder, on_device, out
     "of a model that comes with pairflow (zinc250k).",
 )
 @out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
-@click.option(
-    "--column", default="smiles", show_default=True, help="SMILES column, if ROWS is a table of molecules."
-)
+@click.option("--column", help="SMILES column, if ROWS is a table of molecules; found if it is not given.")
 @on_device
-def main(settings: ScoreSettings, rows: Path, model: Path, out: Path, column: str, device, threads, quiet):
+def main(
+    settings: ScoreSettings, rows: Path, model: Path, out: Path, column: str | None, device, threads, quiet
+):
     """Score the molecules, or the texts, in the file ROWS: an upper bound on -log p under a model, in nats.
 
     Rows that stand out have a large bound per token. Rows that cannot be scored keep their place in the

@@ -527,8 +527,9 @@ def test_scores_are_a_function_of_model_molecule_and_settings(score, tmp_path):
     assert (a.nll_bound.dropna() != c.nll_bound.dropna()).all()
     assert d.standard_error.mean() < a.standard_error.mean() / 2
     (tmp_path / "one.csv").write_text("ID,Structure\nx,OCC\n")
-    assert score("e.parquet", rows="one.csv", column="Structure").exit_code == 0
-    assert pd.read_parquet(tmp_path / "e.parquet").nll_bound.tolist() == [a.nll_bound[0]]
+    for name, options in (("e", {"column": "Structure"}), ("f", {})):  # a column is found, too
+        assert score(f"{name}.parquet", rows="one.csv", **options).exit_code == 0
+        assert pd.read_parquet(tmp_path / f"{name}.parquet").nll_bound.tolist() == [a.nll_bound[0]]
     metadata = read_table(tmp_path / "a.parquet", "scores")[1]
     assert metadata.parameters == {"method": "udlm", "draws": 16, "seed": 0}
 
