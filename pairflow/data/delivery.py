@@ -137,10 +137,11 @@ class Candidate(NamedTuple):
 class Scored(ABC):
     """How a file becomes rows that a model can score.
 
-    `noun` is what one is called, `column` the one of its text in a table of scores, and `padding` the symbol
-    that fills rows up.
+    `noun` is what one is called, `column` the one of its text in a table of scores, `padding` the symbol that
+    fills rows up, and `notation` how a model writes them, if there are several ways.
     """
 
+    notation = ""
     noun: str
     column: str
     padding: int | None

@@ -508,6 +508,23 @@ def test_every_row_has_a_score_or_the_reason_why_not(score, tmp_path):
     assert read_provenance(tmp_path / "scores.csv")["device"] == "cpu"
 
 
+def test_the_difference_to_another_model(score, made, tmp_path, refused):
+    """It is none to the model itself, and empty where a row has no score."""
+    assert score(out="own.csv", against=made / "udlm").exit_code == 0
+    own = pd.read_csv(tmp_path / "own.csv")
+    assert own.columns[-2:].tolist() == ["nll_difference", "reason"]
+    assert own.nll_difference.isna().tolist() == own.nll_bound.isna().tolist()
+    assert (own.nll_difference.dropna() == 0).all()
+    assert score(out="a.csv").exit_code == score(out="b.csv", folder=made / "udlm+dcd").exit_code == 0
+    a, b = (pd.read_csv(tmp_path / name).nll_bound for name in ("a.csv", "b.csv"))
+    assert score(out="c.parquet", against=made / "udlm+dcd").exit_code == 0
+    table, metadata = read_table(tmp_path / "c.parquet", "scores")
+    assert table["nll_difference"].to_pandas().to_numpy() == pytest.approx(a - b, abs=2e-4, nan_ok=True)
+    assert metadata.inputs["against"] != metadata.inputs["model"]
+    text = "--against: expected a model of molecules smiles, as --model, found molecules selfies"
+    refused(score(against="zinc250k"), "score", text)
+
+
 def test_no_name_in_a_file_of_scores_is_a_formula(score, tmp_path):
     name = "=cmd|' /C calc'!A0"
     (tmp_path / "names.smi").write_text(f"CCO {name}\n=C {name}\n")

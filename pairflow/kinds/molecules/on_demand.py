@@ -225,6 +225,7 @@ class ScoredMolecules(Scored):
 
     def __init__(self, model: Model):
         self.vocabulary, self.length = Vocabulary.load(model.vocabulary_file()), model.length
+        self.notation = self.vocabulary.kind
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
