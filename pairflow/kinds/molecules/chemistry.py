@@ -8,12 +8,15 @@ training molecule has; here fingerprints have 2,048 bits, and the filters are RD
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 import pandas as pd
+from rdkit import Chem, rdBase
+from rdkit.Chem.Scaffolds import MurckoScaffold
 from scipy.stats import wasserstein_distance
 
 from pairflow.kinds.molecules.counts import canonical
@@ -23,10 +26,12 @@ from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, 
 _PARTS = ("held_out", "unseen")  # of the held-out molecules: all, and those with scaffolds of their own
 REFERENCES = {  # metric -> the molecules that it compares with
     **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
+    **dict.fromkeys(["common_scaffolds", "common_frameworks"], "train"),
     **{f"{name}_wasserstein": "train" for name in PROPERTIES},
     **{f"{part}_{kind}": "test" for part in _PARTS for kind in ("similarity", "fragments", "scaffolds")},
 }
 LARGEST_RING = 8  # atoms; larger rings of a useful molecule are almost always a model's mistakes
+CORES = 10  # the most common scaffolds of the training molecules
 MIDDLE = (0.05, 0.95)  # quantiles of the training molecules' properties that bound a useful molecule's
 _BINS = 30
 
@@ -35,12 +40,12 @@ _BINS = 30
 class TrainingMolecules:
     """The training molecules that samples are compared with.
 
-    `neighbours` and `scaffolds` (empty: no ring) cover all M distinct molecules; `properties` (R, 4) cover
-    R <= M of them.
+    `neighbours` and `scaffolds` (their numbers; empty: no ring) cover all M distinct molecules; `properties`
+    (R, 4) cover R <= M of them.
     """
 
     neighbours: Neighbours
-    scaffolds: Set[str]
+    scaffolds: Mapping[str, int]
     properties: np.ndarray
 
 
@@ -108,6 +113,7 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     - `nn_similarity`: mean over them of the similarity to the nearest of all training molecules.
     - `scaffolds`, `novel_scaffolds`: distinct Bemis-Murcko scaffolds, and those of them that no training
       molecule has; a molecule without rings has none.
+    - `common_scaffolds`, `common_frameworks`: `count_cores`.
     - `<property>_wasserstein`: Wasserstein-1 distance between their values of a property and those of the
       training molecules, in the property's own unit.
     """
@@ -117,12 +123,38 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
         "internal_diversity": internal_diversity(molecules["fingerprint"]),
         "nn_similarity": _mean(molecules["nearest"]),
         "scaffolds": len(scaffolds),
-        "novel_scaffolds": len(scaffolds - training.scaffolds),
+        "novel_scaffolds": len(scaffolds - training.scaffolds.keys()),
+        **count_cores(molecules["scaffold"], training.scaffolds),
         **{
             f"{name}_wasserstein": float(wasserstein_distance(*values)) if len(molecules) else np.nan
             for name, *values in columns
         },
     }
+
+
+def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[str, int]:
+    """How many of the molecules with these scaffolds have one of the CORES most common scaffolds of the
+    training molecules, and how many have the framework of one."""
+    common = sorted(trained.keys() - {""}, key=lambda name: (-trained[name], name))[:CORES]
+    frameworks = {framework(name) for name in common}
+    counts = Counter(scaffolds)
+    return {
+        "common_scaffolds": sum(counts[name] for name in common),
+        "common_frameworks": sum(
+            count for name, count in counts.items() if name and framework(name) in frameworks
+        ),
+    }
+
+
+def framework(scaffold: str) -> str:
+    """The framework of a scaffold (Bemis and Murcko 1996): its rings and what links them, with every atom a
+    carbon and every bond single. A scaffold that has none, because RDKit cannot read it or an atom has five
+    neighbours, is its own framework."""
+    with rdBase.BlockLogs(), suppress(ValueError):
+        if molecule := Chem.MolFromSmiles(scaffold):
+            generic = MurckoScaffold.MakeScaffoldGeneric(molecule)
+            return Chem.MolToSmiles(MurckoScaffold.GetScaffoldForMol(generic))
+    return scaffold
 
 
 def _mean(values: Sequence[float] | pd.Series) -> float:
