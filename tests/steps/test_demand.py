@@ -405,6 +405,22 @@ def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares
         list(molecules)
 
 
+def test_a_search_without_any_sample_ends_within_a_minute(made, monkeypatch):
+    """A sample takes a second here: 46 of them."""
+    molecules = demand.SampleStream(made / "udlm", DemandSettings(count=1, nfe=1))
+    clock = itertools.count()
+    monkeypatch.setattr(demand.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(molecules, "_strings", lambda: itertools.repeat("C("))
+    text = r"^none of the first 46 samples, in 46 s, was accepted \(100% invalid\): try a larger --nfe"
+    with pytest.raises(demand.TooFewAccepted, match=text):
+        list(molecules)
+    monkeypatch.setattr(molecules, "_strings", lambda: iter(["CC", *["C("] * 99]))
+    clock = itertools.count()
+    assert list(molecules) == ["CC"]
+    molecules.settings = molecules.settings.model_copy(update={"count": 2})
+    assert list(molecules) == ["CC"]  # one was delivered, so that the others may take their time
+
+
 def test_what_was_found_before_it_became_hopeless_is_kept(sample, tmp_path, monkeypatch, refused):
     monkeypatch.setattr(demand, "PATIENCE", 40)
     done = sample("x.smi", count=10**6, unique=True)

@@ -327,6 +327,19 @@ def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, mo
     assert last == ""
 
 
+def test_elsewhere_a_line_a_minute_follows_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(execution, "MINUTE", 0.2)
+    (tmp_path / "a.log").write_text(" 45%| 45/100 [00:45<00:55, loss=0.75]\n")
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
+    log(lines, LogEvent.JOB_INFO, jobid=0, **facts)
+    time.sleep(0.5)
+    lines.close()
+    said = capsys.readouterr().err.splitlines()
+    assert set(said) == {"train udlm: 45%| 45/100 [00:45<00:55, loss=0.75]"}
+    assert 1 <= len(said) <= 2
+
+
 def test_a_locked_folder_is_one_line(capsys):
     """Snakemake's own log of a real lock, as `snakemake.exceptions.print_exception` writes it."""
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
