@@ -69,6 +69,11 @@ lock: $(READY)  ## update the locked requirements to the newest versions that py
 clean:  ## remove .venv and built files; results stay
 	rm -rf .venv build dist site *.egg-info
 
+# With TORCH_INDEX, an index that has torch without CUDA, both packages of the locked versions come from there.
+TORCH_INDEX ?=
+CUDA := $(if $(TORCH_INDEX),torch==|torchvision==|triton==|nvidia-(cub|cudnn|cuf|cus|n),none==)
+TORCH := $(if $(TORCH_INDEX), && $(PIP) --index-url "$(TORCH_INDEX)" $$(grep -oE '^(torch|torchvision)==[^ ]+' envs/requirements.txt) 2>> .venv/install.log)
+
 # uv installs in a third of pip's time. Where it cannot reach the packages (pip may know of a mirror), pip does. The
 # pairing engine needs four of them and compiles while the others are downloaded. Without that the first pairing does.
 $(READY): envs/requirements.txt pyproject.toml setup.py
@@ -78,10 +83,11 @@ $(READY): envs/requirements.txt pyproject.toml setup.py
 	@rm -rf .venv && "$(PYTHON)" -m venv .venv
 	@echo "make: installing the packages into .venv, which takes a minute or two"
 	@awk '/^[a-z0-9]/ {own = /^uv==/} own' envs/requirements.txt > .venv/uv.txt
+	@awk '/^[a-z0-9]/ {own = !/^($(CUDA))/} own' envs/requirements.txt > .venv/packages.txt
 	@awk '/^[a-z0-9]/ {own = /^(llvmlite|numba|numpy|tqdm)==/} own' envs/requirements.txt > .venv/engine.txt
 	@{ $(PIP) --require-hashes -r .venv/uv.txt && \
-	  $(UV) -r .venv/engine.txt && { python -m pairflow.pairing.compile_ahead & $(UV) -r envs/requirements.txt && wait; } || \
-	  $(PIP) --no-compile --require-hashes -r envs/requirements.txt; } 2> .venv/install.log || \
+	  $(UV) -r .venv/engine.txt && { python -m pairflow.pairing.compile_ahead & $(UV) -r .venv/packages.txt && wait; } || \
+	  $(PIP) --no-compile --require-hashes -r .venv/packages.txt; } 2> .venv/install.log$(TORCH) || \
 	  { echo "make: the packages could not be installed ($$(grep ERROR .venv/install.log | tail -1), see .venv/install.log); check the network, then run make again" >&2; exit 2; }
 	@$(PIP) --no-build-isolation -e .
 	@touch $@

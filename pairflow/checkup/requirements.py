@@ -9,20 +9,25 @@ from typing import Any
 
 from pairflow.checkup import machine
 from pairflow.checkup.packages import CORE, PACKAGES, check, python
-from pairflow.config.file import read
+from pairflow.config.file import place, read
 from pairflow.data.status import Condition, Finding, described
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of, source_of
 
 
 def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Name and finding of each requirement; `configuration` says which data sets are among them.
+    """Name and finding of each requirement; `configuration` says which data sets are among them. What the
+    user's own experiments need comes first among the packages and among the data sets.
 
     It raises nothing, and each program, import and address has a limited time.
     """
     experiments, settings = _configuration(configuration)
-    kinds = {kind_of(experiment.data) for experiment in experiments.values()}
-    needed = {name for kind in kinds for name in kind.packages}
+    experiments = dict(
+        sorted(experiments.items(), key=lambda item: not place(configuration, item[0]).is_file())
+    )
+    kinds = dict.fromkeys(kind_of(experiment.data) for experiment in experiments.values())
+    needed = [name for kind in kinds for name in kind.packages]
+    names = [*dict.fromkeys([*needed, *PACKAGES])]
     driver, gpus = machine.driver()
 
     def imported(name: str) -> Finding:
@@ -30,7 +35,7 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
         return guarded(partial(check, package, package.needed or name in needed, bool(gpus)))
 
     with ThreadPoolExecutor(len(PACKAGES)) as pool:  # all are imported at the same time
-        packages = dict(zip(PACKAGES, pool.map(imported, PACKAGES), strict=True))
+        packages = dict(zip(names, pool.map(imported, names), strict=True))
     yield "Python", guarded(python)
     yield from packages.items()
     results = configuration.parent / "results"

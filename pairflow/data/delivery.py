@@ -138,17 +138,19 @@ class Candidate(NamedTuple):
 class Scored(ABC):
     """How a file becomes rows that a model can score.
 
-    `noun` is what one is called, `column` the one of its text in a table of scores, and `padding` the symbol
-    that fills rows up.
+    `noun` is what one is called, `column` the one of its text in a table of scores, `padding` the symbol that
+    fills rows up, and `notation` how a model writes them, if there are several ways.
     """
 
+    notation = ""
     noun: str
     column: str
     padding: int | None
 
     @abstractmethod
-    def read(self, path: Path, column: str) -> Iterator[Candidate]:
-        """The rows of a file, by a column if it is a table; InputError if it cannot be read."""
+    def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
+        """The rows of a file, by a column if it is a table; InputError if it cannot be read, or if no column
+        is given and none is found."""
 
 
 class ScoredLines(Scored):
@@ -164,7 +166,7 @@ class ScoredLines(Scored):
     ):
         self.noun, self.encode, self.length, self.padding = noun, encode, length, padding
 
-    def read(self, path: Path, column: str) -> Iterator[Candidate]:
+    def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
         if path.suffix != ".txt":
             raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt with {self.noun}s")
         return self.split(read_text(path, MOST_BYTES))

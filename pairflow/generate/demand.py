@@ -20,10 +20,12 @@ from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 
 PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
+SECONDS = 45  # that the search may take until the first sample is delivered; a batch may take some more
 
 
 class TooFewAccepted(InputError):
-    """None of the last 20,000 samples was delivered, so that the next are not worth waiting for."""
+    """None of the last 20,000 samples was delivered, or none in the first seconds, so that the next are not
+    worth waiting for."""
 
 
 class SampleStream:
@@ -32,7 +34,8 @@ class SampleStream:
     `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
     steps if the settings have none. The samples are a function of the model, the settings and the kind of
     device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
-    samples passed the filters. `inputs` are the files that are read; `delivery` counts all samples.
+    samples passed the filters, or none in the first 45 seconds. `inputs` are the files that are read;
+    `delivery` counts all samples.
 
         for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -55,7 +58,7 @@ class SampleStream:
 
     def __iter__(self) -> Iterator[str]:
         self.delivery.begin()
-        delivered = dropped = 0
+        delivered, dropped, started = 0, 0, time.monotonic()
         for text in self._strings():
             kept = self.delivery.keep(text)
             if kept is None:
@@ -67,6 +70,9 @@ class SampleStream:
                 return
             if dropped >= PATIENCE:
                 raise TooFewAccepted(f"none of the last {dropped:,} samples was {self.delivery.explain()}")
+            if not delivered and (seconds := time.monotonic() - started) > SECONDS:
+                which = f"first {dropped:,} samples, in {seconds:.0f} s,"
+                raise TooFewAccepted(f"none of the {which} was {self.delivery.explain()}")
 
     def _strings(self) -> Iterator[str]:
         """Decoded samples without end."""

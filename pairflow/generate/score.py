@@ -35,8 +35,9 @@ class Scorer:
         self.rows = kind.scored(self.model)
         self.noun = self.rows.noun
 
-    def read(self, path: Path, column: str = "smiles") -> list[Candidate]:
-        """The rows of a file; InputError if it cannot be read or no row of it can be scored."""
+    def read(self, path: Path, column: str | None = None) -> list[Candidate]:
+        """The rows of a file, of a table by a column that is found if it is not given; InputError if it
+        cannot be read or no row of it can be scored."""
         rows = list(self.rows.read(path, column))
         if all(row.tokens is None for row in rows):
             first = f": {rows[0].reason} (the first of {len(rows):,})" if rows else ": the file has none"
@@ -55,6 +56,24 @@ class Scorer:
         measured = ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
         columns = ["line", "name", self.rows.column, "tokens", *measured, "reason"]
         return pd.DataFrame(lines, columns=columns).astype({"tokens": "Int64"})
+
+    def subtract(self, table: pd.DataFrame, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
+        """A table of scores of another model with `nll_difference`, which is `nll_bound` minus that of this
+        model, for the rows as this model reads them; InputError if they are split otherwise."""
+        if [row.text for row in rows] != list(table[self.rows.column]):
+            raise InputError(
+                f"--against: this model splits the file into {len(rows):,} rows, --model into {len(table):,}"
+            )
+        own = self.score(rows, quiet)
+        table.insert(table.columns.get_loc("reason"), "nll_difference", table.nll_bound - own.nll_bound)
+        return table
+
+    def require_like(self, other: "Scorer") -> None:
+        """InputError unless both models write rows alike, so that their probabilities are of the same."""
+        ours, theirs = ((judge.noun, judge.rows.notation) for judge in (self, other))
+        if ours != theirs:
+            found, expected = (f"{noun}s {notation}".strip() for noun, notation in (theirs, ours))
+            raise InputError(f"--against: expected a model of {expected}, as --model, found {found}")
 
     def _measure(self, tokens: np.ndarray) -> dict[str, float]:
         model, settings, padding = self.model, self.settings, self.rows.padding
@@ -79,18 +98,35 @@ class Scorer:
         return {"tokens": number, **values, "nll_per_token": bound.value / number}
 
 
-def write_scores(scorer: Scorer, rows: Path, out: Path, column: str = "smiles", quiet: bool = False) -> str:
-    """Score the rows of a file, write the table to `out` (.csv or .parquet), and sum it up in a sentence."""
+def write_scores(
+    scorer: Scorer,
+    rows: Path,
+    out: Path,
+    column: str | None = None,
+    quiet: bool = False,
+    against: Scorer | None = None,
+) -> str:
+    """Score the rows of a file, write the table to `out` (.csv or .parquet), and sum it up in a sentence.
+
+    With `against`, a further column has the difference to the bound of that model.
+    """
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .csv or .parquet")
-    require_apart({"--out": out}, [rows, *scorer.inputs])
+    judges = [scorer, against] if against else [scorer]
+    require_apart({"--out": out}, [rows, *(path for judge in judges for path in judge.inputs)])
     require_writable(out)
+    if against:
+        scorer.require_like(against)
     table = scorer.score(scorer.read(rows, column), quiet)
+    inputs = {"model": str(scorer.model.weights), "rows": digest(rows)}
+    if against:
+        table = against.subtract(table, against.read(rows, column), quiet)
+        inputs["against"] = str(against.model.weights)
     metadata = Metadata(
         kind="scores",
         vocabulary=scorer.model.vocabulary,
         parameters={"method": scorer.model.method, **scorer.settings.model_dump(mode="json")},
-        inputs={"model": str(scorer.model.weights), "rows": digest(rows)},
+        inputs=inputs,
     )
     with atomic(out) as [temporary]:
         if out.suffix == ".parquet":

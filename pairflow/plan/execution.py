@@ -24,6 +24,7 @@ _LOCKED = (
 )
 _FOLDER = Path(".snakemake")  # for Snakemake's own records
 _TAIL = 4096  # bytes at the end of a log that hold its last line
+MINUTE = 60.0  # seconds between two lines on a running job, where they are not a terminal's
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 # Errors of the system: no room, no permission, a folder that is read-only.
 _REFUSALS = {
@@ -78,7 +79,7 @@ class JobLines(LogHandlerBase):
     """A line on stderr for each job that ends, and for each that fails with its own message.
 
     In a terminal, a last line follows the log of the job that has run longest: for a training its loss and
-    the time left. A dry run is shown as Snakemake shows it.
+    the time left; elsewhere such a line is written once a minute. A dry run is shown as Snakemake shows it.
     """
 
     writes_to_stream, writes_to_file, needs_rulegraph = True, False, False
@@ -91,9 +92,8 @@ class JobLines(LogHandlerBase):
         self.closed = threading.Event()
         self.terminal = sys.stderr.isatty()
         self.screen = threading.Lock()
-        self.follower = threading.Thread(target=self._follow, daemon=True) if self.terminal else None
-        if self.follower:
-            self.follower.start()
+        self.follower = threading.Thread(target=self._follow, daemon=True)
+        self.follower.start()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show what a record of Snakemake's log tells a user; its other fields depend on its `event`."""
@@ -128,8 +128,8 @@ class JobLines(LogHandlerBase):
 
     def close(self) -> None:
         self.closed.set()
-        if self.follower:
-            self.follower.join()
+        self.follower.join()
+        if self.terminal:
             self._write("", end="")
         super().close()
 
@@ -139,12 +139,15 @@ class JobLines(LogHandlerBase):
             sys.stderr.flush()
 
     def _follow(self) -> None:
-        """Rewrite the terminal's last line every second."""
-        while not self.closed.wait(1.0):
+        """Rewrite the terminal's last line every second, or write a line every minute."""
+        while not self.closed.wait(1.0 if self.terminal else MINUTE):
             for name, log, _ in [*self.running.values()][:1]:
                 for line in _last_lines(log)[-1:]:
                     text = f"{name}: {line.strip()}"
-                    self._write(text[: shutil.get_terminal_size().columns - 1], end="")
+                    if self.terminal:
+                        self._write(text[: shutil.get_terminal_size().columns - 1], end="")
+                    else:
+                        self._write(text)
 
 
 LogHandler = JobLines  # by this name Snakemake finds it

@@ -117,7 +117,7 @@ class KindPage:
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
         return (
-            f"The best method, {best.method} at {join_steps([best.nfe])}, has {leading.about.leads_as}"
+            f"{name_best(leading, best, 'The')} has {leading.about.leads_as}"
             f"{f' {leading.beside}' * bool(leading.beside)} of {first.text(best)}; {real}."
         )
 
@@ -167,6 +167,12 @@ EXPECTED_COPIES = (
     "a smaller network."
 )
 _COPIES = 0.5
+
+
+def name_best(leading: Grid, best: MethodLine, article: str = "the") -> str:
+    """`the best method, pairflow at 8 sampling steps,`, or only its name where there is no other method."""
+    name = f"{best.method} at {join_steps([best.nfe])}"
+    return f"{article} best method, {name}," if len({method for method, _ in leading.means}) > 1 else name
 
 
 def find_copies(shares: Mapping[Run, float], text: str, real: float = np.nan) -> Iterator[tuple[Run, Flaw]]:

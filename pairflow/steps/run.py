@@ -27,8 +27,8 @@ def main(
 ) -> None:
     """Run EXPERIMENT from raw data to its report, as far as it has not run yet.
 
-    Snakemake does the work. A line appears for each finished job, and in a terminal the progress of the job
-    that has run longest. Arguments after `--` go to Snakemake:
+    Snakemake does the work. A line appears for each finished job, and for the progress of the job that has
+    run longest: always in a terminal, once a minute elsewhere. Arguments after `--` go to Snakemake:
 
     \b
       pairflow run qm9 --cores 8 --gpus 1

@@ -18,12 +18,25 @@ from pairflow.steps.options import model_folder, on_device, out
     help="Folder of a model, or of a finished experiment, whose metrics then choose the model; or the name "
     "of a model that comes with pairflow (zinc250k).",
 )
-@out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
-@click.option(
-    "--column", default="smiles", show_default=True, help="SMILES column, if ROWS is a table of molecules."
+@model_folder(
+    "--against",
+    help="Another model, such as the one that a fine-tuned model started from: adds how much less probable "
+    "--model finds a row than this one does.",
 )
+@out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
+@click.option("--column", help="SMILES column, if ROWS is a table of molecules; found if it is not given.")
 @on_device
-def main(settings: ScoreSettings, rows: Path, model: Path, out: Path, column: str, device, threads, quiet):
+def main(
+    settings: ScoreSettings,
+    rows: Path,
+    model: Path,
+    out: Path,
+    column: str | None,
+    against: Path | None,
+    device,
+    threads,
+    quiet,
+):
     """Score the molecules, or the texts, in the file ROWS: an upper bound on -log p under a model, in nats.
 
     Rows that stand out have a large bound per token. Rows that cannot be scored keep their place in the
@@ -44,7 +57,8 @@ def main(settings: ScoreSettings, rows: Path, model: Path, out: Path, column: st
     scorer = Scorer(model, settings, device)
     if scorer.choice.reason:
         click.echo(scorer.choice.reason, err=True)
-    click.echo(write_scores(scorer, rows, out, column, quiet), err=True)
+    other = Scorer(against, settings, device) if against else None
+    click.echo(write_scores(scorer, rows, out, column, quiet, other), err=True)
     provenance.write(out)
 
 

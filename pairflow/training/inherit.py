@@ -26,9 +26,11 @@ def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
     """Give an untrained model the averaged weights of its parent, and return the symbols that are new.
 
     Symbols are recognised by their text, whatever their order in the `vocabulary` of the data (JSON). Those
-    that the parent lacks keep the weights of the untrained model.
+    that the parent lacks keep the weights of the untrained model. Where only the new model is conditional,
+    its labels' embeddings are zero, so that at first it does what the parent does, whatever the label.
 
-    Raises InputError unless both have the same network, N, shape, noise and classes, and learn the same.
+    Raises InputError unless both have the same network, N, shape and noise, and learn the same, and unless
+    the parent has no classes or the same.
     """
     _require_alike(model, parent)
     places, new = _places(model, parent, vocabulary)
@@ -36,7 +38,9 @@ def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
     tensors = parent.network.state_dict()
     with torch.no_grad():
         for name, own in model.network.state_dict().items():
-            if name in by_symbol and places is not None:
+            if name not in tensors:
+                own.zero_()
+            elif name in by_symbol and places is not None:
                 _copy_symbols(own, tensors[name], places)
             else:
                 own.copy_(tensors[name])
@@ -56,6 +60,8 @@ def _requirements(model: Model) -> dict[str, Any]:
 def _require_alike(model: Model, parent: Model) -> None:
     ours, theirs = _requirements(model), _requirements(parent)
     ignored = {"network dropout"}  # no tensor depends on it
+    if theirs.get("condition") is None:  # the labels' embeddings are new
+        ignored.add("condition")
     for key in {**theirs, **ours}:
         if key not in ignored and ours.get(key) != theirs.get(key):
             raise InputError(

@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from pairflow.checkup import machine, packages
+from pairflow.checkup.packages import CORE
 from pairflow.checkup.requirements import findings, guarded
 from pairflow.cli import main
 from pairflow.data import download
@@ -234,6 +236,19 @@ def test_own_files_and_folders(folder):
     assert status(pictures).text == f"{folder}/pictures: no such folder, or it is empty"
     (folder / "pictures").mkdir()
     assert status(pictures).condition is Condition.OK
+
+
+def test_what_the_users_own_experiments_need_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairflow.checkup.requirements.check", lambda *_: Finding.ok("x"))
+    path = tmp_path / "workflow_config.yaml"
+    shutil.copy(SHIPPED, path)
+    (tmp_path / "experiments").mkdir()
+    entry = yaml.safe_load(SHIPPED.read_text())["experiments"]["demo"]
+    entry["data"] |= {"source": "my.smi"}
+    (tmp_path / "experiments/mine.yaml").write_text(yaml.safe_dump({"experiments": {"mine": entry}}))
+    names = [name for name, _ in findings(path, offline=True)]
+    assert names[:3] == ["Python", "RDKit", CORE]
+    assert next(name for name in names if name.startswith("data")).endswith("my.smi")
 
 
 def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ def test_useful_molecules_lead_where_they_were_measured(finish):
     valid = [("udlm", 1, 180), ("udlm", 4, 190)]
     useful = [("udlm", 1, 3), ("udlm", 4, 2)]
     lines = finish(valid + useful, [*["valid"] * 2, *["useful_strict"] * 2])
-    assert "the best method, udlm at 1 sampling step," in lines[0]
+    assert lines[0].startswith("90.0 % of the samples of udlm at 1 sampling step are valid molecules; all ")
     assert " 1.50 % are useful: " in lines[0]
     assert lines[0].endswith("Warning: under 5% of its samples are useful molecules.")
     assert lines[1:] == ["report: results/mine/report.html", HOPELESS]

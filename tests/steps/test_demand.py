@@ -408,6 +408,22 @@ def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares
         list(molecules)
 
 
+def test_a_search_without_any_sample_ends_within_a_minute(made, monkeypatch):
+    """A sample takes a second here: 46 of them."""
+    molecules = demand.SampleStream(made / "udlm", DemandSettings(count=1, nfe=1))
+    clock = itertools.count()
+    monkeypatch.setattr(demand.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(molecules, "_strings", lambda: itertools.repeat("C("))
+    text = r"^none of the first 46 samples, in 46 s, was accepted \(100% invalid\): try a larger --nfe"
+    with pytest.raises(demand.TooFewAccepted, match=text):
+        list(molecules)
+    monkeypatch.setattr(molecules, "_strings", lambda: iter(["CC", *["C("] * 99]))
+    clock = itertools.count()
+    assert list(molecules) == ["CC"]
+    molecules.settings = molecules.settings.model_copy(update={"count": 2})
+    assert list(molecules) == ["CC"]  # one was delivered, so that the others may take their time
+
+
 def test_what_was_found_before_it_became_hopeless_is_kept(sample, tmp_path, monkeypatch, refused):
     monkeypatch.setattr(demand, "PATIENCE", 40)
     done = sample("x.smi", count=10**6, unique=True)
@@ -511,6 +527,23 @@ def test_every_row_has_a_score_or_the_reason_why_not(score, tmp_path):
     assert read_provenance(tmp_path / "scores.csv")["device"] == "cpu"
 
 
+def test_the_difference_to_another_model(score, made, tmp_path, refused):
+    """It is none to the model itself, and empty where a row has no score."""
+    assert score(out="own.csv", against=made / "udlm").exit_code == 0
+    own = pd.read_csv(tmp_path / "own.csv")
+    assert own.columns[-2:].tolist() == ["nll_difference", "reason"]
+    assert own.nll_difference.isna().tolist() == own.nll_bound.isna().tolist()
+    assert (own.nll_difference.dropna() == 0).all()
+    assert score(out="a.csv").exit_code == score(out="b.csv", folder=made / "udlm+dcd").exit_code == 0
+    a, b = (pd.read_csv(tmp_path / name).nll_bound for name in ("a.csv", "b.csv"))
+    assert score(out="c.parquet", against=made / "udlm+dcd").exit_code == 0
+    table, metadata = read_table(tmp_path / "c.parquet", "scores")
+    assert table["nll_difference"].to_pandas().to_numpy() == pytest.approx(a - b, abs=2e-4, nan_ok=True)
+    assert metadata.inputs["against"] != metadata.inputs["model"]
+    text = "--against: expected a model of molecules smiles, as --model, found molecules selfies"
+    refused(score(against="zinc250k"), "score", text)
+
+
 def test_no_name_in_a_file_of_scores_is_a_formula(score, tmp_path):
     name = "=cmd|' /C calc'!A0"
     (tmp_path / "names.smi").write_text(f"CCO {name}\n=C {name}\n")
@@ -530,8 +563,9 @@ def test_scores_are_a_function_of_model_molecule_and_settings(score, tmp_path):
     assert (a.nll_bound.dropna() != c.nll_bound.dropna()).all()
     assert d.standard_error.mean() < a.standard_error.mean() / 2
     (tmp_path / "one.csv").write_text("ID,Structure\nx,OCC\n")
-    assert score("e.parquet", rows="one.csv", column="Structure").exit_code == 0
-    assert pd.read_parquet(tmp_path / "e.parquet").nll_bound.tolist() == [a.nll_bound[0]]
+    for name, options in (("e", {"column": "Structure"}), ("f", {})):  # a column is found, too
+        assert score(f"{name}.parquet", rows="one.csv", **options).exit_code == 0
+        assert pd.read_parquet(tmp_path / f"{name}.parquet").nll_bound.tolist() == [a.nll_bound[0]]
     metadata = read_table(tmp_path / "a.parquet", "scores")[1]
     assert metadata.parameters == {"method": "udlm", "draws": 16, "seed": 0}
 

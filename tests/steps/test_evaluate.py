@@ -101,6 +101,8 @@ def metrics(folder, evaluate):
         ("connected", [4, 4, 0]),
         ("scaffolds", [1, 1, 0]),
         ("novel_scaffolds", [0, 1, 0]),
+        ("common_scaffolds", [1, 0, 0]),
+        ("common_frameworks", [1, 0, 0]),
     ],
 )
 def test_counts_by_hand(metrics, metric, by_hand):
@@ -143,6 +145,7 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     assert step("floor", "molecules", plausible=True, samples=100, trials=1, **files).exit_code == 0
     real = pd.read_parquet(files["out"]).pivot(index="metric", columns="method", values="value")
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
+    assert real.loc["common_scaffolds"].dropna().tolist() == [0]  # of ethanol
     assert real.loc["novel_strict", "one carbon more"] == 100
 
 

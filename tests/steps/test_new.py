@@ -198,6 +198,27 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     assert re.search(r"K, symbols +(\d+)", run.stdout)[1] == str(len(vocabulary))
 
 
+def test_columns_of_numbers_are_named_and_become_conditions(project):
+    rows = [f"{n},{text},{n % 7},{'ab'[n % 2]},x{n}" for n, text in enumerate(SMILES)]
+    (project / "a.csv").write_text("\n".join(["compound_id,smiles,pIC50 mean,group,comment", *rows]))
+    run = new("a.csv")
+    named = "pIC50 mean: `--condition 'pIC50 mean'`"
+    advice = f"Samples can be asked for low, middle or high values of a column of numbers. {named}."
+    assert advice in run.stdout.splitlines()
+    assert experiment(project, "a").data.condition is None
+    run = new("a.csv", "--condition", "pIC50 mean", "--force")
+    assert run.exit_code == 0, run.stderr
+    assert "--condition" not in run.stdout
+    assert experiment(project, "a").data.conditions()[0] == "pIC50 mean=low"
+    assert new("a.csv", "--condition", "logp", "--force").exit_code == 0
+    assert experiment(project, "a").data.condition.property == "logp"
+    expected = "expected a column of a.csv with at least three different numbers, or a property (qed, logp"
+    assert (
+        f"--condition: unknown name 'group': {expected}"
+        in new("a.csv", "--condition=group", "--force").stderr
+    )
+
+
 def test_a_path_is_seen_from_the_configurations_folder(project):
     (project / "sub").mkdir()
     (project / "sub" / "größe 'x'.smi").write_text("\n".join(ODD))

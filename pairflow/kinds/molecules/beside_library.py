@@ -1,5 +1,6 @@
 """Compares the molecules of any program with a library: metrics as of samples, and a table of molecules."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     structures = tabulate(("fingerprint", "scaffold"), trained, threads, progress)
     properties = tabulate(PROPERTIES, chosen, threads, progress).dropna().to_numpy()
     library = chemistry.TrainingMolecules(
-        Neighbours(structures["fingerprint"]), frozenset(structures["scaffold"]), properties
+        Neighbours(structures["fingerprint"]), Counter(structures["scaffold"]), properties
     )
     described = chemistry.describe_samples(texts, library, plausible.PARTS, threads, progress)
     useful = chemistry.are_useful(described, library, known)

@@ -9,12 +9,15 @@ RDKit's.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 import pandas as pd
+from rdkit import Chem, rdBase
+from rdkit.Chem.Scaffolds import MurckoScaffold
 from scipy.stats import wasserstein_distance
 
 from pairflow.kinds.molecules.counts import canonical
@@ -24,10 +27,12 @@ from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, 
 _PARTS = ("held_out", "unseen")  # held-out molecules: all; with scaffolds that the training set lacks
 REFERENCES = {  # metric -> the molecules that it compares with
     **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
+    **dict.fromkeys(["common_scaffolds", "common_frameworks"], "train"),
     **{f"{name}_wasserstein": "train" for name in PROPERTIES},
     **{f"{part}_{kind}": "test" for part in _PARTS for kind in ("similarity", "fragments", "scaffolds")},
 }
 LARGEST_RING = 8  # atoms in a ring of a useful molecule; larger rings are almost always a model's mistakes
+CORES = 10  # the most common scaffolds of the training molecules
 MIDDLE = (0.05, 0.95)  # quantiles of training molecules between which properties of useful molecules lie
 _BINS = 30
 
@@ -41,7 +46,7 @@ class TrainingMolecules:
     """
 
     neighbours: Neighbours
-    scaffolds: Set[str]
+    scaffolds: Mapping[str, int]
     properties: np.ndarray
 
 
@@ -110,6 +115,7 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     - `nn_similarity`: mean similarity to the nearest training molecule.
     - `scaffolds`, `novel_scaffolds`: number of distinct Bemis-Murcko scaffolds, and of scaffolds that no
       training molecule has; a molecule without rings has none.
+    - `common_scaffolds`, `common_frameworks`: `count_cores`.
     - `<property>_wasserstein`: Wasserstein-1 distance between the values of a property in these and in the
       training molecules, in the unit of the property.
     """
@@ -119,12 +125,38 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
         "internal_diversity": internal_diversity(molecules["fingerprint"]),
         "nn_similarity": _mean(molecules["nearest"]),
         "scaffolds": len(scaffolds),
-        "novel_scaffolds": len(scaffolds - training.scaffolds),
+        "novel_scaffolds": len(scaffolds - training.scaffolds.keys()),
+        **count_cores(molecules["scaffold"], training.scaffolds),
         **{
             f"{name}_wasserstein": float(wasserstein_distance(*values)) if len(molecules) else np.nan
             for name, *values in columns
         },
     }
+
+
+def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[str, int]:
+    """How many of the molecules with these scaffolds have one of the CORES most common scaffolds of the
+    training molecules, and how many have the framework of one."""
+    common = sorted(trained.keys() - {""}, key=lambda name: (-trained[name], name))[:CORES]
+    frameworks = {framework(name) for name in common}
+    counts = Counter(scaffolds)
+    return {
+        "common_scaffolds": sum(counts[name] for name in common),
+        "common_frameworks": sum(
+            count for name, count in counts.items() if name and framework(name) in frameworks
+        ),
+    }
+
+
+def framework(scaffold: str) -> str:
+    """The framework of a scaffold (Bemis and Murcko 1996): its rings and what links them, with every atom a
+    carbon and every bond single. A scaffold that has none, because RDKit cannot read it or an atom has five
+    neighbours, is its own framework."""
+    with rdBase.BlockLogs(), suppress(ValueError):
+        if molecule := Chem.MolFromSmiles(scaffold):
+            generic = MurckoScaffold.MakeScaffoldGeneric(molecule)
+            return Chem.MolToSmiles(MurckoScaffold.GetScaffoldForMol(generic))
+    return scaffold
 
 
 def _mean(values: Sequence[float] | pd.Series) -> float:

@@ -1,7 +1,8 @@
 """Suggests an experiment on a user's molecules: its rules, its scale, and the quality to expect."""
 
+import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pairflow.arguments import nearest
 from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.descriptors import COMPUTED
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
     LONGEST,
@@ -31,13 +34,14 @@ from pairflow.kinds.molecules.survey import (
     find_column,
     first_rejected,
     is_molecule,
+    numeric_columns,
 )
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
 # Measured results, from which the quality to expect is read; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
-_FEW = 1000  # training rows; with fewer, a start from another model is suggested
+_FEW = 20_000  # training rows; with fewer, a start from another model is suggested
 _FROM_SCRATCH = "1 %"  # useful samples from scratch, after as many iterations as with that start
 _NETWORKS = {
     "mlp": "a small network (mlp)",
@@ -57,6 +61,26 @@ def holds_molecules(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         lines = list(islice((line for line in file if line.strip()), SAMPLED_ROWS))
     return sum(is_molecule(line.split()[0]) for line in lines) > len(lines) / 2
+
+
+def find_condition(name: str, numeric: Sequence[str], file: Path) -> Entry:
+    """The section `condition` for a column of numbers, or else for a property that RDKit computes; InputError
+    for any other name."""
+    known = [*numeric, *COMPUTED]
+    if name not in known:
+        expected = f"expected a column of {file} with at least three different numbers, or a property"
+        raise InputError(
+            f"--condition: unknown name {name!r}{nearest(name, known)}: {expected} ({', '.join(COMPUTED)})"
+        )
+    return {"column" if name in numeric else "property": name}
+
+
+def _name_numbers(columns: Mapping[str, Sequence[str]], settings: NewLibrary) -> Iterator[str]:
+    """The columns of numbers, and what they are good for."""
+    numeric = [name for name in numeric_columns(columns) if not library.name_column([name], "")]
+    if numeric and not settings.condition:
+        options = ", ".join(f"{name}: `--condition {shlex.quote(name)}`" for name in numeric)
+        yield f"Samples can be asked for low, middle or high values of a column of numbers. {options}."
 
 
 class Start(NamedTuple):
@@ -80,13 +104,17 @@ def draft_molecules(request: DraftRequest) -> Draft:
             )
         settings = settings.model_copy(update={"representation": kind})
     file, column, remark = request.file, None, ""
+    fields: dict[str, list[str]] = {}
     if (format_name := library.format_of(file)) in library.TABLES:
         column = settings.column or find_column(file)
-        names = library.name_column(library.columns(file, 1), column)
+        fields = library.columns(file, SAMPLED_ROWS)
+        names = library.name_column(fields, column)
         remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
-    data = {"source": request.source, **({"column": column} if column else {})}
+    data: Entry = {"source": request.source, **({"column": column} if column else {})}
+    if settings.condition:
+        data["condition"] = find_condition(settings.condition, numeric_columns(fields), file)
     rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     counts = Survey(rows, rules, library.unit_of(file))
@@ -104,7 +132,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
             _lines(counts, experiment["data"], size, left_out, request.rejects),
         ),
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
-        advice=tuple(_advice(counts, settings)),
+        advice=(*_advice(counts, settings), *_name_numbers(fields, settings)),
         hours=settings.hours or suggest.hours(size.length, device),
         with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
@@ -264,9 +292,9 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
     few = sizes.rows < _FEW and sizes.length <= tuned.length
     if name == "small transformer" and selfies and few:
         sentences.append(
-            "With few molecules consider `--from zinc250k`, to start from a model that has seen many: "
-            f"after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} of the samples "
-            f"were useful, and {_FROM_SCRATCH} without it."
+            f"With fewer than {_FEW:,} molecules consider `--from zinc250k`, to start from a model that has seen "
+            f"many more: after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} of the "
+            f"samples were useful, and {_FROM_SCRATCH} without it."
         )
     if name == "mlp" and sizes.length > first.length["mlp"]:
         sentences.append(

@@ -49,6 +49,8 @@ METRICS = {
     "connected": _count("connected", group="structure"),
     "scaffolds": _count("scaffolds", group="structure"),
     "novel_scaffolds": _count("novel scaffolds", group="structure"),
+    "common_scaffolds": _count("with a common scaffold", "", group="structure"),
+    "common_frameworks": _count("with a common framework", "", group="structure"),
     "internal_diversity": _likeness("internal diversity", "structure", "highest"),
     "nn_similarity": _likeness("similarity to the nearest training molecule", "structure", ""),
     "internal_diversity_2": _likeness("internal diversity 2", "moses", "highest"),

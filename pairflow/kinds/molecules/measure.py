@@ -14,7 +14,7 @@ from pairflow.data.classes import Classes
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
-from pairflow.kinds.molecules.descriptors import COMPUTED, PIECES, PROPERTIES
+from pairflow.kinds.molecules.descriptors import COMPUTED, PIECES, PROPERTIES, tabulate
 from pairflow.kinds.molecules.kind import MoleculeFiles
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
@@ -87,6 +87,14 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
         if texts
         for name, left in plausible.count_left(texts, others, norms, *work).items()
     ]
+    if held_out:
+        training = training_molecules.read_training(files.molecules, known)
+        scaffolds = tabulate(("scaffold",), held_out, *work)["scaffold"]
+        cores = chemistry.count_cores(scaffolds, training.scaffolds)
+        counts += [
+            {"method": "data", "metric": name, "value": count * settings.samples / len(held_out)}
+            for name, count in cores.items()
+        ]
     inputs = {"smiles": digest(files.smiles)} | ({"norms": digest(files.norms)} if files.norms else {})
     shared = {"trial": 0, "samples": settings.samples}
     return Measurement([row | shared for row in counts], words.hash, inputs)

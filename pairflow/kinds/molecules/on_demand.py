@@ -210,7 +210,7 @@ class MoleculeDelivery(Delivery):
 
 def read_seeds(path: Path, model: Model) -> list[Candidate]:
     """The molecules of a file that the model's vocabulary can write; InputError if there are none."""
-    read = [*ScoredMolecules(model).read(path, column_of(path))]
+    read = [*ScoredMolecules(model).read(path)]
     seeds = [seed for seed in read if seed.tokens is not None]
     if not seeds:
         why = f": {read[0].reason}" if read else ""
@@ -242,10 +242,11 @@ class ScoredMolecules(Scored):
 
     def __init__(self, model: Model):
         self.vocabulary, self.length = Vocabulary.load(model.vocabulary_file()), model.length
+        self.notation = self.vocabulary.kind
 
-    def read(self, path: Path, column: str) -> Iterator[Candidate]:
+    def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
-            for row in read_rows(path, column):
+            for row in read_rows(path, column or column_of(path)):
                 text, tokens, reason = row.text, None, ""
                 try:
                     _, text = canonicalise(read_molecule(row), Standardisation())  # no rule changes it

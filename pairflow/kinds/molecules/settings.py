@@ -197,6 +197,12 @@ class NewLibrary(Standardisation, NewSettings):
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
     representation: Notation = "selfies"
+    condition: str | None = Field(
+        None,
+        min_length=1,
+        description="Numeric column of the table, or property (qed, logp, weight, rings), of which samples "
+        "can then be asked for low, middle or high values.",
+    )
     fragments: Fragments = "largest"
     dummies: Dummies = "reject"
     metals: Metals = "reject"

@@ -1,7 +1,8 @@
 """Reads a user's file of molecules for `pairflow new`: counts its content, and finds its SMILES column."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -111,6 +112,23 @@ def find_column(path: Path) -> str:
     if is_molecule(column):
         raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
     return column
+
+
+def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns in which most fields are numbers, of at least three different values."""
+    numeric = []
+    for name, fields in columns.items():
+        numbers = [number for field in fields if (number := _number(field)) is not None]
+        if len(numbers) > len(fields) / 2 and len(set(numbers)) > 2:
+            numeric.append(name)
+    return numeric
+
+
+def _number(field: str) -> float | None:
+    with suppress(ValueError):
+        if math.isfinite(number := float(field)):
+            return number
+    return None
 
 
 def column_of(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Describes an experiment's training molecules in a file, which is written once and read by evaluations."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,7 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
     properties = table.select([*PROPERTIES]).to_pandas().dropna().to_numpy()
     neighbours = Neighbours(table["fingerprint"].to_pylist())
-    return TrainingMolecules(neighbours, frozenset(table["scaffold"].to_pylist()), properties)
+    return TrainingMolecules(neighbours, Counter(table["scaffold"].to_pylist()), properties)
 
 
 def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:

@@ -21,7 +21,7 @@ DRAWN = [
 
 def trained_on(smiles):
     table = tabulate(PROPERTIES + STRUCTURES, smiles)
-    neighbours, scaffolds = Neighbours(table["fingerprint"]), frozenset(table["scaffold"])
+    neighbours, scaffolds = Neighbours(table["fingerprint"]), Counter(table["scaffold"])
     return TrainingMolecules(neighbours, scaffolds, chemistry.properties_of(table))
 
 
@@ -41,6 +41,8 @@ def test_by_hand(training):
     values = chemistry.compare(chemistry.describe_samples(DRAWN, training), training)
     assert values["scaffolds"] == 4  # benzene (twice), cyclopropane, cyclobutane, pyridine; ethanol has none
     assert values["novel_scaffolds"] == 2  # cyclobutane, pyridine
+    assert values["common_scaffolds"] == 3  # toluene, phenol, cyclopropanol
+    assert values["common_frameworks"] == 4  # pyridine has that of benzene
     assert 2 / 6 < values["nn_similarity"] < 1  # ethanol and toluene are known
     assert 0 < values["internal_diversity"] < 1
 
@@ -60,10 +62,23 @@ def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):
     assert chemistry.are_useful(nothing, training, set())["useful_strict"].tolist() == []
     values = chemistry.compare(nothing, training)
     assert (values["scaffolds"], values["novel_scaffolds"]) == (0, 0)
-    assert np.isnan([value for name, value in values.items() if "scaffolds" not in name]).all()
+    assert np.isnan(
+        [value for name, value in values.items() if "scaffolds" not in name and "frameworks" not in name]
+    ).all()
     single = chemistry.compare(chemistry.describe_samples(["CCO"], training), training)
     assert single["nn_similarity"] == 1
     assert np.isnan(single["internal_diversity"])
+
+
+def test_common_cores_are_the_ten_most_common_scaffolds_and_their_frameworks():
+    trained = Counter({"": 99, "C1CC1": 2, **{f"C1{'C' * n}C1": 3 for n in range(2, 12)}})
+    assert chemistry.count_cores(["C1CC1", "", "C1CCC1", "C1CCC1"], trained) == {
+        "common_scaffolds": 2,
+        "common_frameworks": 2,
+    }
+    assert chemistry.framework("O=C1NC(=O)c2ccccc21") == "C1CCC2CCCC2C1"
+    five = "c1ccc(P(c2ccccc2)(c2ccccc2)(c2ccccc2)c2ccccc2)cc1"
+    assert [chemistry.framework(text) for text in (five, "c1cccc1")] == [five, "c1cccc1"]
 
 
 def test_connected_samples_are_valid_and_in_one_piece():

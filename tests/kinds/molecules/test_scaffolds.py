@@ -137,7 +137,7 @@ def test_scaffolds_of_a_file_take_turns(tmp_path):
         ("C.C", "'C.C': expected one fragment, or two with one attachment point * each"),
         ("*C.*C.*C", "'*C.*C.*C': expected one fragment, or two with one attachment point * each"),
         (75 * "C" + "*", "too long (76 tokens, limit 70)"),
-        ("*[SiH3]", "unknown token [SiH3]; the model has none like it"),
+        ("*[SiH3]", "unknown token [SiH3]; it is not in the model's vocabulary"),
         ("*I(=O)=O", "SELFIES cannot write it"),
     ],
 )

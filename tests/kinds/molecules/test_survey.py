@@ -10,7 +10,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import prepare
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.survey import FEATURES, Survey, find_column, first_rejected
+from pairflow.kinds.molecules.survey import FEATURES, Survey, find_column, first_rejected, numeric_columns
 
 ROWS = [
     *map(Row, count(1), ["CCO", "OCC", "x"]),
@@ -121,6 +121,18 @@ def test_no_column_is_found(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=rf"a\.csv: {message}"):
         find_column(tmp_path / "a.csv")
+
+
+def test_columns_of_numbers():
+    columns = {
+        "pIC50": ["5.1", "", "6e0", "7"],
+        "censored": ["1", "2", "3", ">10"],
+        "mostly text": ["1", "2", "3", "x", "y", "z"],
+        "two values": ["0", "1", "1", "0"],
+        "not finite": ["1", "2", "nan", "inf"],
+        "empty": [],
+    }
+    assert numeric_columns(columns) == ["pIC50", "censored"]
 
 
 def test_scaffolds_stay_on_one_side():

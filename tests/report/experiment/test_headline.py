@@ -53,6 +53,20 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     )
 
 
+def test_a_page_of_one_method_has_no_contest(make, metric_rows, parse):
+    pages = {
+        number: parse(
+            render(make(settings={"methods": names}, metrics=metric_rows(dict.fromkeys(names, (1, 2, 3)))))
+        )
+        for number, names in enumerate((["udlm"], ["udlm", "pairflow"]), 1)
+    }
+    for said in ("the best method", "Comparison of methods", "Each method at", "in bold", "In bold"):
+        assert said not in pages[1].words()
+    assert "of the samples of udlm at 32 sampling steps are valid molecules" in pages[1].words()
+    for said in ("the best method, ", "Comparison of methods", "Each method at", "In bold is the best"):
+        assert said in pages[2].words()
+
+
 @pytest.mark.parametrize(("most", "hopeless"), [(600, False), (31, True)])
 def test_useful_molecules_come_first_where_they_were_measured(make, metric_rows, most, hopeless):
     """Valid molecules that are hardly ever useful are no usable model."""

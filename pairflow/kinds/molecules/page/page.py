@@ -27,9 +27,10 @@ from pairflow.report.kind_page import (
     choose_examples,
     find_copies,
     find_means,
+    name_best,
 )
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_count, format_percent, join_steps
+from pairflow.report.words import format_count, format_percent
 
 _EXAMPLES = 12  # training molecules
 _SHOWN = 12  # molecules of a gallery
@@ -103,8 +104,8 @@ class MoleculesPage(KindPage):
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
         text = (
-            f"{measures['valid'].text(best)} of the samples of the best method, {best.method} at "
-            f"{join_steps([best.nfe])}, are valid molecules; all of the data are valid."
+            f"{measures['valid'].text(best)} of the samples of {name_best(leading, best)} are valid "
+            "molecules; all of the data are valid."
         )
         if "plausible" in measures:
             real = measures["plausible"].real

@@ -15,9 +15,17 @@ from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid, differ_in_entropy
 from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run
-from pairflow.report.kind_page import TIMES, Details, Flawed, KindPage, Samples, draw_pairs, name_rows
+from pairflow.report.kind_page import (
+    TIMES,
+    Details,
+    Flawed,
+    KindPage,
+    Samples,
+    draw_pairs,
+    name_best,
+    name_rows,
+)
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import join_steps
 
 _PAIRS = 3  # of each coupling
 _LONGEST = 400  # tokens of a pair that are shown
@@ -62,7 +70,7 @@ class TextPage(KindPage):
                 "their perplexities to be compared, so that best here only means likeliest."
             )
         return (
-            f"The best method, {best.method} at {join_steps([best.nfe])}, writes text of perplexity "
+            f"{name_best(leading, best, 'The')} writes text of perplexity "
             f"{perplexity.text(best)} under the judge at an entropy of {entropy.text(best)} nats; held-out "
             f"text has {perplexity.real} at {entropy.real}.{limit}"
         )
