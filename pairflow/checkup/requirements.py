@@ -16,9 +16,9 @@ from pairflow.kinds import kind_of, source_of
 
 
 def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Name and finding of each requirement; `configuration` says which data sets are among them.
+    """Name and finding of each requirement, with the data sets of the file `configuration`.
 
-    It raises nothing, and each program, import and address has a limited time.
+    It raises nothing, and each program, import and address has a time limit.
     """
     experiments, settings = _configuration(configuration)
     kinds = {kind_of(experiment.data) for experiment in experiments.values()}
@@ -54,7 +54,7 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
 
 
 def guarded(look: Callable[[], Finding]) -> Finding:
-    """The finding that `look` returns, or one that says what it raises."""
+    """The finding that `look` returns, or a finding with the error that it raises."""
     try:
         return look()
     except Exception as error:
@@ -73,7 +73,7 @@ def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
 
 
 def _data(experiments: dict[str, Any], folder: Path, offline: bool) -> Iterator[tuple[str, Finding]]:
-    """The findings of all data sets, each with the names of the experiments on it."""
+    """The findings about all data sets, each with the names of the experiments that use it."""
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, folder), []).append(name)
