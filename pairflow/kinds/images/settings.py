@@ -180,7 +180,7 @@ class Images(DataSettings):
     def require_consistency(self, experiment: Any) -> None:
         names = [features.extractor for features in _listed(experiment)]
         if len(set(names)) < len(names):
-            raise ValueError(f"features: {names} names one twice")
+            raise ValueError(f"features: {names} contains a duplicate")
         if "classifier" in names and self.source not in CLASSIFIERS:
             raise ValueError(
                 f"features: no classifier, the default extractor, comes with pairflow for {self.source}; "
