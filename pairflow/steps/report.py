@@ -1,4 +1,4 @@
-"""Everything of an experiment to metrics.parquet, timings.parquet, report.html and figures/."""
+"""Writes metrics.parquet, timings.parquet, report.html and figures/ of an experiment."""
 
 from pathlib import Path
 
