@@ -37,6 +37,7 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     from pairflow.report.compare.sections import make_sections
     from pairflow.report.compare.sheets import tabulate
     from pairflow.report.compare.verdict import write_verdict
+    from pairflow.report.results import METRICS
 
     provenance = Provenance()
     numbers = inputs.place_numbers(out, folders)
@@ -44,12 +45,12 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     inputs.require_baseline(baseline, runs)
     parts = make_sections(runs, baseline)
     if not any(section.grids for section in parts):
-        raise InputError(f"{folders[0] / inputs.METRICS}: has no value of any evaluation")
+        raise InputError(f"{folders[0] / METRICS}: has no value of any evaluation")
     metadata = Metadata(
         kind="comparison",
         parameters={"experiments": [run.name for run in runs], "baseline": parts[0].baseline},
         inputs={
-            f"{run.name}/{inputs.METRICS}": digest(folder / inputs.METRICS)
+            f"{run.name}/{METRICS}": digest(folder / METRICS)
             for run, folder in zip(runs, folders, strict=True)
         },
     )
