@@ -90,7 +90,7 @@ def _replace(folder: Path, new: Path) -> None:
                 "folder, or name another folder for the new files"
             )
         _flush(new / name)
-    _write_list(folder, known)
+    _write_list(folder, known)  # the old and the new files, until all are moved
     for name in written:
         (new / name).replace(folder / name)
     for name in ours - written.keys():

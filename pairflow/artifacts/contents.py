@@ -213,6 +213,7 @@ def require_columns(
 
 def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
     """InputError unless each row is a value that the column may hold, or a list of `width` such values."""
+    # A column in which all values are missing has the type null.
     if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
         return
     if not (types.is_fixed_size_list(values.type) if column.width else column.fits(values.type)):

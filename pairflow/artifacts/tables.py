@@ -109,7 +109,9 @@ def identity(*rows: np.ndarray) -> str:
     """The identity of a data set: SHA-256 of its token rows, part by part."""
     content = hashlib.sha256()
     for part in rows:
-        content.update(f"{part.dtype} {part.shape}\n".encode())
+        content.update(
+            f"{part.dtype} {part.shape}\n".encode()
+        )  # the same bytes can be rows of another length
         content.update(np.ascontiguousarray(part).data)
     return content.hexdigest()
 

@@ -250,7 +250,7 @@ if TYPE_CHECKING:
 else:
     Experiment = create_model(
         "Experiment",
-        __base__=(*reversed(_KEYS), CommonExperiment),
+        __base__=(*reversed(_KEYS), CommonExperiment),  # pydantic collects the fields of the last base first
         __doc__=CommonExperiment.__doc__,
         __module__=__name__,
     )

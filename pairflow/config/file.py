@@ -50,6 +50,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
         event, before = self.peek_event(), self.values
         self._require(self.depth < DEEPEST, f"more than {DEEPEST} levels", event)
+        # These are explicit tags; `_require_plain` checks implicit ones, such as that of a date.
         self._require(getattr(event, "tag", None) is None, "a tag (!), which no setting needs", event)
         self.depth += 1
         node: Any = super().compose_node(parent, index)

@@ -189,7 +189,7 @@ class Evaluation(Sampling):
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
         """Copies of this evaluation at its further temperatures, under names such as main_t0_7, and at its
         further guidance weights, under names such as main_g2."""
-        once = {"temperatures": (), "guidances": (), "shown": None}
+        once = {"temperatures": (), "guidances": (), "shown": None}  # repetitions have none of their own
         variants = {f"{name}_t{value:g}": {"temperature": value} for value in self.temperatures}
         variants |= {f"{name}_g{value:g}": {"guidance": value} for value in self.guidances}
         return {

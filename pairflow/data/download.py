@@ -129,11 +129,11 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if response.status_code == requests.codes.requested_range_not_satisfiable:
-            part.unlink()
+            part.unlink()  # it is as long as the file, or longer: perhaps of another version
             return _load(url, output_file, _, resumable=resumable)
         response.raise_for_status()
         if response.status_code != requests.codes.partial_content:
-            have = 0
+            have = 0  # a server may ignore the range and send the whole file
         left = int(response.headers.get("Content-Length", 0))
         count = bar(desc=part.stem, initial=have, total=have + left or None, unit="B", unit_scale=True)
         with count, part.open("ab" if have else "wb") as file:

@@ -114,6 +114,7 @@ def forecast_draft(
     if draft.hours is None or (make := draft.with_iterations) is None:
         return draft.experiment, expect(draft.experiment)
     rates, seconds = expect(make(FEWEST)).rates, 3600 * draft.hours
+    # Only the costs are computed again for each number: the rates do not depend on it.
     tens = [10**power for power in range(1, 5)]
     numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= MOST]
     fitting = bisect_right(numbers, seconds, key=lambda number: expect(make(number), rates).wall_seconds)

@@ -34,6 +34,7 @@ _OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in
 
 def run(arguments: Sequence[str]) -> int:
     """Run Snakemake in this process with these arguments, under `JobLines`; returns its exit code."""
+    # Snakemake looks for loggers among installed packages of a certain name; this module registers itself.
     LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + "pairflow", sys.modules[__name__])
     # Otherwise a log on a full disk would print a traceback for each of its lines.
     logging.raiseExceptions = False

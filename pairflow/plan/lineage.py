@@ -34,6 +34,7 @@ def done(table: Sequence[Job]) -> set[Job]:
     joined = {path for job in table if job.rule == "gather" and _is_made(job) for path in job.needed}
     finished: set[Job] = set()
     for job in table:  # a job comes after the makers of its inputs
+        # Snakemake removes the shards when they are joined.
         vanished = job.rule == "pair_shard" and joined.issuperset(job.outputs.values())
         ready = all(makers[path] in finished for path in job.needed if path in makers)
         if ready and (vanished or _is_made(job)):

@@ -242,6 +242,7 @@ def _write_svg(figure: Figure) -> str:
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<(metadata|style).*?</\1>", "", svg, flags=re.DOTALL)
+    # Without width and height, the element fills its container.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg)
     return themed(re.sub(r'\bid="line(\d+)"', r'data-line="\1"', svg))
@@ -261,7 +262,7 @@ def _draw_key(look: Style | Fill) -> str:
             axes.set_xlim(0.5, 1.5)
         else:
             [artist] = axes.plot([0, 1, 2], [0, 0, 0], **look.options, markevery=[1], clip_on=False)
-        artist.set_in_layout(False)
+        artist.set_in_layout(False)  # the layout would shrink the axes to make room for the marker
         return _write_svg(figure)
 
 

@@ -140,6 +140,7 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     finite = {method: _finite(log, column) for method, log in logs.items()}
     smooth = {method: _stretches(log) for method, log in finite.items() if not log.empty}
     late = pd.concat([line[line.iteration >= 0.1 * line.iteration.max()][column] for line in smooth.values()])
+    # The second and the third margin are for constant curves, and for those that are 0.
     margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
     lines = []
     for method, line in smooth.items():

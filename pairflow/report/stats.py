@@ -213,6 +213,7 @@ def adjust(differences: Iterable[Difference]) -> list[Difference]:
     family = int(np.isfinite(adjusted).sum())
     undecided = max(1, sum(p > SIGNIFICANCE for p in adjusted))
     tail = SIGNIFICANCE / undecided / 2
+    # `half` is the standard error times the quantile of LEVEL: `visible` has the corrected quantile instead.
     return [
         replace(
             cell,

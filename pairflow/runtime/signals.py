@@ -61,7 +61,7 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
 
     def append(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        if sole_process and number == signal.SIGINT:
+        if sole_process and number == signal.SIGINT:  # torchrun repeats a first Ctrl-C to each process
             signal.signal(number, before[signal.SIGINT])
 
     with _handled(dict.fromkeys((*_stopping(), SAVE), append)) as before:

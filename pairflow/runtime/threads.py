@@ -22,6 +22,7 @@ def run_blocks(
     try:
         with bar(total=rows, desc=name, unit="row", quiet=not progress) as rows_bar:
             while True:
+                # Two blocks per thread, so that no thread waits for the loop.
                 for part in islice(slices, 2 * threads - len(waiting)):
                     waiting[pool.submit(work, part)] = part.stop - part.start
                 if not waiting:

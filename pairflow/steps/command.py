@@ -273,7 +273,7 @@ class _Json(click.ParamType):
     name = "json"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if not isinstance(value, str):
+        if not isinstance(value, str):  # click converts defaults, too
             return value
         try:
             return json.loads(value)

@@ -60,6 +60,7 @@ def _panel(
     label = f"{grid.about.label} of {max(grid.counts):,}" if grid.about.counted else grid.about.label
     with drawing.line_chart(lines, "calls of the network", label) as (figure, axes):
         steps = sorted({nfe for row in rows.values() for nfe in row.calls})
+        # The ticks are the calls of the cheapest method: with masks there is one call less.
         calls = [min(row.calls[nfe] for row in rows.values() if nfe in row.calls) for nfe in steps]
         drawing.show_calls(axes, calls)
         every = [cell for row in grid.table.values() for cell in row.cells.values()]

@@ -136,7 +136,7 @@ def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarra
 def draw_grid(images: np.ndarray, title: str) -> Png:
     """The first samples (B, H, W, C), row by row in the order they were drawn, without any selection."""
     size, width = images[0].size, images.shape[2] + 1
-    least = -(-_LEAST // width) * width
+    least = -(-_LEAST // width) * width  # CSS pixels of an image that is enlarged by a whole factor
     columns = max(1, min(_COLUMNS, ROOM // least))
     rows = max(1, min(_SHOWN, _BYTES // size) // columns)
     first = images[: rows * columns]

@@ -124,6 +124,7 @@ def measure_speed(
     times = sampling_times(contents.timings)
     times = times[times.evaluation == evaluation]
     both = valid.merge(times, on=keys)
+    # A job draws all trials, whereas the chart has the molecules and seconds of one.
     per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     count = contents.experiment.count_calls
