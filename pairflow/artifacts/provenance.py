@@ -58,7 +58,7 @@ class Provenance:
         self.processor_started += time.process_time() - processor
 
     def write(self, *paths: Path) -> None:
-        """Write `<file>.provenance.json` beside each of `paths`."""
+        """Write `<file>.provenance.json` next to each of `paths`."""
         facts = {
             **self._costs(),
             "samples_seen": self.samples,

@@ -99,7 +99,7 @@ def write_table(path: Path, table: Table, metadata: Metadata) -> None:
 
 
 def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provenance) -> None:
-    """Write a Parquet file whole, and its provenance beside it."""
+    """Write a Parquet file whole, and its provenance next to it."""
     with atomic(path) as [temporary]:
         write_table(temporary, table, metadata)
     provenance.write(path)

@@ -90,9 +90,9 @@ class DemandSettings(GuidedUpdate):
         description="Drop molecules with rings, bonded atoms or alerts that are unusual among the training "
         "molecules (see docs/metrics.md).",
     )
-    min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to keep.")
-    logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
-    weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
+    min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to accept.")
+    logp: Range = Field(None, description="Range of logP to accept, such as 1:3, or open: 1: or :3.")
+    weight: Range = Field(None, description="Range of molecular weight in g/mol to accept, such as :450.")
     smarts: tuple[str, ...] = Field((), description="SMARTS pattern that molecules must have; repeatable.")
     not_smarts: tuple[str, ...] = Field((), description="SMARTS pattern they must not have; repeatable.")
     properties: bool = Field(

@@ -80,7 +80,7 @@ class CommonExperiment(Settings):
 
     description: str = Field(description="One line about the experiment, for the report.")
     scale: Literal["paper", "reduced"] = Field(
-        description="`paper` if all settings are those of the paper's protocol, otherwise `reduced`."
+        description="`paper` if all settings follow the paper's protocol, otherwise `reduced`."
     )
     flow: FlowName = Field(
         DISCRETE.name,

@@ -125,7 +125,7 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
     """A downloader for pooch; `resumable` continues an interrupted download, from `<name>.part`."""
     part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
     have = part.stat().st_size if resumable and part.exists() else 0
-    # In a compressed answer, byte positions would not be those of the file.
+    # In a compressed answer, byte positions would differ from positions in the file.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if response.status_code == requests.codes.requested_range_not_satisfiable:

@@ -27,8 +27,8 @@ class OwnPairs(NamedTuple):
 def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
     """Read a user's pairs, and leave out those whose x1 is a held-out row, on which no model may train.
 
-    The training rows may come in any order and number. Raises InputError if N or K differ from those of the
-    data, or if an x1 is no row of the data.
+    Training rows may come in any order and number. Raises InputError if N or K differ from the data's, or if
+    an x1 is no row of the data.
     """
     table, metadata = read_table(path, "pairs")
     (train, data), (held_out, _) = (read_table(file, "tokens") for file in (tokens, validation))

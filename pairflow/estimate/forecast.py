@@ -79,8 +79,8 @@ def forecast(
 ) -> Forecast:
     """The forecast for the experiment in `root` on `cores` cores.
 
-    With `recorded` nothing is measured, and with `fresh` no job counts as finished. `rates` are those of
-    another forecast, for the same experiment with another number of iterations.
+    With `recorded` nothing is measured, and with `fresh` no job counts as finished. `rates` come from another
+    forecast, for the same experiment with another number of iterations.
     """
     table = jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)

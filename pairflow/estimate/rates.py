@@ -1,6 +1,6 @@
 """The long work of an experiment: which work a job does, how much of it, and how many seconds a unit takes.
 
-Seconds are those of one CPU core, or of a GPU.
+Seconds are of one CPU core, or of a GPU.
 """
 
 import json
@@ -26,7 +26,7 @@ class Work:
     The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the whole
     pairing) and `lead` (one source that semidiscrete transport leads to its row). `network` is the network's
     settings as JSON, `batch` the rows of an iteration, `rows` the training rows of a pairing or a transport;
-    `steps` and `subsets` are those of the pairing. The kind of noise makes no difference to the time.
+    `steps` and `subsets` belong to a pairing. The kind of noise makes no difference to the time.
     """
 
     kind: str

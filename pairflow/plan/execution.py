@@ -22,7 +22,7 @@ _LOCKED = (
     "the folder is locked, because another run works in it; if none does, one was killed: "
     "run the same command once with `-- --unlock`, then again without"
 )
-_FOLDER = Path(".snakemake")  # where Snakemake keeps its records
+_FOLDER = Path(".snakemake")  # the folder of Snakemake's records
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 # Names of the operating system's errors: a full disk, no permission, a read-only folder.

@@ -69,7 +69,7 @@ def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[Tra
 
 
 def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment) -> TrainingCost:
-    """The sum over a seed's jobs, then the mean over seeds without those of unknown time."""
+    """The sum over a seed's jobs, then the mean over seeds. Seeds of unknown time are left out."""
     seeds = jobs.groupby("seed", dropna=False)
     times = seeds[["seconds", "device_seconds"]].sum(min_count=1)
     times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)].mean()

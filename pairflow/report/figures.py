@@ -99,7 +99,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
 
 
 def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
-    """Edges of at most `_BINS` bins: over all N+1 distances, or for long rows over those that occur."""
+    """Edges of at most `_BINS` bins: over all N+1 distances, or for long rows where distances occur."""
     occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
     low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
     width = -(-(high - low) // _BINS)
@@ -140,7 +140,7 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     finite = {method: _finite(log, column) for method, log in logs.items()}
     smooth = {method: _stretches(log) for method, log in finite.items() if not log.empty}
     late = pd.concat([line[line.iteration >= 0.1 * line.iteration.max()][column] for line in smooth.values()])
-    # The second and the third margin are for constant curves, and for those that are 0.
+    # The second margin is for constant curves, and the third for curves that are 0 everywhere.
     margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
     lines = []
     for method, line in smooth.items():

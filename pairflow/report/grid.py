@@ -71,9 +71,9 @@ class Cell:
 class Grid:
     """One metric of one evaluation by methods and numbers of sampling steps (NFE); its values are comparable.
 
-    `frame` has the metric rows of samples, and `real` those of real data. Reference and extractor are empty
-    for metrics that compare nothing. The column `method` identifies a row of the table: a method, or a method
-    of one of several experiments. `unit` is what the column `nfe` counts.
+    `frame` has the metric rows of samples, and `real` the metric rows of real data. Reference and extractor
+    are empty for metrics that compare nothing. The column `method` identifies a row of the table: a method,
+    or a method of one of several experiments. `unit` is what the column `nfe` counts.
 
     A table shows the `methods`, in their order, and their network `calls` for a sample, column by column.
     `rival` completes the label if another table has the same metric. `all_seeds` counts the training seeds of

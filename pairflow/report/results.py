@@ -122,7 +122,7 @@ def results(experiment: str | Path) -> FinishedExperiment:
     """A finished experiment, by its name or by the path of its folder.
 
     Its `table(metric)` has means per method and number of sampling steps; `metrics`, `timings` and
-    `experiment` hold all values, the seconds of all jobs and the settings. Names are those of folders in
+    `experiment` hold all values, the seconds of all jobs and the settings. Names are names of folders in
     results/ of the working directory.
 
     Raises:

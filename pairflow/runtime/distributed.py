@@ -1,7 +1,7 @@
 """Processes that train one model together: each has a slice of every batch, and gradients are averaged.
 
-Every process draws the random numbers of the whole batch and uses those of its own rows. The result is that
-of one process, up to the order in which floats are added.
+Every process draws the random numbers of the whole batch, but uses them only for its rows. One process would
+get the same result, up to the order in which floats are added.
 """
 
 from __future__ import annotations

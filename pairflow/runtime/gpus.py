@@ -40,7 +40,7 @@ def reserve(count: int) -> None:
         return
     _require(count, gpus)
     chosen: list[str] = []
-    for holder in range(MOST_STEPS):  # first GPUs that no step uses, then those with one step, and so on
+    for holder in range(MOST_STEPS):  # first GPUs that no step uses, then GPUs with one step, and so on
         for gpu in gpus:
             if len(chosen) < count and gpu not in chosen and _lock(gpu, holder):
                 chosen.append(gpu)

@@ -139,7 +139,7 @@ _resume = (
     click.option(
         "--resume",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Folder for saved states, from which an interrupted run resumes.  [default: beside the output]",
+        help="Folder for saved states, from which an interrupted run resumes.  [default: next to the output]",
     ),
     click.option(
         "--save-every",

@@ -52,10 +52,10 @@ def main(
     use fixed pairs. sdot draws new noise, too, and the potentials of its pairs lead it to the data. In a
     continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
 
-    An interrupted training run resumes, and its weights are the same, bit for bit, as those of an
-    uninterrupted run. Pass --vocabulary and --known to store them with the model, so that `pairflow sample
-    --count` needs only its folder. To share each batch between several GPUs, start the step with `python -m
-    pairflow.runtime.launch 2 pairflow.steps.train ...`.
+    An interrupted training run resumes, with the same weights, bit for bit, as without the interruption. Pass
+    --vocabulary and --known to store them with the model, so that `pairflow sample --count` needs only its
+    folder. To share each batch between several GPUs, start the step with `python -m pairflow.runtime.launch 2
+    pairflow.steps.train ...`.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.fit import base_objective, fit, read_base_rows

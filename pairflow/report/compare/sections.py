@@ -75,7 +75,7 @@ class ComparedGrid(Grid):
 
     The baseline of a row is the method `baseline` of the same run, or if that is None the same method in the
     first of `runs`. `counts` are the numbers of samples behind the values. `elsewhere` names experiments that
-    are missing here because their values of this metric do not compare. `flaws` are those of each experiment.
+    are missing here because their values of this metric do not compare. `flaws` are by experiment.
     """
 
     counts: tuple[int, ...] = ()

@@ -118,7 +118,7 @@ class MoleculesPage(KindPage):
             )
         if is_complete(results.experiment) and "novel" in measures:
             off = measures["novel"].text(best)
-            text += f" Of its distinct molecules {off} break the rules that all of the data keep."
+            text += f" Of its distinct molecules {off} break the rules that all of the data obey."
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
