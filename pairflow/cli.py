@@ -1,4 +1,4 @@
-"""The `pairflow` command: every step under one name."""
+"""The `pairflow` command, with every step as a subcommand."""
 
 import importlib
 
@@ -32,12 +32,12 @@ GROUPS = {
 }
 *_STARTS, STEPS = GROUPS.values()
 COMMANDS = tuple(name for names in _STARTS for name in names)
-# Commands that take a kind of data, and the kind that they meant before they did: for one release more.
+# Commands that now take a kind of data, and the kind that they meant without it: accepted for one release.
 FORMER = {"preprocess": KINDS[-1], "evaluate": KINDS[-1], "floor": KINDS[0]}
 
 
 def _renamed(words: list[str]) -> list[str]:
-    """The arguments of a command in its former form, in today's: `preprocess_text`, or `preprocess` alone."""
+    """Arguments in the former form, `preprocess_text` or `preprocess` without a kind, in the present one."""
     command, _, kind = words[0].partition("_") if words else ("", "", "")
     if command not in FORMER:
         return words
@@ -54,7 +54,7 @@ class Steps(click.Group):
         return [*COMMANDS, *STEPS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands for users come first, the steps of the workflow below them."""
+        """Write the commands for users first, and the steps of the workflow below them."""
         for title, names in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
@@ -73,14 +73,12 @@ class Steps(click.Group):
         return _command(cmd_name) if cmd_name in (*COMMANDS, *STEPS) else None
 
 
-def _own(kind: str) -> tuple[str, ...]:
-    return (*load_kind(kind).steps, *load_kind(kind).commands)
-
-
 def module_of(name: str) -> str:
     """The module of a command: in `steps`, or in the folder of the kind of data that it belongs to."""
-    kinds = (f"pairflow.kinds.{kind}.steps" for kind in KINDS if name in _own(kind))
-    return f"{next(kinds, 'pairflow.steps')}.{name}"
+    for kind in KINDS:
+        if name in (*load_kind(kind).steps, *load_kind(kind).commands):
+            return f"pairflow.kinds.{kind}.steps.{name}"
+    return f"pairflow.steps.{name}"
 
 
 def _command(name: str) -> click.Command:
@@ -90,12 +88,11 @@ def _command(name: str) -> click.Command:
 @click.command(cls=Steps, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pairflow")
 def main() -> None:
-    """Generate molecules and images in a few sampling steps, from source states that are paired with the
-    data in closed form.
+    """Train and run few-step generators of molecules, images, text and vectors with PairFlow.
 
-    There are two ways to start. `pairflow run demo` runs the demo on embedded molecules. `pairflow new
-    my_library.smi` adds an experiment on your own molecules and prints how to run it. Afterwards `pairflow
-    sample` generates as many molecules as you want.
+    There are two ways to start. `pairflow run demo` runs the demo on molecules that come with pairflow.
+    `pairflow new my_library.smi` adds an experiment on your own molecules and prints how to run it.
+    Afterwards `pairflow sample` generates as many molecules as you want.
 
     Snakemake runs the steps in order; you can also run each step by itself.
     """

@@ -11,7 +11,7 @@ import click
 from benchmarks.paper.inputs import read_experiments
 from benchmarks.paper.page import PaperPage, render
 from benchmarks.paper.settings import PaperSettings, find_finished
-from pairflow.artifacts import Metadata, Provenance, atomic, own_files, require_apart, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, replacing, require_apart, write_table
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, out_folder
 
@@ -33,7 +33,7 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
         click.echo(f"benchmarks.paper: left out: {line}", err=True)
     page = PaperPage(settings.experiments, runs, left_out, pictures)
     html = render(page)
-    with atomic(values, out) as [new_values, new_page], own_files(tables) as new_tables:
+    with atomic(values, out) as [new_values, new_page], replacing(tables) as new_tables:
         for files in page.files.values():
             for name, text in files.items():
                 (new_tables / name).write_text(text, encoding="utf-8")

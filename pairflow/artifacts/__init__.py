@@ -1,6 +1,6 @@
-"""Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
+"""Artifacts: files written whole, Parquet tables with checked metadata, and the provenance of each file."""
 
-from pairflow.artifacts.atomic import atomic, digest, own_files, sole_writer
+from pairflow.artifacts.atomic import atomic, digest, replacing, sole_writer
 from pairflow.artifacts.cells import as_cell, from_cell
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside, flushed to disk, then moved into place."""
+"""Files that appear whole or not at all: written under a temporary name, flushed to disk, then renamed."""
 
 import errno
 import fcntl
@@ -20,9 +20,9 @@ _LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairf
 
 @contextmanager
 def atomic(*paths: Path) -> Iterator[list[Path]]:
-    """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed.
+    """Temporary files next to `paths`: all renamed to `paths` if the block succeeds, else all removed.
 
-    A link stays, and the file that it leads to is replaced; a replaced file keeps its permissions.
+    A link remains, and the file that it leads to is replaced; a replaced file keeps its permissions.
     InputError names a disk that is full or read-only. Leftovers of killed processes are removed.
     """
     paths = tuple(resolved(path) if path.is_symlink() else path for path in paths)
@@ -30,9 +30,9 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
     try:
         with _disk_named(paths[0]):
             for path in paths:
-                _make_place(path)
+                _make_folder(path)
             yield temporary
-            for part in temporary:
+            for part in temporary:  # before the first is renamed: a full disk may show only now
                 _flush(part)
             for part, path in zip(temporary, paths, strict=True):
                 part.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
@@ -45,8 +45,8 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """The block has the file `path` to itself, among those who ask: others wait for it to end."""
-    folder = os.open(resolved(path).parent, os.O_RDONLY)
+    """Only one block at a time may write the file `path`: another one, in any process, waits for its turn."""
+    folder = os.open(resolved(path).parent, os.O_RDONLY)  # the file itself is replaced, and its lock with it
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield
@@ -55,51 +55,51 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def own_files(folder: Path) -> Iterator[Path]:
-    """A temporary folder, whose files take the place of those that an earlier block has put into `folder`.
+def replacing(folder: Path) -> Iterator[Path]:
+    """A temporary folder, whose files replace the files that an earlier block has written to `folder`.
 
-    A list in `folder` has the SHA-256 and the name of each such file, as `sha256sum` writes them. Anything
-    else there stays: InputError names a file that would have to give way. A process that is killed leaves a
-    list of the old and the new files, so that the next block knows both.
+    A list in `folder` has the SHA-256 and the name of each such file, as `sha256sum` writes them. Other files
+    stay, and InputError names one that would be overwritten. A process that is killed leaves a list of the
+    old and the new files, so that the next block recognises both.
     """
     folder = resolved(folder) if folder.is_symlink() else folder
     temporary = _temporary(folder)
     try:
         with _disk_named(folder):
-            _make_place(folder)
+            _make_folder(folder)
             temporary.mkdir()
             yield temporary
-            _replace_own(folder, temporary)
+            _replace(folder, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _replace_own(folder: Path, new: Path) -> None:
-    """Move the files of `new` to `folder`, and remove those that its list has and `new` has not."""
+def _replace(folder: Path, new: Path) -> None:
+    """Move the files of `new` to `folder`, and remove listed files that are not in `new`."""
     folder.mkdir(exist_ok=True)
     written = {part.name: _entry(part) for part in new.iterdir()}
     known = _listed(folder) | {*written.values()}
     names = {entry.partition("  ")[2] for entry in known}
     there = {path.name: path for path in folder.iterdir() if path.name in names}
     plain = {name for name, path in there.items() if path.is_file() and not path.is_symlink()}
-    own = {name for name in plain if _entry(there[name]) in known}
+    ours = {name for name in plain if _entry(there[name]) in known}  # with the content that was listed
     for name in written:
-        if name in there and name not in own:
+        if name in there and name not in ours:
             raise InputError(
                 f"{there[name]}: is there, and is no file that pairflow has written; move it to another "
                 "folder, or name another folder for the new files"
             )
         _flush(new / name)
-    _write_list(folder, known)
+    _write_list(folder, known)  # the old and the new files, until all are moved
     for name in written:
         (new / name).replace(folder / name)
-    for name in own - written.keys():
+    for name in ours - written.keys():
         there[name].unlink()
     _write_list(folder, written.values())
 
 
 def _listed(folder: Path) -> set[str]:
-    """The entries of the folder's list; none without a list."""
+    """The entries of the folder's list; empty without a list."""
     file = folder / _LIST
     return {*file.read_text("utf-8", errors="replace").splitlines()} if file.is_file() else set()
 
@@ -114,8 +114,8 @@ def _entry(path: Path) -> str:
     return f"{digest(path)}  {path.name}"
 
 
-def _make_place(path: Path) -> None:
-    """Make the folder of `path`, and remove what ended processes have left beside it."""
+def _make_folder(path: Path) -> None:
+    """Make the folder of `path`, and remove the temporary files of `path` that ended processes left there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -124,7 +124,7 @@ def _make_place(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """A name beside `path` that only this process uses, also where containers share name and numbers."""
+    """A name in the same folder that only this process uses, even if containers share name and numbers."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
@@ -170,8 +170,8 @@ _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _why_not_written(error: BaseException | None) -> str | None:
-    """The system's message if it refuses to write; safetensors has the error number in its text, and torch
-    raises another error after the system's."""
+    """The system's message if it refuses to write. safetensors has the error number only in its text, and
+    torch raises another error after the system's."""
     if error is None:
         return None
     match = re.search(r"os error (\d+)", str(error))
@@ -181,10 +181,10 @@ def _why_not_written(error: BaseException | None) -> str | None:
 
 def disk_of(path: Path) -> str:
     """The disk that `path` is on, and its free space."""
-    place = resolved(path)
-    while not place.exists() or not os.path.ismount(place):
-        place = place.parent
-    return f"disk {place} has {shutil.disk_usage(place).free / 2**20:,.1f} MB free"
+    mount = resolved(path)
+    while not mount.exists() or not os.path.ismount(mount):
+        mount = mount.parent
+    return f"disk {mount} has {shutil.disk_usage(mount).free / 2**20:,.1f} MB free"
 
 
 def _umask() -> int:

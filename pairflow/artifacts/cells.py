@@ -1,4 +1,4 @@
-"""Text in CSV files: a spreadsheet runs `=cmd|...` as a formula, wherever the text came from."""
+"""Text in CSV files: a spreadsheet would run text such as `=cmd|...` as a formula."""
 
 import re
 from typing import Any
@@ -7,13 +7,13 @@ _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 
 
 def as_cell(value: Any) -> Any:
-    """A value as CSV files hold it: text that a spreadsheet would run gets a ' in front of it."""
+    """A value for a CSV file: text that a spreadsheet would run gets a ' in front of it."""
     runs = isinstance(value, str) and _FORMULA.match(value) and not _is_number(value)
     return f"'{value}" if runs else value
 
 
 def from_cell(text: str) -> str:
-    """The text of which `as_cell` made a cell."""
+    """The inverse of `as_cell` for text."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 

@@ -1,6 +1,6 @@
-"""The contents of tables that our steps read: which columns a kind of table has, and what they may hold.
+"""The contents of tables that steps read: which columns a kind of table has, and what they may hold.
 
-A table may come from another program, with all metadata right and anything inside. Every check looks at whole
+A table with valid metadata may still come from another program and hold anything. Every check works on whole
 columns, so that it takes a few milliseconds per million tokens.
 """
 
@@ -17,7 +17,7 @@ from pyarrow import types
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 
-_MOST = 2**31 - 1  # of counts, which metric rows keep in 32 bits
+_MOST = 2**31 - 1  # the largest count, because metric rows have 32 bits for it
 _MOST_SEED = 2**63 - 1
 
 
@@ -25,8 +25,8 @@ _MOST_SEED = 2**63 - 1
 class Column:
     """What a column may hold: `noun`s whose type `fits`, or lists of them.
 
-    `width` is the list's length: the metadata's `length`, their parameter of that name, or `rows`, those of
-    the table. Numbers are finite if `finite`, from `lowest` to `highest`; a token is below the metadata's K.
+    `width` names the length of the lists: `length` (in the metadata), `rows` (of the table), or a parameter
+    in the metadata. Numbers are finite if `finite`, from `lowest` to `highest`; tokens are below K.
     """
 
     noun: str
@@ -40,7 +40,7 @@ class Column:
 
     @property
     def one(self) -> str:
-        """What messages expect of one value."""
+        """What messages call a valid value."""
         if self.highest is not None:
             return f"{'a token' if self.width else 'an integer'} in {self.lowest}..{self.highest}"
         return "a number" if self.width else self.noun if self.noun == "text" else f"one of {self.noun}"
@@ -51,7 +51,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_real(kind: pa.DataType) -> bool:
-    return types.is_float32(kind) or types.is_float64(kind)  # Arrow compares no others
+    return types.is_float32(kind) or types.is_float64(kind)  # Arrow cannot compare float16
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -61,14 +61,14 @@ def _is_number(kind: pa.DataType) -> bool:
 TEXT = Column("text", _is_text)
 NUMBER = Column("finite numbers", _is_number)
 MEASURED = Column("numbers", _is_number, finite=False, nulls=True)  # metrics may be missing
-COMPUTED = replace(NUMBER, nulls=True)  # properties, which are not computed of all molecules
+COMPUTED = replace(NUMBER, nulls=True)  # properties, which some molecules lack
 _COUNT = Column("integers", types.is_integer, lowest=0, highest=_MOST)
 _TOKENS = Column("integers", types.is_integer, width="length", lowest=0)
 _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
 _FLOATS = Column("finite numbers", _is_real)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
-# Lower ones cannot come of a search, and their exponentials would be 0.
+# No search ends in lower potentials, and their exponentials would be 0.
 _POTENTIAL = Column("integers", types.is_integer, lowest=-2000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
 _ENDS = {"target": replace(_COUNT, optional=True), "moved": replace(_FLOATS, lowest=0, optional=True)}
@@ -117,7 +117,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
 
-_FACTS: dict[str, tuple[Any, str]] = {  # metadata -> the type that they have
+_FACTS: dict[str, tuple[Any, str]] = {  # entry of the metadata -> its type, and the type in words
     "kind": (str, "a text"),
     **dict.fromkeys(("vocabulary", "data", "split"), (str | None, "a text or null")),
     **dict.fromkeys(("parameters", "inputs"), (Mapping, "names and values")),
@@ -125,7 +125,7 @@ _FACTS: dict[str, tuple[Any, str]] = {  # metadata -> the type that they have
 _LINEAGE = {"method": str, "nfe": (1, _MOST), "seed": (0, _MOST_SEED), "samples": (1, _MOST)}
 _COUPLED = {"coupling": str}
 _SHARD = {**_COUPLED, "of": (1, _MOST)}
-_PARAMETERS: dict[str, dict[str, Any]] = {  # kind -> those that every reader needs: a text, or integers
+_PARAMETERS: dict[str, dict[str, Any]] = {  # kind -> parameters that readers need: text, or (lowest, highest)
     "pairs": _COUPLED,
     "vector pairs": _COUPLED,
     "shard of pairs": _SHARD,
@@ -139,7 +139,7 @@ _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property hi
 
 
 def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
-    """InputError unless all metadata have possible types and sizes that agree."""
+    """InputError unless all metadata have valid types, and sizes that agree with one another."""
     for name, (kind, expected) in _FACTS.items():
         if not isinstance(facts[name], kind):
             raise InputError(f"{path}: {name}: expected {expected}, found {facts[name]!r}")
@@ -163,9 +163,9 @@ def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
 def require_contents(
     path: Path, table: pa.Table, facts: Mapping[str, Any], row_count: int | None = None
 ) -> None:
-    """InputError, with the place, unless the table is what its metadata, `facts`, and its kind ask for.
+    """InputError with column and row unless the table agrees with its metadata (`facts`) and its kind.
 
-    `row_count` is the number of rows of a file of which only the columns are known: `table` then has none.
+    `row_count` is the number of rows of a file if only its columns were read, into an empty `table`.
     """
     row_count = len(table) if row_count is None else row_count
     kind, parameters = facts["kind"], facts["parameters"]
@@ -177,7 +177,7 @@ def require_contents(
             raise InputError(f"{place}: expected a text, found {value!r}")
     widths = {**parameters, "rows": row_count, "length": facts["length"]}
     require_columns(path, table, COLUMNS.get(kind, {}), kind, widths, facts["vocabulary_size"])
-    if kind == "known molecules":  # in which hashes are searched
+    if kind == "known molecules":  # searched by bisection, so that hashes must ascend
         hashes = table["hash"]
         row = pc.index(pc.less_equal(hashes[1:], hashes[:-1]), True).as_py() + 1
         if row:
@@ -213,6 +213,7 @@ def require_columns(
 
 def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
     """InputError unless each row is a value that the column may hold, or a list of `width` such values."""
+    # A column in which all values are missing has the type null.
     if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
         return
     if not (types.is_fixed_size_list(values.type) if column.width else column.fits(values.type)):
@@ -233,24 +234,24 @@ def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: 
 
 
 def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | None:
-    """The place of the first value that the column may not hold, and the value; None without one."""
+    """The index and the value of the first entry that the column may not hold; None if all are valid."""
     wrong = [values.is_null()] if values.null_count and not column.nulls else []
     if _is_number(values.type):
-        low, high = (end.as_py() for end in pc.min_max(values).values())  # None without any value
+        low, high = (end.as_py() for end in pc.min_max(values).values())  # None if there is no value
         if column.finite and _is_real(values.type):
             wrong.append(pc.invert(pc.is_finite(values)))
         if column.lowest is not None and low is not None and low < column.lowest:
             wrong.append(pc.less(values, column.lowest))
         if column.highest is not None and high is not None and high > column.highest:
             wrong.append(pc.greater(values, column.highest))
-    places = [place for flags in wrong if (place := pc.index(flags, True).as_py()) >= 0]
-    return (min(places), values[min(places)]) if places else None
+    indices = [index for flags in wrong if (index := pc.index(flags, True).as_py()) >= 0]
+    return (min(indices), values[min(indices)]) if indices else None
 
 
 def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
-    """InputError if there are no rows, or other rows than the metadata say."""
+    """InputError if there are no rows, or not as many as the metadata say."""
     kind, parameters = facts["kind"], facts["parameters"]
-    held_out = facts["split"] == "validation" and kind == "tokens"  # perhaps nothing is held out
+    held_out = facts["split"] == "validation" and kind == "tokens"  # may be empty
     if not rows and kind in COLUMNS and kind not in _MAYBE_EMPTY and not held_out:
         raise InputError(f"{path}: holds no rows")
     expected = None
@@ -268,5 +269,5 @@ def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
 
 
 def _require_integer(place: str, value: Any, lowest: int, highest: int) -> None:
-    if type(value) is not int or not lowest <= value <= highest:  # a bool is an int, but no size
+    if type(value) is not int or not lowest <= value <= highest:  # isinstance would accept a bool
         raise InputError(f"{place}: expected an integer in {lowest}..{highest}, found {value!r}")

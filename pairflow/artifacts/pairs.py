@@ -1,4 +1,4 @@
-"""A user's own pairs: written with what their use in a training asks of them."""
+"""Writes a user's own pairs as a file that an experiment can train on."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pairflow.files import checked_path, require_file
 from pairflow.limits import MAX_VOCABULARY
 
 OWN = "own"  # the coupling of such pairs
-ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts among the parameters of those that a model trains on
+ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts in the parameters of pairs that `adopt` has checked
 
 
 def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_size: int) -> None:
@@ -26,7 +26,7 @@ def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_si
     Args:
         x0: (M, N) integers in [0, K): the source of each data row.
         x1: (M, N) integers in [0, K): training rows, in any order and as often as you like.
-        path: the file to write, which ends in .parquet; its folder has to be there.
+        path: the file to write, which ends in .parquet; its folder must exist.
         vocabulary_size: K, the number of symbols.
 
     Raises:

@@ -29,7 +29,7 @@ _PACKAGES += ["cupy-cuda13x", "cupy-cuda12x"]
 
 @dataclass
 class Provenance:
-    """The costs of a step since it began, its device, and the training rows it saw (None: no training).
+    """The costs of a step since it began, its device, and the training rows that it used (None: no training).
 
     It records wall time (`seconds`) and `device_seconds`. On a CPU the latter are the user and system time of
     all threads of this process. On a GPU they are the wall time again, during which the step held the GPU;
@@ -51,14 +51,14 @@ class Provenance:
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
-        """Leave out the seconds of the block: compilation, or loading a model, which is not what is timed."""
+        """Exclude the seconds of the block, such as compilation or loading a model."""
         wall, processor = time.perf_counter(), time.process_time()
         yield
         self.started += time.perf_counter() - wall
         self.processor_started += time.process_time() - processor
 
     def write(self, *paths: Path) -> None:
-        """Write `<file>.provenance.json` beside each of `paths`."""
+        """Write `<file>.provenance.json` next to each of `paths`."""
         facts = {
             **self._costs(),
             "samples_seen": self.samples,
@@ -83,8 +83,8 @@ class Provenance:
             earlier = [facts.get(key) for facts in self.earlier]
             known = [value for value in earlier if value is not None]
             times[key] = round(seconds + sum(known), 3) if len(known) == len(earlier) else None
-        own = self.device_memory_mb() if self.device_memory_mb else peak_memory_mb(self.device)
-        peaks = [own, *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
+        peak = self.device_memory_mb() if self.device_memory_mb else peak_memory_mb(self.device)
+        peaks = [peak, *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
         return {**times, "peak_memory_mb": round(max(peaks), 1)}
 
 
@@ -98,7 +98,7 @@ def peak_memory_mb(device: str) -> float:
 
 
 def _command() -> list[str]:
-    """What was called, without the folders of this machine, since files are passed on with their provenance.
+    """The command line without the folders of this machine, because files are shared with their provenance.
 
     Paths below the installation or the working directory begin with ./, and paths below the home with ~/.
     """
@@ -121,19 +121,19 @@ def provenance_path(path: Path) -> Path:
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """The provenance beside `path`; empty if there is none, InputError if it is damaged."""
-    beside = provenance_path(Path(path))
+    """The provenance of a file; empty if there is none, InputError if it is damaged."""
+    file = provenance_path(Path(path))
     try:
-        return read_object(beside) if beside.is_file() else {}
+        return read_object(file) if file.is_file() else {}
     except ValueError as error:
-        wrong = f"not a record of a step ({error}); remove the file to go on without these times"
-        raise InputError(f"{beside}: {wrong}") from error
+        wrong = f"not a record of a step ({error}); remove the file to continue without these times"
+        raise InputError(f"{file}: {wrong}") from error
 
 
 def checkout(folder: Path) -> str | None:
     """The first 10 digits of a checkout's commit, with `+` if there are changes; None outside a checkout.
 
-    It takes no lock, which a step that is killed meanwhile would leave behind.
+    Git takes no lock, because a step that is killed meanwhile would leave it behind.
     """
     command = ["git", "--no-optional-locks", "-C", str(folder), "status"]
     command += ["--porcelain=v2", "--branch", "--untracked-files=no"]

@@ -1,4 +1,4 @@
-"""A user's own token rows, from an array or from a file that pairflow has not written."""
+"""Reads a user's own token rows from a file that pairflow has not written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,8 @@ SUFFIXES = (".npy", ".parquet")
 def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
     """The token rows (M, N) in a .npy file, or in the column `tokens` of a .parquet file.
 
-    Raises InputError, with the file's name, if it is missing or cannot be read, and as `checked_tokens`.
+    Raises InputError with the file's name if it is missing or cannot be read, and the errors of
+    `checked_tokens`.
     """
     if path.suffix not in SUFFIXES:
         expected = " or ".join(SUFFIXES)
@@ -30,20 +31,20 @@ def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
 
 @contextmanager
 def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
-    """InputError that names a file, and the problem, in place of what its reader raises."""
+    """Turn what the reader of a file raises into an InputError that names the file and the problem."""
     try:
         yield
     except InputError:
         raise
     except MemoryError as error:
         raise InputError(f"{path}: needs more memory than there is: {error}") from None
-    except Exception as error:  # whatever damaged content makes a reader raise
+    except Exception as error:  # damaged content makes readers raise anything
         reason = getattr(error, "strerror", None)
         raise InputError(f"{path}: {f'cannot be read: {reason}' if reason else problem}") from error
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The array in a .npy file; InputError, with the file's name, if it is none or cannot be read."""
+    """The array in a .npy file; InputError with the file's name if it is no such file or cannot be read."""
     with named_when_damaged(path, "not a .npy array of numbers"), path.open("rb") as file:
         rows = np.load(file, allow_pickle=False)
     if not isinstance(rows, np.ndarray):

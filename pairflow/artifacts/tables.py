@@ -1,4 +1,4 @@
-"""Parquet contracts: what a step writes, and what the next step checks before it reads.
+"""Parquet tables with metadata: a step writes them, and the next step checks them before it reads.
 
 A file's metadata hold only science (kind, N, K, vocabulary, parameters, hashes of inputs), so that equal runs
 give equal bytes.
@@ -30,7 +30,7 @@ _DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step t
 
 
 def token_dtype(vocabulary_size: int) -> np.dtype:
-    """The smaller of uint8 and uint16 that holds the symbols 0 .. K-1."""
+    """The smaller type of uint8 and uint16 that holds the symbols 0 .. K-1."""
     return np.dtype(np.uint8 if vocabulary_size <= 2**8 else np.uint16)
 
 
@@ -38,10 +38,10 @@ def token_dtype(vocabulary_size: int) -> np.dtype:
 class Metadata:
     """Metadata of an artifact, used to check that files belong together.
 
-    `padding` and `mask` are the vocabulary's symbols for them, if it has any. `shape` is (C, H, W) if rows
-    are images: N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes
-    from and `split` the part of it (train or validation); both are None for a user's own array. `condition`
-    are the classes of the rows' labels, as `data.condition` describes them.
+    `padding` and `mask` are symbols, if the vocabulary has them. `shape` is (C, H, W) if rows are images:
+    N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes from and
+    `split` the part of it (train or validation); both are None for a user's own array. `condition` are the
+    classes of the rows' labels, as `data.condition` describes them.
     """
 
     kind: str
@@ -92,14 +92,14 @@ def write_table(path: Path, table: Table, metadata: Metadata) -> None:
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
     facts = {**metadata.__dict__, "columns": _columns(table)}
     if metadata.condition is None:
-        del facts["condition"]  # as in files without labels of all versions
+        del facts["condition"]  # keeps the bytes of files without labels
     text = json.dumps({**facts, "checksum": _checksum(facts)}, sort_keys=True, default=dict)
     table = table.replace_schema_metadata({_KEY: text})
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
 def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provenance) -> None:
-    """Write a Parquet file whole, and its provenance beside it."""
+    """Write a Parquet file whole, and its provenance next to it."""
     with atomic(path) as [temporary]:
         write_table(temporary, table, metadata)
     provenance.write(path)
@@ -109,13 +109,15 @@ def identity(*rows: np.ndarray) -> str:
     """The identity of a data set: SHA-256 of its token rows, part by part."""
     content = hashlib.sha256()
     for part in rows:
-        content.update(f"{part.dtype} {part.shape}\n".encode())
+        content.update(
+            f"{part.dtype} {part.shape}\n".encode()
+        )  # the same bytes can be rows of another length
         content.update(np.ascontiguousarray(part).data)
     return content.hexdigest()
 
 
 def read_metadata(path: Path) -> Metadata:
-    """The metadata of a file, without reading its rows; InputError unless one of our steps wrote it.
+    """The metadata of a file, without reading its rows; InputError unless pairflow wrote it.
 
     The types of its columns and the number of its rows are checked as well.
     """
@@ -129,13 +131,14 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
-    """Read a Parquet file that one of our steps wrote.
+    """Read a Parquet file that pairflow wrote.
 
-    InputError unless it is undamaged, is of one of `kinds`, and holds what `contents` says of its kind.
+    InputError unless it is undamaged, has one of the `kinds`, and holds what `contents` requires of its kind.
     """
     require_regular(path := Path(path))
     with named_when_damaged(path, _DAMAGED):
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
+        # Not pq.read_table, which adds a column for a folder named a=b.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
         metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
@@ -145,7 +148,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     return table, metadata
 
 
-_ADVICE = {  # kind of table -> how a user makes one of data of their own
+_ADVICE = {  # kind of table -> how a user makes one from their own data
     "tokens": "; `pairflow preprocess tokens` makes such a file of your own token rows",
     "pairs": "; `pairflow.write_pairs` makes such a file of your own pairs",
 }
@@ -154,7 +157,7 @@ _ADVICE = {  # kind of table -> how a user makes one of data of their own
 def _checked_metadata(
     path: Path, schema: pa.Schema, table: pa.Table | None = None, kinds: Sequence[str] = ()
 ) -> Metadata:
-    """The metadata in a schema; InputError if there are none, or if the `table` or they were altered."""
+    """The metadata in a schema; InputError if they are missing, or if they or the `table` were altered."""
     if _KEY not in (schema.metadata or {}):
         advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
         raise InputError(f"{path}: was not written by pairflow{advice}")
@@ -186,7 +189,7 @@ def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListAr
     dtype = token_dtype(vocabulary_size)
     for token in (tokens.min(initial=0), tokens.max(initial=0)):
         if not 0 <= token <= np.iinfo(dtype).max:
-            raise InputError(f"token {token} cannot be kept with a vocabulary of {vocabulary_size} symbols")
+            raise InputError(f"token {token} cannot be stored with a vocabulary of {vocabulary_size} symbols")
     return row_column(tokens.astype(dtype, copy=False))
 
 
@@ -196,7 +199,7 @@ def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
 
 
 def token_array(column: pa.ChunkedArray) -> np.ndarray:
-    """A fixed-size list column as an array (M, N), of token rows or of other numbers."""
+    """A fixed-size list column of tokens or other numbers as an array (M, N)."""
     rows = column.combine_chunks()
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 
@@ -207,7 +210,7 @@ def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
 
 
 def from_points(points: np.ndarray, levels: int) -> np.ndarray:
-    """The nearest token of each number: the way back from `to_points`; numbers beyond -1 and 1 are cut."""
+    """The token nearest to each number, the inverse of `to_points`; numbers beyond -1 and 1 are clipped."""
     tokens = np.rint((points.clip(-1, 1) + 1) * ((levels - 1) / 2))
     return tokens.astype(token_dtype(levels))
 
@@ -239,8 +242,8 @@ METRIC_COLUMNS = {
 def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
     """Rows with at least `metric` and `value` as a metric table: all columns, ordered and typed.
 
-    `shared` are columns with one value for all rows. Absent columns are null: `trial` for a metric over all
-    trials, `nfe` if nothing was sampled, `reference` if nothing was compared, `extractor` for molecules.
+    `shared` are columns with one value for all rows. Missing columns become null: `trial` for a metric over
+    all trials, `nfe` if nothing was sampled, `reference` if nothing was compared, `extractor` for molecules.
     """
     rows = rows.assign(**shared)
     return rows.reindex(columns=list(METRIC_COLUMNS)).astype(METRIC_COLUMNS)

@@ -19,7 +19,7 @@ GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # files of a container 
 
 
 def driver() -> tuple[Finding, list[str]]:
-    """The finding on the NVIDIA driver, and the names of its GPUs."""
+    """The finding about the NVIDIA driver, and the names of its GPUs."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     if shutil.which(query[0]) is None:
         return Finding.optional("no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"), []
@@ -35,7 +35,7 @@ def driver() -> tuple[Finding, list[str]]:
 
 
 def snakemake() -> Finding:
-    """Whether Snakemake is also a command of this shell."""
+    """Whether the shell finds the command snakemake."""
     if path := shutil.which("snakemake"):
         return Finding.ok(path)
     activate = shlex.quote(str(Path(sys.prefix) / "bin" / "activate"))
@@ -43,7 +43,7 @@ def snakemake() -> Finding:
 
 
 def writable(path: Path, remedy: str) -> Finding:
-    """Whether the workflow can write much to a folder, or to the parent folder that exists."""
+    """Whether a folder, or its nearest parent that exists, can be written to and has enough free space."""
     path = path.absolute()
     existing = next(parent for parent in (path, *path.parents) if parent.exists())
     try:

@@ -18,9 +18,9 @@ CORE = "core packages"
 
 
 class Package(NamedTuple):
-    """The modules to import, what the package is for, the distribution that has it, and the extra of pairflow
-    that installs it. Whatever is not `needed` is optional. `on_gpu` is code that fails unless the package can
-    use the GPU."""
+    """The modules to import, what the package is for, its distribution, and the extra of pairflow that
+    installs it. A package that is not `needed` is optional. `on_gpu` is code that fails unless the package
+    can use the GPU."""
 
     modules: str
     use: str
@@ -54,8 +54,10 @@ PACKAGES = {
 
 
 def check(package: Package, needed: bool, gpus: bool) -> Finding:
-    """The finding on a package, imported in a process of its own: an import may raise anything, end its
-    process or never return. Without it a user cannot do something that is `needed`."""
+    """The finding about a package; without one that is `needed`, some experiment cannot run.
+
+    It is imported in a new process, because an import may raise anything, end its process or never return.
+    """
     first, *others = package.modules.split(", ")
     shown = f"print(getattr({first}, '__version__', ''))"
     code = f"import {package.modules}; {shown}; {package.on_gpu if gpus else ''}"

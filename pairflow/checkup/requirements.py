@@ -9,21 +9,21 @@ from typing import Any
 
 from pairflow.checkup import machine
 from pairflow.checkup.packages import CORE, PACKAGES, check, python
-from pairflow.config.file import place, read
+from pairflow.config.file import experiment_file, read
 from pairflow.data.status import Condition, Finding, described
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of, source_of
 
 
 def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Name and finding of each requirement; `configuration` says which data sets are among them. What the
-    user's own experiments need comes first among the packages and among the data sets.
+    """Name and finding of each requirement, with the data sets of the file `configuration`. What the user's
+    own experiments need comes first among the packages and among the data sets.
 
-    It raises nothing, and each program, import and address has a limited time.
+    It raises nothing, and each program, import and address has a time limit.
     """
     experiments, settings = _configuration(configuration)
     experiments = dict(
-        sorted(experiments.items(), key=lambda item: not place(configuration, item[0]).is_file())
+        sorted(experiments.items(), key=lambda item: not experiment_file(configuration, item[0]).is_file())
     )
     kinds = dict.fromkeys(kind_of(experiment.data) for experiment in experiments.values())
     needed = [name for kind in kinds for name in kind.packages]
@@ -59,7 +59,7 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
 
 
 def guarded(look: Callable[[], Finding]) -> Finding:
-    """The finding that `look` returns, or one that says what it raises."""
+    """The finding that `look` returns, or a finding with the error that it raises."""
     try:
         return look()
     except Exception as error:
@@ -78,7 +78,7 @@ def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
 
 
 def _data(experiments: dict[str, Any], folder: Path, offline: bool) -> Iterator[tuple[str, Finding]]:
-    """The findings of all data sets, each with the names of the experiments on it."""
+    """The findings about all data sets, each with the names of the experiments that use it."""
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, folder), []).append(name)

@@ -16,23 +16,23 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Settings(BaseModel):
-    """Closed and immutable settings: an unknown key is an error, it is never ignored."""
+    """Closed and immutable settings: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Values that a file made with these settings has in its metadata, whose `parameters` are given,
-        instead of the settings' own."""
+        """Values that a file made with these settings may have in place of the settings' values, given the
+        `parameters` in its metadata."""
         return {}
 
 
 def by_name(*classes: type[Settings]) -> dict[str, Any]:
-    """Settings classes by the one value of the key `name` that each has."""
+    """Settings classes by the only value of their key `name`."""
     return {get_args(settings.model_fields["name"].annotation)[0]: settings for settings in classes}
 
 
 def any_of(classes: Mapping[str, type[Settings]]) -> Any:
-    """The type of settings that are of one of these classes, as their `name` says."""
+    """The type of settings of any of these classes, which their key `name` selects."""
     return Annotated[Union[tuple(classes.values())], Field(discriminator="name")]  # noqa: UP007
 
 

@@ -1,4 +1,4 @@
-"""Whether the settings of an experiment go together. A single setting is checked where it is defined."""
+"""Checks whether the settings of an experiment fit together. Each single one is checked at its definition."""
 
 import functools
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ from pairflow.kinds import list_settings
 if TYPE_CHECKING:
     from pairflow.config.experiment import Experiment
 
-OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
+RESERVED = ("coupling", "coverage", "correlation", "likelihood")  # evaluations of rows without samples
 
 
 def require_consistency(experiment: "Experiment") -> None:
-    """ValueError, with the names of the settings, for the first that do not go together."""
+    """ValueError with the names of the first settings that do not fit together."""
     for require in (
         _conditions,
         _methods,
@@ -76,7 +76,7 @@ def _flow(experiment: "Experiment") -> None:
     flow = FLOWS[experiment.flow]
     for name in experiment.methods:
         if flow.name not in parse_method(name).flows:
-            bases = ", ".join(base for base, own in BASES.items() if flow.name in own.flows)
+            bases = ", ".join(name for name, base in BASES.items() if flow.name in base.flows)
             raise ValueError(f"methods: '{name}' has no {flow.name} flow; expected one of {bases}")
     if experiment.training.loss not in flow.losses:
         expected, found = " or ".join(flow.losses), experiment.training.loss
@@ -92,11 +92,11 @@ def _flow(experiment: "Experiment") -> None:
 
 
 def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
-    """ValueError for the first setting that only this flow has, unless it has its default."""
-    places: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
+    """ValueError for the first setting that only this flow has and that differs from its default."""
+    keys: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
-        places += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]
-    for where, start, key in places:
+        keys += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]
+    for where, start, key in keys:
         *sections, last = key.split(".")
         settings = functools.reduce(getattr, sections, start)
         if getattr(settings, last) != type(settings).model_fields[last].default:
@@ -105,8 +105,8 @@ def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
 
 def _evaluations(experiment: "Experiment") -> None:
     for name in experiment.evaluations:
-        if name in OTHER_EVALUATIONS:
-            raise ValueError(f"evaluations: '{name}' is taken by other metric rows; choose another name")
+        if name in RESERVED:
+            raise ValueError(f"evaluations: '{name}' is a reserved name; choose another one")
         for method in experiment.evaluated(name):
             checked_choice(f"evaluations.{name}.methods", method, experiment.methods)
 

@@ -10,7 +10,7 @@ from pairflow.config.sampling import GuidedUpdate, Update
 
 
 def parse_range(text: str) -> tuple[float, float]:
-    """The bounds of a range LOW:HIGH, an open one infinite; ValueError if the text is not such a range."""
+    """The bounds of a range LOW:HIGH, infinite if left out; ValueError if the text is not such a range."""
     low, colon, high = text.partition(":")
     try:
         bounds = float(low or "-inf"), float(high or "inf")
@@ -32,7 +32,7 @@ Range = Annotated[str, AfterValidator(_require_range)] | None
 
 
 def parse_noises(text: str) -> list[float]:
-    """The shares of noise that `0.1`, or a range `0.02:0.2`, stands for; ValueError unless in (0, 1]."""
+    """The shares of noise in `0.1`, or in a range such as `0.02:0.2`; ValueError unless in (0, 1]."""
     low, _, high = text.partition(":")
     try:
         first, last = float(low), float(high or low)
@@ -53,12 +53,12 @@ def _require_noises(text: str) -> str:
 
 NOISES = 7  # levels of a range of noise, both ends included
 
-# Those settings of samples on demand that mean something to every kind of data.
+# The settings of samples on demand that apply to every kind of data.
 DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
 
 class DemandSettings(GuidedUpdate):
-    """What a file of molecules on demand depends on, besides the model."""
+    """What a file of samples on demand depends on, besides the model."""
 
     count: int = Field(ge=1, le=10**8, description="Molecules to generate. Switches to on-demand mode.")
     nfe: int | None = Field(
@@ -86,25 +86,26 @@ class DemandSettings(GuidedUpdate):
     noise: Annotated[str, AfterValidator(_require_noises)] = Field(
         "0.1",
         description="With --like, the share of a molecule's tokens that is drawn again, or a range such as "
-        f"0.02:0.2, of which {NOISES} levels follow one another.",
+        f"0.02:0.2, whose {NOISES} levels take turns.",
     )
     raw: bool = Field(False, description="Write all samples as the model made them, valid or not.")
     unique: bool = Field(False, description="Drop duplicates.")
     novel: bool = Field(False, description="Drop molecules of the training data set.")
     plausible: bool = Field(
         False,
-        description="Drop molecules in which something is unusual beside the training molecules: rings, "
-        "atoms with their bonds, alerts (see docs/metrics.md).",
+        description="Drop molecules with rings, bonded atoms or alerts that are unusual among the training "
+        "molecules (see docs/metrics.md).",
     )
-    min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to keep.")
-    logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
-    weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
-    smarts: tuple[str, ...] = Field((), description="SMARTS that a molecule must have. May be given often.")
-    not_smarts: tuple[str, ...] = Field((), description="SMARTS that it must not have. May be given often.")
+    min_qed: float | None = Field(None, ge=0, le=1, description="Smallest QED (0 to 1) to accept.")
+    logp: Range = Field(None, description="Range of logP to accept, such as 1:3, or open: 1: or :3.")
+    weight: Range = Field(None, description="Range of molecular weight in g/mol to accept, such as :450.")
+    smarts: tuple[str, ...] = Field((), description="SMARTS pattern that molecules must have; repeatable.")
+    not_smarts: tuple[str, ...] = Field((), description="SMARTS pattern they must not have; repeatable.")
     properties: bool = Field(
         False,
         description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
-        "InChIKey, and what --plausible looks at, if the model has the norms of its training molecules.",
+        "InChIKey; also the measures behind --plausible, if the model has the norms of its training "
+        "molecules.",
     )
     nearest: bool = Field(
         False,
@@ -113,8 +114,8 @@ class DemandSettings(GuidedUpdate):
     )
     three_d: bool = Field(
         False,
-        description="Write coordinates in space and all hydrogens (.sdf), by RDKit's ETKDGv3 and MMFF94. "
-        "Drops molecules for which there are none.",
+        description="Write 3D coordinates with explicit hydrogens (.sdf), by RDKit's ETKDGv3 and MMFF94. "
+        "Molecules that RDKit cannot embed are dropped.",
     )
     seed: Seed = Field(0, description="Seed of the source states, of the sampler and of --3d.")
 

@@ -36,11 +36,11 @@ from pairflow.errors import InputError
 from pairflow.kinds import list_settings
 from pairflow.limits import LONGEST_NAME
 
-CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
+CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured by default
 
 
 def _claim(data: Any) -> str:
-    """The tag of a data section: that of the kind that claims it, in brackets, unlike a key of it."""
+    """The kind that claims a data section, in brackets, so that errors do not show it as a key."""
     values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
     return f"<{next(settings.kind for settings in list_settings() if settings.claims(values))}>"
 
@@ -68,7 +68,7 @@ class Pairing(Settings):
         None,
         ge=1,
         le=10_000,
-        description="Forward steps of that measurement; none: as many as `steps`. Fewer steps reach less.",
+        description="Forward steps of that measurement. Default: as many as `steps`. Fewer steps reach less.",
     )
     redraw: Redraw = None
     pool: Pool = None
@@ -80,7 +80,7 @@ class CommonExperiment(Settings):
 
     description: str = Field(description="One line about the experiment, for the report.")
     scale: Literal["paper", "reduced"] = Field(
-        description="`paper` if all numbers are those of the paper's protocol, otherwise `reduced`."
+        description="`paper` if all settings follow the paper's protocol, otherwise `reduced`."
     )
     flow: FlowName = Field(
         DISCRETE.name,
@@ -88,7 +88,7 @@ class CommonExperiment(Settings):
         "of images, whose pixels count as numbers from -1 to 1.",
     )
     seeds: tuple[Seed, ...] = Field(
-        (0,), min_length=1, description="Seeds; everything after the split of the data is run once for each."
+        (0,), min_length=1, description="Seeds: everything after the split of the data runs once per seed."
     )
     data: Data = Field(description="The data set and its preprocessing.")
     network: Network = Field(description="The network and its sizes.")
@@ -101,7 +101,7 @@ class CommonExperiment(Settings):
     pairing: Pairing = Pairing()
     pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$", max_length=LONGEST_NAME)], OwnFile] = Field(
         {},
-        description="Files of your own pairs (x0, x1), as `pairflow.write_pairs` writes them, by a name. "
+        description="Files of your own pairs (x0, x1), written by `pairflow.write_pairs`, each under a name. "
         "The method `pairs-<name>` trains on them.",
     )
     training: Training
@@ -115,7 +115,7 @@ class CommonExperiment(Settings):
     @field_validator("evaluations")
     @classmethod
     def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-        """Each evaluation is followed by those that repeat it at further temperatures and guidances."""
+        """Insert after each evaluation its repetitions at further temperatures and guidance weights."""
         every: dict[str, Evaluation] = {}
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():
@@ -129,15 +129,15 @@ class CommonExperiment(Settings):
         return every
 
     def frontiers(self) -> dict[str, dict[str, float]]:
-        """Evaluation with several temperatures -> the evaluations at each of them, and the temperature."""
+        """Evaluation with several temperatures -> its repetitions and itself -> their temperature."""
         return self._repeated("temperature", "guidance")
 
     def guided(self) -> dict[str, dict[str, float]]:
-        """Evaluation with a condition -> the evaluations at each weight of guidance, and the weight."""
+        """Evaluation with several guidance weights -> its repetitions and itself -> their weight."""
         return self._repeated("guidance", "temperature")
 
     def _repeated(self, varied: str, fixed: str) -> dict[str, dict[str, float]]:
-        """Evaluation with several values of a setting -> the evaluations at each of them, and the value."""
+        """Evaluation with several values of a setting -> its repetitions and itself -> their value."""
         return {
             name: {
                 repeated: getattr(settings, varied)
@@ -154,7 +154,7 @@ class CommonExperiment(Settings):
         return self
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
-        """The methods of an evaluation; InputError if there is none of that name."""
+        """The methods of an evaluation; InputError if its name is unknown."""
         return self._protocol(evaluation).methods or self.methods
 
     def _protocol(self, evaluation: str) -> Evaluation:
@@ -227,7 +227,7 @@ class CommonExperiment(Settings):
         return kind(**protocol, nfe=nfe, seed=seed)
 
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
-        """Calls of the network that can change a sample, which every page counts; NFE is that of updates."""
+        """Network calls that can change a sample: pages count these, whereas NFE counts updates."""
         known = evaluation in self.evaluations
         settings = self.sample_settings(evaluation, 1, 0) if known else FLOWS[self.flow].sampling(nfe=1)
         return settings.count_calls(nfe, tail_revises(method))
@@ -238,19 +238,19 @@ class CommonExperiment(Settings):
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
     def real_draws(self, evaluation: str) -> RealDraws:
-        """As many real data as samples, with the first seed: real data are the same for all seeds."""
+        """How to draw as many real rows as samples, with the first seed, because all seeds share the data."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])
 
 
-# The keys of each kind of data follow those that all experiments have, in the order of the list of kinds.
+# The keys that all experiments have come first, then the keys of each kind of data in the order of the list.
 _KEYS = [settings.experiment_keys for settings in list_settings() if settings.experiment_keys.model_fields]
 if TYPE_CHECKING:
     Experiment = CommonExperiment
 else:
     Experiment = create_model(
         "Experiment",
-        __base__=(*reversed(_KEYS), CommonExperiment),
+        __base__=(*reversed(_KEYS), CommonExperiment),  # pydantic collects the fields of the last base first
         __doc__=CommonExperiment.__doc__,
         __module__=__name__,
     )

@@ -1,4 +1,4 @@
-"""Types of settings that several kinds of data have, and what all of them have."""
+"""Settings that several kinds of data share, and the base class of their settings."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -25,15 +25,15 @@ OwnFile = Annotated[str, Field(min_length=1), AfterValidator(without_braces)]
 
 
 class DataSettings(Settings):
-    """The section `data` of an experiment. Each kind of data has a class of its own, in its `settings`."""
+    """The section `data` of an experiment. Each kind of data has a subclass in its module `settings`."""
 
     kind: ClassVar[str]  # the name of its folder
-    names: ClassVar[tuple[str, ...]]  # of the data sets that it knows
-    paper: ClassVar[tuple[str, ...]] = ()  # those among them that the paper's tables have
-    flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # that the kind allows
-    experiment_keys: ClassVar[type[Settings]] = Settings  # the kind's own keys of an experiment
+    names: ClassVar[tuple[str, ...]]  # the data sets that it knows
+    paper: ClassVar[tuple[str, ...]] = ()  # the data sets in the paper's tables
+    flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # the flows that the kind allows
+    experiment_keys: ClassVar[type[Settings]] = Settings  # keys that an experiment has only for this kind
 
-    if TYPE_CHECKING:  # each class defines them, with its own help
+    if TYPE_CHECKING:  # each subclass defines them with its own help
         source: Any
         training_rows: int | None
 
@@ -42,7 +42,7 @@ class DataSettings(Settings):
             """The user's own file; None for a folder, and for the name of a data set."""
 
     def count_rows(self, rows: int) -> int:
-        """How many rows an experiment trains on if the data set has so many for training."""
+        """How many rows an experiment trains on if the data set has `rows` of them for training."""
         return min(rows, self.training_rows or rows)
 
     @classmethod
@@ -55,13 +55,13 @@ class DataSettings(Settings):
         return ()
 
     def require_consistency(self, experiment: Any) -> None:
-        """ValueError, with the names of the settings, unless an experiment goes with such data."""
+        """ValueError with the names of the settings of an experiment that do not fit such data."""
 
 
 class NewSettings(Settings):
     """What a suggested experiment depends on, besides the user's own file. A kind of data may add to it."""
 
-    name: Name | None = Field(None, description="Name of the experiment; none: derived from the file's name.")
+    name: Name | None = Field(None, description="Name of the experiment. Default: derived from the file's.")
     validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")
     hours: float | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Reads workflow_config.yaml, and reads and writes the experiments in files of their own beside it."""
+"""Reads workflow_config.yaml, and reads and writes experiments/*.yaml next to it."""
 
 import functools
 import json
@@ -16,12 +16,12 @@ from pairflow.config.experiment import Configuration, Experiment
 from pairflow.errors import InputError
 
 MOST_BYTES = 2**20  # thirty times what the shipped experiments take
-MOST_VALUES = 10_000  # every value counts as often as aliases and merges repeat it
+MOST_VALUES = 10_000  # counting a value again for every alias and merge: a small file can stand for billions
 DEEPEST = 30  # levels
 _LONGEST_NUMBER = 100  # characters
 _LONGEST_LINE = 4096  # characters; a list stays on one line
 _IN_BRACES = 5  # keys at most in a mapping that is written on one line
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # what neither a path nor a file can hold
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # NUL and lone surrogates: impossible in paths and in UTF-8
 _YAML = "tag:yaml.org,2002:"
 _MERGE = f"{_YAML}merge"  # of the key <<, which may stand more than once
 _KINDS = {_MERGE, *(_YAML + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))}
@@ -38,23 +38,25 @@ def read_text(path: Path) -> str:
 class _Loader(yaml.SafeLoader):
     """The YAML that JSON can hold: text, numbers, booleans, null, lists, and mappings with keys of text.
 
-    Every value is checked, and counted, before it is made. A key stands once, so that no experiment is lost.
+    Values are checked and counted before they are made. Duplicate keys are errors: YAML would silently drop
+    the first one.
     """
 
     def __init__(self, text: str):
         super().__init__(text)
         self.values = self.depth = 0
-        self.sizes: dict[yaml.Node, int] = {}  # how many values each finished node stands for
+        self.sizes: dict[yaml.Node, int] = {}  # finished node -> the number of values in it
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
         event, before = self.peek_event(), self.values
         self._require(self.depth < DEEPEST, f"more than {DEEPEST} levels", event)
+        # These are explicit tags; `_require_plain` checks implicit ones, such as that of a date.
         self._require(getattr(event, "tag", None) is None, "a tag (!), which no setting needs", event)
         self.depth += 1
         node: Any = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
-            self._require(node in self.sizes, f"*{event.anchor} inside of what it stands for", event)
+            self._require(node in self.sizes, f"*{event.anchor} inside its own definition", event)
             self.values += self.sizes[node]
         else:
             self._require_plain(node)
@@ -72,7 +74,7 @@ class _Loader(yaml.SafeLoader):
                 is_text = key.tag in (f"{_YAML}str", _MERGE)
                 self._require(is_text, "a key that is no text; put it in quotes", key)
                 twice = key.value in seen and key.tag != _MERGE
-                self._require(not twice, f"the key '{key.value}' stands twice in one mapping", key)
+                self._require(not twice, f"the key '{key.value}' occurs twice in one mapping", key)
                 seen.add(key.value)
         elif kind == "str":
             self._require(not _NO_TEXT.search(text), "a character that is no text", node)
@@ -109,59 +111,59 @@ def parse(text: str, path: Path) -> dict[str, Any]:
 
 
 class Workflow(Configuration):
-    """The configuration with the experiments in files of their own, as far as these files are valid."""
+    """The configuration, together with the experiments of all valid files in experiments/."""
 
-    mistakes: Mapping[str, str]  # experiment -> what is wrong with the file that it is, or may be, in
+    mistakes: Mapping[str, str]  # experiment -> what is wrong with its file
 
     def note_mistakes(self) -> None:
-        """Say on stderr which files of experiments are left out, and why."""
+        """Print on stderr which files of experiments are left out, and why."""
         for mistake in dict.fromkeys(self.mistakes.values()):
-            _say(f"pairflow: note: left out {mistake}")
+            _print_once(f"pairflow: note: left out {mistake}")
 
 
 def read(path: Path) -> Workflow:
-    """The checked configuration of a file, with the experiments in files of their own."""
+    """The checked configuration of a file, with the experiments in experiments/."""
     return complete(parse(read_text(path), path), path, path)
 
 
-def own_files(path: Path) -> list[Path]:
-    """The files of experiments beside the configuration `path`: experiments/*.yaml."""
+def experiment_files(path: Path) -> list[Path]:
+    """experiments/*.yaml next to the configuration `path`."""
     return sorted(file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
 
 
 def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow:
-    """The checked `values` of the configuration `path`, with the experiments in files of their own.
+    """The checked `values` of the configuration `path`, with the experiments in experiments/.
 
-    `origin` begins the message where `values` are not valid; InputError is raised for these only. A file of
-    its own that is not valid, or has a name that is there twice, is left out, and among the `mistakes`.
+    Raises InputError if `values` are not valid; the message begins with `origin`. A file in experiments/ that
+    is not valid, or has a name that is already used, is left out and listed in `mistakes`.
     """
     homes = dict.fromkeys(check(Configuration, values, origin).experiments, path)
     experiments = {**values["experiments"]}
     mistakes: dict[str, str] = {}
-    for file in own_files(path):
+    for file in experiment_files(path):
         try:
-            own = _own_experiments(file, homes)
+            added = _read_experiments(file, homes)
         except InputError as mistake:
             mistakes |= dict.fromkeys({file.stem, *names_in(file)}, str(mistake))
         else:
-            homes |= dict.fromkeys(own, file)
-            experiments |= own
+            homes |= dict.fromkeys(added, file)
+            experiments |= added
     return check(Workflow, {**values, "experiments": experiments, "mistakes": mistakes}, origin)
 
 
-def _own_experiments(file: Path, homes: dict[str, Path]) -> dict[str, Any]:
-    """The experiments of a file of its own; InputError unless it is valid, and no name is in another file."""
-    own = parse(read_text(file), file)
-    if others := [key for key in own if key != "experiments"]:
+def _read_experiments(file: Path, homes: dict[str, Path]) -> dict[str, Any]:
+    """The experiments of a file in experiments/; InputError unless it is valid and its names are new."""
+    values = parse(read_text(file), file)
+    if others := [key for key in values if key != "experiments"]:
         raise InputError(f"{file}: expected only the key 'experiments', found '{others[0]}'")
-    if twice := [name for name in own["experiments"] if name in homes]:
+    if twice := [name for name in values["experiments"] if name in homes]:
         home = homes[twice[0]]
         raise InputError(f"{file}: the experiment '{twice[0]}' is also in {home}; rename one of them")
-    return own["experiments"]
+    return values["experiments"]
 
 
 def names_in(file: Path) -> set[str]:
-    """The names of the experiments in a file, as far as it can be read."""
+    """The names of the experiments in a file; empty if it cannot be read."""
     try:
         values = load(read_text(file), file)
     except InputError:
@@ -171,8 +173,8 @@ def names_in(file: Path) -> set[str]:
 
 
 @functools.cache
-def _say(line: str) -> None:
-    """Print a line on stderr, once in a process: Snakemake reads the configuration again."""
+def _print_once(line: str) -> None:
+    """Print a line on stderr, but only once, although Snakemake reads the configuration several times."""
     print(line, file=sys.stderr)
 
 
@@ -186,19 +188,19 @@ class _Dumper(yaml.SafeDumper):
         return node
 
 
-def place(configuration: Path, name: str) -> Path:
-    """The file of an experiment, beside the configuration."""
+def experiment_file(configuration: Path, name: str) -> Path:
+    """The file for an experiment of that name, in experiments/ next to the configuration."""
     return configuration.parent / "experiments" / f"{name}.yaml"
 
 
 def require_free(configuration: Path, name: str, force: bool) -> None:
-    """InputError if there is an experiment of that name; `force` allows one that only its own file holds."""
+    """InputError if there is an experiment of that name. `force` allows it if its file has no other one."""
     workflow = read(configuration)
     if name in workflow.mistakes:
         raise InputError(workflow.mistakes[name])
     workflow.note_mistakes()
-    for file in (configuration, *own_files(configuration)):
-        names, is_target = names_in(file), file == place(configuration, name)
+    for file in (configuration, *experiment_files(configuration)):
+        names, is_target = names_in(file), file == experiment_file(configuration, name)
         replaceable = is_target and names == {name}
         if (is_target or name in names) and not (force and replaceable):
             found = f"there is an experiment '{name}'" if name in names else "there are other experiments"
@@ -211,17 +213,17 @@ def describe(configuration: Path, name: str, values: dict[str, Any], comment: st
     form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
     entry = yaml.dump({"experiments": {name: values}}, Dumper=_Dumper, allow_unicode=True, **form)
     text = f"# yaml-language-server: $schema=../config.schema.json\n# {comment}\n{entry}"
-    parse(text, place(configuration, name))
+    parse(text, experiment_file(configuration, name))
     return text
 
 
 def schema() -> str:
-    """The JSON schema of the configuration: `config.schema.json`, by which editors complete keys."""
+    """The JSON schema of the configuration, for editors: the content of `config.schema.json`."""
     return json.dumps(Configuration.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def experiment(configuration: Workflow, name: str, path: Path) -> Experiment:
-    """The experiment of that name; InputError with the nearest one where there is none."""
+    """The experiment of that name; InputError with the nearest name if it is unknown."""
     if name in configuration.mistakes:
         raise InputError(configuration.mistakes[name])
     configuration.note_mistakes()

@@ -1,4 +1,4 @@
-"""The flows: what is discrete moves along one, what is continuous along the other."""
+"""The two flows: one for discrete data, one for continuous data."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -8,14 +8,13 @@ from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow, by the name that the configuration has.
+    """A flow, under its name in the configuration.
 
-    `tokens`: whether its states are tokens, which a corruption replaces, or numbers. `rows` and `pairs`: the
-    kinds of tables that hold its data and its pairs. `losses`: those that its
-    trainings may have. `sampling`: what a file of its samples depends on. `keys`: the settings of an
-    experiment, and `protocol` of each of its evaluations, that no other flow has. `training`: the
-    module of pairflow.training whose `base_objective` is the loss of its base models. `baselines`: what pages
-    compare its methods with.
+    `tokens`: whether its states are tokens or real numbers. `rows` and `pairs`: the kinds of tables for its
+    data and its pairs. `losses`: the losses that its trainings may use. `sampling`: the settings of a file of
+    samples. `keys` and `protocol`: the settings of an experiment and of an evaluation that only this flow
+    has. `training`: the module of pairflow.training whose `base_objective` is the loss of its base models.
+    `baselines`: the methods with which pages compare.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The grammar of method names: `base[-sub<P>][+distillation]*`; own pairs are the base `pairs-<name>`."""
+"""The grammar of method names: `base[-sub<P>][+distillation]*`; `pairs-<name>` is a base for own pairs."""
 
 import re
 from typing import Any, NamedTuple
@@ -16,12 +16,12 @@ INDEPENDENT = "independent"
 class Base(NamedTuple):
     """A base method.
 
-    corruption: the noise in a discrete flow (see `flow.corruption`), None without such a flow. coupled: each
-    data point keeps one source. closed_form: that source is where the closed-form velocity leads, in steps,
-    perhaps among a subset of the data. own: the sources are a user's own, under a name. balanced: its pairs
-    come with potentials, by which a training draws a new source for every batch. couple: the module of
-    `flow.couple` by which sources that are drawn for a batch meet its data. flows: those that it belongs to.
-    learns: what pages say that it learns from. style: its colour and marker in charts, if it has its own.
+    corruption: the type of noise (see `flow.corruption`), None if the method is not discrete. coupled: it
+    trains on a file of pairs. closed_form: the source of a pair is the end of the closed-form flow, in steps,
+    perhaps among a subset of the data. own: the pairs are the user's, under a name. balanced: the pairs come
+    with potentials, by which every batch gets new sources. couple: the module of `flow.couple` that matches
+    the sources and the data of a batch. flows: the supported flows. learns: what it learns from, in words
+    for pages. style: colour and marker in charts, if they are reserved for it.
     """
 
     corruption: str | None
@@ -36,12 +36,12 @@ class Base(NamedTuple):
 
     @property
     def independent(self) -> bool:
-        """Whether a source that is independent of its data is drawn in every iteration."""
+        """Whether every iteration draws new sources that are independent of their data."""
         return not self.coupled and self.couple == INDEPENDENT
 
     @property
     def uninformed(self) -> bool:
-        """Whether its sources say nothing about their data."""
+        """Whether its sources are independent of their data."""
         return self.couple == INDEPENDENT and not (self.closed_form or self.own)
 
 
@@ -90,7 +90,7 @@ class Method(Settings):
 
     @property
     def coupling(self) -> str | None:
-        """Name of the base's file of pairs; None if the source is drawn again for every batch."""
+        """Name of the base's file of pairs; None for a base that trains without pairs."""
         if not BASES[self.base].coupled:
             return None
         if self.own:
@@ -99,19 +99,19 @@ class Method(Settings):
 
     @property
     def corruption(self) -> str:
-        """The corruption of a discrete flow; InputError for a method that has none."""
+        """The corruption of a discrete flow; InputError for a method of continuous flows."""
         if (corruption := BASES[self.base].corruption) is None:
             raise InputError(f"'{self.name}' is a method of continuous flows, which corrupt no tokens")
         return corruption
 
     @property
     def couple(self) -> str:
-        """The module of `flow.couple` by which the base's sources meet the data of a batch."""
+        """The module of `flow.couple` that matches the sources and the data of a batch."""
         return BASES[self.base].couple
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The flows that it belongs to: those of its base, as far as its distillations and form allow."""
+        """The flows that its base, its number of subsets and its distillations all support."""
         flows = BASES[self.base].flows if self.subsets == 1 else (DISCRETE.name,)
         return tuple(
             flow for flow in flows if all(DISTILLATIONS[name].flow == flow for name in self.distillations)
@@ -136,7 +136,7 @@ class Method(Settings):
 def tail_revises(method: str) -> bool:
     """Whether the greedy tail can change a sample of a discrete flow.
 
-    With masks it cannot, but for one position in 100,000 that still holds a mask after the last update. An
+    With masks it cannot, except for one position in 100,000 that is still masked after the last update. An
     unknown name counts as a method with uniform noise.
     """
     base = BASES.get(re.split("[-+]", method)[0])
@@ -144,7 +144,7 @@ def tail_revises(method: str) -> bool:
 
 
 def parse_method(name: str) -> Method:
-    """Parse a method name; InputError names the part that is not known."""
+    """Parse a method name; InputError names the part that is unknown."""
     match = _METHOD.fullmatch(name)
     if match is None or match["base"] not in BASES:
         near = nearest(match["base"] if match else name, BASES)

@@ -9,15 +9,15 @@ from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
 
 class UpdateRule(NamedTuple):
-    """Where a sampler is: a module of `pairflow.flow`, which has it under its name. `takes` are the settings
-    of `Update` that only this sampler takes."""
+    """A sampler: the module of `pairflow.flow` that defines it under its name. `takes` are the settings of
+    `Update` that only this sampler has."""
 
     module: str
     takes: tuple[str, ...] = ()
 
 
 SAMPLERS = {"ancestral": UpdateRule("samplers"), "euler": UpdateRule("samplers")}
-# Of a continuous flow: see `flow.continuous.solve`.
+# Solvers of a continuous flow: see `flow.continuous.solve`.
 SOLVERS = EULER, HEUN = "euler", "heun"
 if TYPE_CHECKING:
     SamplerName = str
@@ -54,13 +54,13 @@ Temperature = Annotated[
         le=100,
         allow_inf_nan=False,
         description="The network's logits are divided by this temperature before a symbol is drawn: below 1 "
-        "samples are likelier and less varied, above 1 the other way round.",
+        "samples are likelier and less varied, above 1 less likely and more varied.",
     ),
 ]
 
 
 class Update(Settings):
-    """How a model takes source states to samples."""
+    """How a sampler turns source states into samples."""
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
@@ -89,7 +89,7 @@ GuidanceWeight = Annotated[
 
 
 class GuidedUpdate(Update):
-    """The same, of a conditional model."""
+    """How a sampler turns source states into samples of a class, with a conditional model."""
 
     condition: str | None = Field(
         None, min_length=1, description="Class that the model knows, such as qed=high."
@@ -97,8 +97,8 @@ class GuidedUpdate(Update):
     guidance: GuidanceWeight = Field(1.0)
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """Calls of the network for a sample, with the greedy tail unless it revises nothing; two at each time
-        if the sample is guided."""
+        """Network calls for a sample: one per step, and one for the greedy tail if `tail_revises`; twice as
+        many with guidance, which also calls the network without the condition."""
         return (nfe + (self.greedy_tail and tail_revises)) * (1 if self.guidance in (0, 1) else 2)
 
     @model_validator(mode="after")
@@ -143,7 +143,7 @@ class FlowSampleSettings(Settings):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """Calls of the network for a sample: one at each time, and no greedy tail."""
+        """Network calls for a sample: one per step, and no greedy tail."""
         return nfe
 
 
@@ -166,7 +166,7 @@ class Evaluation(Sampling):
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
-        description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
+        description="The numbers among `nfe` whose samples reports show. Default: lowest and highest.",
     )
 
     @model_validator(mode="after")
@@ -174,22 +174,22 @@ class Evaluation(Sampling):
         for key in ("nfe", "shown"):
             values = getattr(self, key) or ()
             if len(set(values)) < len(values):
-                raise ValueError(f"{key}: {list(values)} names a number twice")
+                raise ValueError(f"{key}: {list(values)} contains a duplicate")
         for nfe in self.shown or ():
             if nfe not in self.nfe:
                 raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
         for key, first in (("temperatures", self.temperature), ("guidances", self.guidance)):
             every = (first, *getattr(self, key))
             if len(set(every)) < len(every):
-                raise ValueError(f"{key}: with {first:g} itself, {list(every)} has one twice")
+                raise ValueError(f"{key}: with {first:g} itself, {list(every)} contains a duplicate")
         if self.guidances and self.condition is None:
             raise ValueError("guidances: needs a condition, such as qed=high")
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """The evaluations that repeat this one at its further temperatures, by names such as main_t0_7, and
-        at its further weights of guidance, by names such as main_g2."""
-        once = {"temperatures": (), "guidances": (), "shown": None}
+        """Copies of this evaluation at its further temperatures, under names such as main_t0_7, and at its
+        further guidance weights, under names such as main_g2."""
+        once = {"temperatures": (), "guidances": (), "shown": None}  # repetitions have none of their own
         variants = {f"{name}_t{value:g}": {"temperature": value} for value in self.temperatures}
         variants |= {f"{name}_g{value:g}": {"guidance": value} for value in self.guidances}
         return {
@@ -214,13 +214,13 @@ class Correlation(ModelCorrelation):
     methods: tuple[str, ...] | None = Field(
         None,
         min_length=1,
-        description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`, "
+        description="The methods to measure, which must have uniform noise. Default: `udlm` and `pairflow`, "
         "if the experiment has them.",
     )
 
 
 class RealDraws(Settings):
-    """How real data are drawn to be compared with real data, as samples are."""
+    """How real rows are drawn that are then measured as if they were samples."""
 
     samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial, at most as many as there are.")
     trials: Trials = 10

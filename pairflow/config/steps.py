@@ -27,13 +27,13 @@ class PairSettings(Settings):
     )
     steps: int | None = Field(20, ge=1, le=10_000, description="Steps of the pairing (T); only for pairflow.")
     subsets: int = Field(
-        1, ge=1, le=10**9, description="Random subsets (P), paired apart; only for pairflow."
+        1, ge=1, le=10**9, description="Random subsets (P), paired separately; only for pairflow."
     )
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: FlowName = Field(
         DISCRETE.name,
-        description="`discrete` walks from token rows back to their sources, by Algorithm 1; `continuous` "
-        "walks from Gaussian sources to the vectors or images that they belong to.",
+        description="`discrete`: from token rows back to their sources, by Algorithm 1; `continuous`: from "
+        "Gaussian sources forward to vectors or images.",
     )
 
     @model_validator(mode="after")
@@ -41,7 +41,7 @@ class PairSettings(Settings):
         if BASES[self.coupling].closed_form and self.steps is None:
             raise ValueError(f"steps: the coupling {self.coupling} needs a number of steps")
         if self.flow not in Method(name=self.coupling, base=self.coupling, subsets=self.subsets).flows:
-            raise ValueError(f"flow: a {self.flow} flow is paired by pairflow, all rows at once")
+            raise ValueError(f"flow: a {self.flow} flow supports only the coupling pairflow, without subsets")
         return self
 
 
@@ -102,7 +102,7 @@ class ScoreSettings(Settings):
         description="Noised copies of each row, an even number. The standard error falls at least as fast as "
         "one over its square root.",
     )
-    seed: Seed = Field(0, description="Seed of the noise, which depends on nothing else but the row.")
+    seed: Seed = Field(0, description="Seed of the noise, which depends only on the seed and the row.")
 
 
 class CorrelateSettings(ModelCorrelation):

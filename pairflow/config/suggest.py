@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-LONG = 40  # tokens of a row; the network SMALL makes hardly any good rows that are longer
+LONG = 40  # tokens of a row: for longer rows the network SMALL makes hardly any good samples
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
 # In equal time small batches give more useful rows, and so do cooler samples: docs/results.md.
 TRANSFORMER_BATCH, TEMPERATURE = 16, 0.7
-WIDE = 512  # the width from which a transformer counts as one like the paper's
+WIDE = 512  # a transformer of this width or more counts as large as the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
 _FINE_TUNING = 0.25  # of the learning rate
 _HOURS = 0.5  # for an experiment on long rows, on a CPU
@@ -24,7 +24,7 @@ def training_rows(available: int, device: str) -> int | None:
 
 
 def hours(length: int, device: str) -> float | None:
-    """The hours that an experiment may take if its user names none; None if `experiment` decides."""
+    """The default time budget in hours; None if `experiment` chooses the number of iterations."""
     return _HOURS if device == "cpu" and length > LONG else None
 
 
@@ -40,9 +40,9 @@ def experiment(
 ) -> dict[str, Any]:
     """Network, pairing, training, methods and evaluations for `rows` training rows.
 
-    With `compare`, the methods that the experiment `demo` compares and their distillation. Without
-    `iterations` their number is that of 90 seconds, or on a GPU a quarter of the paper's; `network`
-    takes the place of the suggested one. A quarter of the learning rate is for models to be fine-tuned.
+    With `compare`, it has udlm, pairflow and pairflow+dcd. Without `iterations`, a CPU gets as many as fit
+    into 90 seconds and a GPU a quarter of the paper's. `network` replaces the suggested network. Fine-tuned
+    models get a quarter of the learning rate.
     """
     network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
     most = BATCH if device == "cuda" or network["name"] == SMALL["name"] else TRANSFORMER_BATCH
@@ -83,7 +83,7 @@ def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_si
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
     experiment = _experiment(network, 64, training, dcd, [1, 4, 8, 32], trials=2)
-    quarter = 2 ** int(math.log2(max(1, iterations / 4)))  # so many are drawn in less time than the training
+    quarter = 2 ** int(math.log2(max(1, iterations / 4)))  # drawing so many takes less time than the training
     samples = min(1024, max(128, quarter))
     experiment["evaluations"]["main"] |= {"samples": samples, "temperature": TEMPERATURE}
     return experiment

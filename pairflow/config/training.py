@@ -53,8 +53,8 @@ Redraw = Annotated[
     Field(
         ge=1,
         le=10**9,
-        description="Draw the pairs of pairflow and random again, with another seed, after so many epochs; "
-        "none: keep them.",
+        description="Redraw the pairs of pairflow and random with a new seed every this many epochs. "
+        "Default: never.",
     ),
 ]
 
@@ -76,15 +76,15 @@ Tau = Annotated[
     Field(
         ge=0.01,
         le=100,
-        description="Temperature of sdot, in positions (of numbers, in halves of squared distances): near 0 "
-        "a source goes to the nearest row that the balance of the rows allows, a large one makes both "
-        "independent.",
+        description="Temperature of sdot, in positions (in a continuous flow: half squared distances). "
+        "Near 0, a source goes to the nearest row that the balance of the rows allows; a high temperature "
+        "makes sources and rows independent.",
     ),
 ]
 
 
 class BaseTraining(Training):
-    """The training of a base model, with what `pairing` says of it."""
+    """The training of a base model, with the settings of `pairing` that affect it."""
 
     redraw: Redraw = None
     pool: Pool = None
@@ -111,13 +111,13 @@ def require_whole_batches(pool: int | None, batch_size: int) -> None:
 class Distillation(Optimisation):
     """A further optimisation run that starts from a finished model, the parent."""
 
-    label: ClassVar[str] = ""  # what pages call it, if not by its name
+    label: ClassVar[str] = ""  # its name on pages, if it differs
     on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
     flow: ClassVar[str] = DISCRETE.name
-    drawing: ClassVar[type[Any]]  # what the pairs depend on, besides the parent
+    drawing: ClassVar[type[Any]]  # settings of these pairs
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
-        {}, description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}."
+        {}, description="Different peak learning rates for some bases, such as {pairflow: 3.0e-4}."
     )
     ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
@@ -134,7 +134,7 @@ class Distillation(Optimisation):
         return self
 
     def of_base(self, base: str) -> Self:
-        """The settings for the methods of a base, with the one learning rate that they have."""
+        """The settings for the methods of a base, with only its learning rate."""
         rate = self.learning_rate_of.get(base, self.learning_rate)
         return self.model_copy(update={"learning_rate": rate, "learning_rate_of": {}})
 
@@ -158,7 +158,7 @@ class Dcd(Distillation):
 
 
 class TeacherPairs(Settings):
-    """How ReDi's pairs are drawn from the parent: a uniform source state, and the sample it leads to."""
+    """How ReDi's pairs are drawn from the parent: a uniform source state and the sample made from it."""
 
     count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
     steps: SamplingSteps = 256
@@ -181,11 +181,11 @@ class Redi(Distillation):
     drawing: ClassVar[type[Any]] = TeachSettings
 
     name: Literal["redi"] = "redi"
-    pairs: TeacherPairs = Field(TeacherPairs(), description="How they are drawn: `pairflow teach --help`.")
+    pairs: TeacherPairs = Field(TeacherPairs(), description="How pairs are drawn: `pairflow teach --help`.")
 
 
 class SolvedPairs(Settings):
-    """How ReFlow's pairs are drawn from the parent: x0 ~ N(0, I), and where the parent's flow takes it."""
+    """How ReFlow's pairs are drawn from the parent: x0 ~ N(0, I) and the end of the parent's flow from it."""
 
     count: int = Field(60_000, ge=1, le=10**8, description="Number of pairs.")
     steps: int = Field(100, ge=1, le=10_000, description="Euler steps of the parent's flow.")

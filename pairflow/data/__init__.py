@@ -1,1 +1,1 @@
-"""Data: fetch and verify raw sources, turn them into token rows, and turn token rows back into objects."""
+"""What several kinds of data share: downloads, splits, prepared rows, delivery of samples, own pairs."""

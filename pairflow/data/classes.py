@@ -14,9 +14,9 @@ from pairflow.errors import InputError
 
 
 class Classes(Settings):
-    """Named classes of a property, lowest first: class c holds values above thresholds[c - 1], up to [c].
+    """Named classes of a property, lowest first: class c holds thresholds[c - 1] < value <= thresholds[c].
 
-    Label c stands for class c, and the number of classes for rows without a value.
+    Label c stands for class c; rows without a value have the number of classes as their label.
     """
 
     property: str
@@ -31,7 +31,7 @@ class Classes(Settings):
 
     @classmethod
     def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...]) -> Self:
-        """The quantile classes of values (M,), NaN where there is none; InputError if one would be empty."""
+        """The quantile classes of values (M,), NaN if missing; InputError if a class would be empty."""
         number = len(names)
         finite = values[np.isfinite(values)]
         if not len(finite):

@@ -1,4 +1,4 @@
-"""What a kind of data says of the samples of one model: how they leave on demand, and what can be scored."""
+"""How a kind of data delivers the samples of a model on demand, and how it reads rows to be scored."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory a
 
 
 class Delivery(ABC):
-    """How samples become what a user asked for: decoded, chosen, described and written.
+    """How samples become what a user asked for: decoded, filtered, described and written.
 
-    `noun` is what they are called, `given` are the symbols that sampling keeps, (N,) or (R, N) of rows that
-    take turns, `seeds` the rows (S, N) that are varied in place of noise, if there are any, and `noises` the
-    shares of them that are drawn again.
-    `inputs` are the files that are read beside the model, and `drawn` counts the samples since `begin`.
+    `noun` names samples in messages, and `given` are symbols that sampling must not change, (N,) or (R, N) of
+    rows that take turns. `seeds` are rows (S, N) to vary instead of noise, if any, and `noises` the shares of
+    their tokens to draw again. `inputs` are the files that are read besides the model, and `drawn` counts the
+    samples since `begin`.
     """
 
     noun: str
@@ -37,10 +37,10 @@ class Delivery(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Forget the samples so far."""
+        """Start over, without the samples so far."""
 
     def note_origin(self, tokens: list[int], seed: int, noise: float) -> list[int]:
-        """The tokens of a sample, of which it is noted from which seed they come."""
+        """Note the seed and the noise that a sample comes from; returns its tokens."""
         return tokens
 
     @abstractmethod
@@ -49,33 +49,33 @@ class Delivery(ABC):
 
     @abstractmethod
     def keep(self, text: str) -> str | None:
-        """What is delivered of a sample; None if it is dropped."""
+        """The text to deliver for a sample; None to drop it."""
 
     @abstractmethod
     def explain(self) -> str:
-        """Why nothing is kept any more, and advice, after the words "none of the last samples was"."""
+        """The end of the message "none of the last samples was ...": the reason, and advice."""
 
     @abstractmethod
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
-        """What writes rows in the format of `out`; InputError if there is none, or it cannot hold them."""
+        """The function that writes rows in the format of `out`; InputError if no format fits."""
 
     @abstractmethod
     def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
-        """What gives the columns of a sample that is delivered, beside its name."""
+        """The function from a delivered text to its columns in a table, which also has its name."""
 
     @abstractmethod
     def summarise(self, rows: Rows, seconds: float) -> str:
-        """What was delivered, of how many samples."""
+        """The message at the end: what was delivered, out of how many samples."""
 
     def warn(self) -> str:
-        """A sentence about what was delivered that a user must know; mostly there is none."""
+        """A warning about the delivered samples; usually empty."""
         return ""
 
 
 class Lines(Delivery):
-    """Samples as lines of text, in the order in which they come; with `unique` each of them once.
+    """Samples as lines of text, in the order in which they are drawn; with `unique` without duplicates.
 
-    A kind says how its rows are spelled (`decode`), and which texts are worth a line (`accepts`).
+    A kind defines how its rows are spelled (`decode`) and which texts are delivered (`accepts`).
     """
 
     def __init__(self, unique: bool):
@@ -126,7 +126,7 @@ _WRITERS = {".txt": _write_lines, ".csv": _write_csv}
 
 
 class Candidate(NamedTuple):
-    """A row of a file: its number there, its name, its text, and its tokens (N,) or why it has none."""
+    """A row of a file: its number, name and text, and its tokens (N,) or the reason why it has none."""
 
     number: int
     name: str
@@ -138,8 +138,8 @@ class Candidate(NamedTuple):
 class Scored(ABC):
     """How a file becomes rows that a model can score.
 
-    `noun` is what one is called, `column` the one of its text in a table of scores, `padding` the symbol that
-    fills rows up, and `notation` how a model writes them, if there are several ways.
+    `noun` names a row in messages, `column` is the column of its text in a table of scores, `padding` the
+    symbol that fills short rows, and `notation` how a model writes rows, if there are several ways.
     """
 
     notation = ""
@@ -154,9 +154,9 @@ class Scored(ABC):
 
 
 class ScoredLines(Scored):
-    """The lines of a .txt file, which `encode` turns into tokens (N,); InputError for a line that is none.
+    """The lines of a .txt file, which `encode` turns into tokens (N,) or refuses with an InputError.
 
-    N is the `length` of the model's rows; other lines cannot be scored.
+    N is the `length` of the model's rows; lines of another length cannot be scored.
     """
 
     column = "text"

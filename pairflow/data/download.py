@@ -1,8 +1,8 @@
-"""Published files: where a copy may lie, how it is downloaded, and how it is checked.
+"""Published files: where copies are looked for, how files are downloaded, and how they are checked.
 
 A file comes from the folder that `PAIRFLOW_DATA_DIR` names if it is there. Otherwise it is downloaded once
-from its publisher into the user's cache. Copies in the folder may be packed differently, so that checksums
-apply only to downloads.
+from its publisher into the user's cache. Copies in the folder may be compressed differently, so that
+checksums apply only to downloads.
 """
 
 import functools
@@ -32,8 +32,8 @@ ANSWER_SECONDS = 4.0  # in which a server must say whether it has a file
 @dataclass(frozen=True)
 class RawFile:
     """A published file: the names of local copies, its address, and its checksum if one is known (a git blob
-    id or a SHA-256). A file that is part of the package is `embedded`. `cached` is what becomes of a download
-    in the cache, if it is not the file itself."""
+    id or a SHA-256). `embedded` is its path if the package contains it, `cached` the name of a download in
+    the cache if it differs from the published name."""
 
     names: tuple[str, ...]
     url: str | None = None
@@ -44,7 +44,7 @@ class RawFile:
 
     @property
     def cached_copy(self) -> Path:
-        """Where the file lies in the user's cache once it has been downloaded."""
+        """The path in the user's cache for a download."""
         return cache() / (self.cached or str(self.url).rpartition("/")[2])
 
     @property
@@ -61,10 +61,10 @@ class RawFile:
         return self.embedded or self._download()
 
     def _download(self) -> Path:
-        # pooch would print the hash of a file without a published one, and advise to write it into the code.
+        # pooch would print the hash of a file that has no known one, and advise to add it to the code.
         pooch.get_logger().setLevel("WARNING")
         path = self.cached_copy
-        # The start of a file without a checksum may be of another version than the rest that would follow.
+        # Without a checksum nobody would notice that both parts of a file come from different versions.
         load = functools.partial(_load, resumable=bool(self.git_blob or self.sha256))
         try:
             pooch.retrieve(self.url, known_hash=None, fname=path.name, path=path.parent, downloader=load)
@@ -97,9 +97,9 @@ class PublishedFile(DataSource):
 
 
 def local_copy(names: Iterable[str]) -> Path | None:
-    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names, or None; InputError if that is none.
+    """The first of `names` in the folder PAIRFLOW_DATA_DIR, or None; InputError if that is no folder.
 
-    A name without a suffix is that of a folder.
+    A name without a suffix stands for a folder.
     """
     folder = os.environ.get(DATA_DIR)
     if not folder:
@@ -122,18 +122,18 @@ def git_blob_id(path: Path) -> str:
 
 
 def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
-    """A downloader for pooch; `resumable` continues an interrupted one, from `<name>.part`."""
+    """A downloader for pooch; `resumable` continues an interrupted download, from `<name>.part`."""
     part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
     have = part.stat().st_size if resumable and part.exists() else 0
-    # Not packed for transfer: byte positions of a packed answer would not be those of the file.
+    # In a compressed answer, byte positions would differ from positions in the file.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if response.status_code == requests.codes.requested_range_not_satisfiable:
-            part.unlink()
+            part.unlink()  # it is as long as the file, or longer: perhaps of another version
             return _load(url, output_file, _, resumable=resumable)
         response.raise_for_status()
         if response.status_code != requests.codes.partial_content:
-            have = 0
+            have = 0  # a server may ignore the range and send the whole file
         left = int(response.headers.get("Content-Length", 0))
         count = bar(desc=part.stem, initial=have, total=have + left or None, unit="B", unit_scale=True)
         with count, part.open("ab" if have else "wb") as file:

@@ -1,4 +1,4 @@
-"""An experiment that is suggested on a user's own file, as a kind of data drafts it for `pairflow new`."""
+"""The experiment that a kind of data suggests to `pairflow new` for a user's own file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ Entry = dict[str, Any]
 
 
 class DraftRequest(NamedTuple):
-    """What a user asks for: the file, its path as the experiment names it (`source`), and the settings.
+    """What a user asks for: the file, its path in the experiment (`source`), and the settings.
 
     `parent` is the folder of a model to start from and `start` its name in the experiment; `rejects` is the
-    file that rejected rows will be listed in, and `device` is cpu or cuda.
+    file that will list the rejected rows, and `device` is cpu or cuda.
     """
 
     file: Path
@@ -33,11 +33,11 @@ class DraftRequest(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """An experiment, and what its data hold: `content` in a sentence, `table` line by line.
+    """An experiment, and a description of its data: `content` in a sentence, `table` line by line.
 
-    `rejected` lists the rows that are left out, and `advice` are further rules that the data suggest. With
-    `hours` its training is fitted to that time: `with_iterations` gives the experiment with so many.
-    `quality` says what to expect of an experiment.
+    `rejected` lists the rows that are left out, and `advice` are further rules that the data suggest. If
+    `hours` is given, the training is fitted to it: `with_iterations` makes the experiment with that number of
+    iterations. `quality` says in words what quality to expect of an experiment.
     """
 
     experiment: Entry

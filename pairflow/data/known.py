@@ -1,6 +1,6 @@
 """The molecules of a data set as hashes, which are small enough to be stored with every model.
 
-A hash has eight bytes: against a million molecules, one new molecule in 10^13 passes for one of them.
+A hash has eight bytes: against a million molecules, one new molecule in 10^13 is mistaken for a known one.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _KIND = "known molecules"
 
 @dataclass(frozen=True, eq=False)
 class KnownMolecules:
-    """A set of canonical SMILES that only answers `in`. `hashes` are uint64, sorted and distinct."""
+    """A set of canonical SMILES that can only be asked by `in`. `hashes` are uint64, sorted and distinct."""
 
     hashes: np.ndarray
 
@@ -29,8 +29,8 @@ class KnownMolecules:
 
     def __contains__(self, smiles: str) -> bool:
         query = np.uint64(hash_text(smiles))
-        place = np.searchsorted(self.hashes, query)
-        return bool(place < len(self.hashes) and self.hashes[place] == query)
+        index = np.searchsorted(self.hashes, query)
+        return bool(index < len(self.hashes) and self.hashes[index] == query)
 
     def save(self, file: Any, **metadata: Any) -> None:
         """Write a Parquet file under a path or into an open file; `metadata` are added to its metadata."""

@@ -10,9 +10,10 @@ from pairflow.errors import InputError
 
 
 class OwnPairs(NamedTuple):
-    """Pairs (P, N) whose x1 are training rows; how many others were left out; training rows without a pair.
+    """Pairs (P, N) whose x1 are training rows.
 
-    `metadata` is that of the training rows, and `inputs` are the hashes of the three files.
+    `held_out` counts pairs that were left out because their x1 is a held-out row, and `unpaired` the training
+    rows without a pair. `metadata` is that of the training rows, `inputs` are the hashes of the three files.
     """
 
     x0: np.ndarray
@@ -26,8 +27,8 @@ class OwnPairs(NamedTuple):
 def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
     """Read a user's pairs, and leave out those whose x1 is a held-out row, on which no model may train.
 
-    The training rows may come in any order and number. Raises InputError if N or K differ from those of the
-    data, or if an x1 is no row of the data.
+    Training rows may come in any order and number. Raises InputError if N or K differ from the data's, or if
+    an x1 is no row of the data.
     """
     table, metadata = read_table(path, "pairs")
     (train, data), (held_out, _) = (read_table(file, "tokens") for file in (tokens, validation))
@@ -54,6 +55,6 @@ def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
 
 
 def _as_scalars(rows: np.ndarray) -> np.ndarray:
-    """Rows (M, N) of any integers as an array (M,) of their bytes, which compare as a whole."""
+    """Rows (M, N) of integers as an array (M,) of bytes, so that NumPy compares whole rows."""
     rows = np.ascontiguousarray(rows, dtype=np.int32)
     return rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel()

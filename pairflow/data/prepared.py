@@ -28,7 +28,7 @@ from pairflow.data.split import split_rows
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows of a kind of data, for training (M, N) and held out (V, N), of K symbols; of numbers if K is 0."""
+    """Rows for training (M, N) and held-out rows (V, N) of K = `symbols` symbols, or of numbers if K is 0."""
 
     kind: str
     train: np.ndarray
@@ -37,8 +37,7 @@ class PreparedRows:
 
     @classmethod
     def split(cls, rows: np.ndarray, symbols: int, settings: DataSettings) -> "PreparedRows":
-        """Rows of tokens (M, N) in two parts, by `validation_fraction`, `split_seed` and `training_rows` of
-        the settings."""
+        """Token rows (M, N), split by `validation_fraction`, `split_seed` and `training_rows`."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
         split = split_rows(range(len(rows)), **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
@@ -46,7 +45,7 @@ class PreparedRows:
 
     def write(self, files: Mapping[str, Path], settings: DataSettings, source: Path | None) -> None:
         """Write both parts and the vocabulary, which has the kind, N and K. `source` is the file that the
-        rows were read from, if there is one."""
+        rows were read from, if any."""
         facts = {"kind": self.kind, "length": self.train.shape[1]}
         if self.symbols:
             facts["symbols"] = self.symbols
@@ -75,11 +74,11 @@ def write_prepared(
     rejected: pd.DataFrame | None = None,
     **row_format: Any,
 ) -> None:
-    """Write what preprocessing makes, whole or not at all.
+    """Write the files of preprocessing, all or none.
 
-    `parts` has the rows (M, N) of each split, of K = `symbols` (0: numbers), and `labels` has theirs.
-    `vocabulary` is the content of vocabulary.json, `smiles` are the molecules of the data set and `rejected`
-    the raw rows that were left out. `row_format` are further metadata of the rows.
+    `parts` has the rows (M, N) of each split, of K = `symbols` symbols (0: numbers), and `labels` the labels
+    of each split. `vocabulary` is the content of vocabulary.json, `smiles` are the molecules of the data set
+    and `rejected` the raw rows that were left out. `row_format` are further metadata of the rows.
     """
     shared: dict[str, Any] = {
         "vocabulary": hashlib.sha256(vocabulary.encode()).hexdigest(),
@@ -96,7 +95,7 @@ def write_prepared(
             metadata = Metadata("tokens" if symbols else "vectors", split=split, **row_format, **shared)
             write_table(paths[split], pa.table(column | label), metadata)
         paths["vocabulary"].write_text(vocabulary + "\n", encoding="utf-8")
-        if smiles is None:  # no molecules are known, whatever the settings
+        if smiles is None:  # an empty table, the same for all settings
             KnownMolecules.from_smiles([]).save(paths["known"], **shared | {"parameters": {}})
         else:
             KnownMolecules.from_smiles(smiles["smiles"]).save(paths["known"], **shared)

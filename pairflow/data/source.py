@@ -1,4 +1,4 @@
-"""What all sources of data have in common, and files and folders of a user's own."""
+"""What all sources of data have in common, and a user's own files and folders."""
 
 import hashlib
 import math
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatasetSize:
-    """Rows for training and for validation, K symbols (0: real numbers), N tokens or numbers per row, and the
-    (C, H, W) of rows that have a shape."""
+    """Numbers of training and validation rows, K (0 for real numbers), N tokens or numbers per row, and the
+    (C, H, W) of images."""
 
     rows: int
     validation_rows: int
     vocabulary_size: int
-    length: int = 0  # where experiments choose N
+    length: int = 0  # until an experiment chooses N
     shape: tuple[int, ...] | None = None
 
     @classmethod
@@ -52,14 +52,14 @@ class DatasetSize:
 
 
 class DataSource(ABC):
-    """One data set; `size` is None where it is not known before the files have been read."""
+    """One data set; `size` is None if it is unknown before the files are read."""
 
     name: str
     size: DatasetSize | None = None
 
     @abstractmethod
     def read(self, settings: Any) -> Any:
-        """Rows for training and held-out rows (`train`, `validation`), of K symbols (`symbols`), or none."""
+        """The rows for training (`train`), the held-out rows (`validation`), and K (`symbols`)."""
 
     def measure(self, settings: Any) -> DatasetSize:
         """The size of what an experiment trains on; files are read for it if it is not known in advance."""
@@ -69,7 +69,7 @@ class DataSource(ABC):
         return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
     def published_files(self) -> "list[RawFile]":
-        """What `status` looks for; nothing of data that pairflow makes or brings."""
+        """The files that `status` looks for; empty for data that pairflow makes or contains."""
         return []
 
     def status(self, offline: bool = False) -> Finding:

@@ -19,14 +19,14 @@ def split_rows(
 ) -> np.ndarray:
     """`train`, `validation` or `reference` for each row: an array (M,) of str objects.
 
-    `rows` (M,) are the places of the rows in the raw data, and `validation_rows` the published validation
+    `rows` (M,) are the indices of the rows in the raw data, and `validation_rows` the published validation
     set. Without one, the validation set is the first `ceil(validation_fraction * M)` rows of a permutation
-    drawn from `split_seed`: none for 0. With `groups` (M,), numbers from 0, all rows of a group are on one
-    side: see `held_out_groups`. The training set is the first `training_rows` of the other rows in
-    the same permutation (None: all of them); the rest is only a reference for novelty.
+    drawn from `split_seed`. With `groups` (M,), numbers from 0, all rows of a group are on the same side: see
+    `held_out_groups`. The training set is the first `training_rows` of the remaining rows in the same
+    permutation (None: all of them); the rest is only a reference for novelty.
 
-    Raises InputError if no row is in the published validation set, and if fewer than `training_rows` are
-    left, or none.
+    Raises InputError if no row is in the published validation set, if no training row is left, or fewer than
+    `training_rows`.
     """
     order = np.random.default_rng(split_seed).permutation(len(rows))
     # Fraction of the printed decimal: 0.05 * total must not be rounded up by a binary 0.05000...03.
@@ -52,8 +52,8 @@ def split_rows(
 def held_out_groups(groups: np.ndarray, number: int, split_seed: int) -> np.ndarray:
     """Whether each group is held out: an array (G,) of bool with at most `number` rows in the chosen groups.
 
-    Groups are visited in an order drawn from `split_seed`; each one that still fits is held out. Raises
-    InputError if `number` is positive and even the smallest group has more rows.
+    In an order drawn from `split_seed`, each group that still fits is held out. Raises InputError if `number`
+    is positive and even the smallest group has more rows.
     """
     sizes = np.bincount(groups)
     held_out = np.zeros(len(sizes), bool)

@@ -1,4 +1,4 @@
-"""The answer to "is it here, and what is to be done?", about a data set or anything else that is needed."""
+"""Findings of `pairflow doctor`: is a data set or a program here, and if not, which command fixes it?"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The condition of a requirement, what was found, and the command that fixes it where there is one."""
+    """The condition of a requirement, what was found, and the command that fixes it, if any."""
 
     condition: Condition
     text: str

@@ -1,6 +1,6 @@
 """The forecast for an experiment: its jobs, the finished ones, the rates of the work to do, and all costs.
 
-Rates come from finished jobs, else from a measurement now, else from a record of another machine.
+A rate comes from finished jobs, else from a measurement now, else from a recording on another machine.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from pairflow.artifacts import machine, read_table
+from pairflow.artifacts import machine, read_metadata
 from pairflow.config import FLOWS, Experiment, check, suggest
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
@@ -31,22 +31,20 @@ FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 
 
 def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
-    """The sizes of an experiment's data: of its rows where they are made, else as is known of the source.
+    """The sizes of an experiment's data, from its rows if they are made, else from its source.
 
-    A user's own file is read once, in `folder` unless it is absolute. Raises InputError where it cannot be.
+    A user's own file is read once, in `folder` unless it is absolute. Raises InputError if it cannot be read.
     """
-    train, validation = (paths.data(root, f"{split}.parquet") for split in ("train", "validation"))
-    if not (train.is_file() and validation.is_file()):
+    files = [paths.data(root, f"{split}.parquet") for split in ("train", "validation")]
+    if not all(file.is_file() for file in files):
         return source_of(experiment.data, folder).measure(experiment.data)
-    _, metadata = read_table(train, "tokens", "vectors")
-    length, vocabulary_size = metadata.length or 0, metadata.vocabulary_size or 0
-    rows, held_out = (pq.read_metadata(path).num_rows for path in (train, validation))
-    shape = tuple(metadata.shape) if metadata.shape else None
-    return DatasetSize(rows, held_out, vocabulary_size, length, shape)
+    made, (rows, held_out) = read_metadata(files[0]), (pq.read_metadata(file).num_rows for file in files)
+    shape = tuple(made.shape) if made.shape else None
+    return DatasetSize(rows, held_out, made.vocabulary_size or 0, made.length or 0, shape)
 
 
 class Forecast(NamedTuple):
-    """Jobs, those that are to be done, the work of these, the known rates, and the costs of all jobs."""
+    """All jobs, the jobs to do, the work of these, the known rates, and the costs of all jobs."""
 
     table: list[Job]
     todo: list[Job]
@@ -79,10 +77,10 @@ def forecast(
     fresh: bool = False,
     rates: dict[Work, Rate] | None = None,
 ) -> Forecast:
-    """The forecast for the experiment in `root` on `cores` cores; with `recorded` nothing is measured.
+    """The forecast for the experiment in `root` on `cores` cores.
 
-    If it is `fresh`, none of its jobs is done. `rates` come from a forecast for the same experiment with
-    another number of iterations.
+    With `recorded` nothing is measured, and with `fresh` no job counts as finished. `rates` come from another
+    forecast, for the same experiment with another number of iterations.
     """
     table = jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)
@@ -93,9 +91,7 @@ def forecast(
         if not recorded:
             absent = [work for work in works if work not in known]
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
-        found = {
-            work: known.get(work) or packaged().get(work) or _compute(work, experiment) for work in works
-        }
+        found = {work: known.get(work) or packaged().get(work) or _assume(work, experiment) for work in works}
         rates = {work: rate for work, rate in found.items() if rate}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, todo, works, rates, costs, cores, device)
@@ -104,25 +100,23 @@ def forecast(
 def forecast_draft(
     draft: Draft, root: Path, device: str, *, recorded: bool = False, progress: bool = True
 ) -> tuple[Entry, Forecast]:
-    """The experiment of a draft with as many iterations as its hours allow, and its forecast on all cores;
-    without hours the experiment as it is.
+    """The drafted experiment with as many iterations as its hours allow, and its forecast on all cores.
 
-    The number of iterations has two digits that are not zero, and is at least FEWEST. Jobs of unknown time
-    count as none. With `recorded` the rates are those that were measured on another machine.
+    The number of iterations has two digits that are not zero, and is at least FEWEST; without hours it stays
+    as drafted. Jobs of unknown time count as 0. With `recorded` nothing is measured.
     """
-    make = draft.with_iterations
     how: dict[str, Any] = {"recorded": recorded, "progress": progress, "fresh": True}
 
     def expect(entry: Entry, rates: dict[Work, Rate] | None = None) -> Forecast:
         experiment = check(Experiment, entry, root.name)
         return forecast(root, experiment, draft.size, available_cpus(), device, **how, rates=rates)
 
-    if draft.hours is None or make is None:
+    if draft.hours is None or (make := draft.with_iterations) is None:
         return draft.experiment, expect(draft.experiment)
-    rates = expect(make(FEWEST)).rates
+    rates, seconds = expect(make(FEWEST)).rates, 3600 * draft.hours
+    # Only the costs are computed again for each number: the rates do not depend on it.
     tens = [10**power for power in range(1, 5)]
     numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= MOST]
-    seconds = 3600 * draft.hours
     fitting = bisect_right(numbers, seconds, key=lambda number: expect(make(number), rates).wall_seconds)
     entry = make(numbers[max(0, fitting - 1)])
     return entry, expect(entry, rates)
@@ -131,9 +125,9 @@ def forecast_draft(
 def _measure_all(
     works: Sequence[Work], experiment: Experiment, sizes: DatasetSize, tokens: Path, progress: bool
 ) -> dict[Work, Rate]:
-    """The rates of `works` as far as they can be measured here; `tokens` may be a file of real rows."""
+    """The rates of `works` that can be measured here; `tokens` is the file of real rows, if it exists."""
     devices = {"cpu"} | ({"cuda"} if shutil.which("nvidia-smi") else set())
-    # The blocks of a continuous pairing take too long to try one.
+    # A continuous pairing works in blocks, of which a single one takes too long.
     works = [w for w in works if w.device in devices and (w.kind != "pair" or FLOWS[w.flow].tokens)]
     rows = tokens if tokens.is_file() else None
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
@@ -142,8 +136,8 @@ def _measure_all(
     return {work: rate for work, rate in rates.items() if rate}
 
 
-def _compute(work: Work, experiment: Experiment) -> Rate | None:
-    """The rate by a formula: of a continuous pairing, and of the networks that `new` suggests for a CPU."""
+def _assume(work: Work, experiment: Experiment) -> Rate | None:
+    """The rate by a formula: for a continuous pairing, and for the networks that `new` suggests on a CPU."""
     if work.device != "cpu" or work.kind == "lead":
         return None
     if work.kind == "pair":
@@ -152,10 +146,11 @@ def _compute(work: Work, experiment: Experiment) -> Rate | None:
         seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
         memory = 1200.0 + 1.2e-5 * work.rows * work.length
         return Rate(seconds, memory, "docs/continuous.md (AMD EPYC, 2026-11-22)")
+    own = experiment.network.model_dump()
     for network in (suggest.SMALL, suggest.TRANSFORMER):
-        if experiment.network.model_dump() | network == experiment.network.model_dump():
+        if own | network == own:
             seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
-            if work.kind == "draw":  # without gradients
+            if work.kind == "draw":  # half of an iteration, for it computes no gradients
                 seconds *= 0.5 / (suggest.BATCH if network is suggest.SMALL else 1)
             return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)")
     return None

@@ -1,6 +1,6 @@
-"""Measures one rate in a process of its own, so that its memory is its own: a `Work` as JSON in, a rate out.
+"""Measures one rate in a new process, whose memory is then only that of the work: `Work` as JSON to a rate.
 
-A batch that would take too long is measured in part, and extrapolated in a straight line.
+A batch that would take too long is measured in part and extrapolated linearly.
 """
 
 import json
@@ -23,7 +23,7 @@ from pairflow.pairing.blocks import extrapolated
 from pairflow.pairing.spaces import space_of
 
 SECONDS = 1.0  # of a measurement
-SMALL, REPEATS = 10**7, 5  # parameters of networks that do everything so often, to be timed well
+SMALL, REPEATS = 10**7, 5  # smaller networks (in parameters) repeat everything so often, to be timed well
 
 Step = Callable[[int], object]
 """Does the work on a number of rows."""
@@ -32,7 +32,8 @@ Step = Callable[[int], object]
 def measure(
     work: Work, loss: str, shape: tuple[int, ...] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
-    """The rate, from a process of its own; None if that fails. `tokens` is the file of rows, if any."""
+    """The rate, measured in a new process; None if that fails. `tokens` is a file of real rows, if there is
+    one."""
     request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
     command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -43,6 +44,7 @@ def measure(
 
 
 def main(request: dict) -> dict:
+    """The seconds of a unit, the memory, and for a network its parameters."""
     work = Work(**request["work"])
     prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
     step, count, facts = prepare(work, request)
@@ -52,21 +54,34 @@ def main(request: dict) -> dict:
     def run(rows: int) -> None:
         for _ in range(times):
             step(rows)
+        if work.device == "cuda":  # kernels run on after their call returns
+            import torch
+
+            torch.cuda.synchronize()
         memory[rows] = peak_memory_mb(work.device)
 
-    probe = extrapolated(run, count, _clock(work.device), SECONDS)
-    measured = memory[probe.rows]
-    further = max(0.0, measured - memory[1]) / max(1, probe.rows - 1) * (count - probe.rows)
+    # Other work on the machine hardly lengthens CPU time; a GPU has only wall time.
+    clock = time.process_time if work.device == "cpu" else time.perf_counter
+    probe = extrapolated(run, count, clock, SECONDS)
+    growth = max(0.0, memory[probe.rows] - memory[1]) / max(1, probe.rows - 1)
     units = times * (count if work.kind in ("draw", "lead") else 1)
-    return {"seconds": probe.seconds / units, "memory_mb": measured + further, **facts}
+    memory_mb = memory[probe.rows] + growth * (count - probe.rows)
+    return {"seconds": probe.seconds / units, "memory_mb": memory_mb, **facts}
+
+
+def _rows(work: Work, request: dict) -> np.ndarray:
+    """Real rows (M, N) if there are any, else made-up ones."""
+    if not FLOWS[work.flow].tokens:
+        return np.random.default_rng(0).standard_normal((work.rows, work.length), np.float32)
+    if tokens := request["tokens"]:
+        return token_array(read_table(Path(tokens), "tokens")[0]["tokens"])
+    return _clusters(work)
 
 
 def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Pairs real rows if there are any. CPU seconds, or wall time on a GPU."""
     from pairflow.pairing.pair import pair
 
-    tokens = request["tokens"]
-    rows = token_array(read_table(Path(tokens), "tokens")[0]["tokens"]) if tokens else _clusters(work)
+    rows = _rows(work, request)
     rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps, "subsets": work.subsets}
     backend = "gpu" if work.device == "cuda" else "cpu"
 
@@ -77,16 +92,13 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
 
 
 def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Leads sources to real rows if there are any, or to points, by potentials that are not searched."""
+    """Leads sources to rows by random potentials: the search for good ones takes as long for each source."""
     import torch
 
-    generator, tokens, size = np.random.default_rng(0), request["tokens"], work.vocabulary_size
-    rows: np.ndarray = generator.standard_normal((work.rows, work.length), np.float32)
-    if FLOWS[work.flow].tokens:
-        rows = token_array(read_table(Path(tokens), "tokens")[0]["tokens"]) if tokens else _clusters(work)
-    space = space_of(rows, size, torch.device(work.device))
-    potentials = generator.normal(0, 2, len(rows)).round().astype(np.int64)
-    law = space.law((potentials.max() - potentials), TAU)
+    rows = _rows(work, request)
+    space = space_of(rows, work.vocabulary_size, torch.device(work.device))
+    potentials = np.random.default_rng(0).normal(0, 2, len(rows)).round().astype(np.int64)
+    law = space.law(potentials.max() - potentials, TAU)
 
     def step(count: int) -> object:
         numbers = np.arange(count)
@@ -101,14 +113,14 @@ def _clusters(work: Work) -> np.ndarray:
     dtype = token_dtype(size)
     centres = generator.integers(size, size=(max(1, work.rows // 50), work.length), dtype=dtype)
     rows = centres[generator.integers(len(centres), size=work.rows)]
-    for part in np.array_split(rows, -(-len(rows) // 100_000)):  # views: of millions of rows, a few at a time
+    for part in np.array_split(rows, -(-len(rows) // 100_000)):  # views, so that millions of rows fit
         redrawn = generator.random(part.shape) < 0.3
         np.copyto(part, generator.integers(size, size=part.shape, dtype=dtype), where=redrawn)
     return rows
 
 
 def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Trains an untrained model on made-up rows, or draws from it in a step."""
+    """Trains an untrained model on made-up rows, or draws from it in one step."""
     import torch
 
     from pairflow.generate.sample import trials
@@ -141,19 +153,6 @@ def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
         return optimise(model.network, objective, how, seed=0, progress=False)
 
     return train, batch, facts
-
-
-def _clock(device: str) -> Callable[[], float]:
-    """CPU time, which other work on the machine hardly lengthens; wall time of a GPU."""
-    if device == "cpu":
-        return time.process_time
-    import torch
-
-    def clock() -> float:
-        torch.cuda.synchronize()
-        return time.perf_counter()
-
-    return clock
 
 
 if __name__ == "__main__":

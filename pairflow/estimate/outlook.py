@@ -1,4 +1,4 @@
-"""An estimate in words: what the experiment has, the sums, a line per step, and what they rest on."""
+"""An estimate in words: the experiment, the sums, a line per step, and where the numbers come from."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     methods = f"{_count(len(experiment.methods), 'method')}, {_count(len(experiment.seeds), 'seed')}"
-    facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
+    row = f"N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
     if not FLOWS[experiment.flow].tokens:
-        facts = f"{sizes.rows:,} rows of d = {sizes.length:,} numbers"
-    return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
+        row = f"d = {sizes.length:,} numbers"
+    return f"{name}: {sizes.rows:,} rows of {row}; {experiment.network.name}, {methods}\n"
 
 
 def step_lines(forecast: Forecast) -> str:
-    """A line per rule and method, in the order of the jobs, and one for all whose time is unknown."""
+    """A line per rule and method, in the order of the jobs, and a last one for jobs of unknown time."""
     todo, costs = set(forecast.todo), forecast.costs
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in forecast.table:
@@ -48,7 +48,7 @@ def step_lines(forecast: Forecast) -> str:
 def sums(forecast: Forecast) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum with a part that nobody knows is unknown; one line names all of these.
+    A sum is unknown if a part of it is; one line names all unknown sums.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
@@ -63,13 +63,12 @@ def sums(forecast: Forecast) -> str:
         "disk": None if None in disk else _bytes(sum(disk)),
     }
     if forecast.device != "cuda":
-        sums["GPU-hours"] = "none, for this is the estimate without a GPU"
-    unknown = [name for name, text in sums.items() if text is None]
+        sums["GPU-hours"] = "0 (estimated without a GPU)"
     lines = {
         "to do": f"{len(todo)} of {len(forecast.table)} jobs",
         "wall time": wall_time(forecast),
         **sums,
-        "unknown": ", ".join(unknown),
+        "unknown": ", ".join(name for name, text in sums.items() if text is None),
     }
     return "\n".join(f"{name:<10} {text}" for name, text in lines.items() if text)
 
@@ -94,24 +93,22 @@ def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) 
 
 
 def basis(forecast: Forecast) -> str:
-    """What the numbers rest on and how far they may be off."""
-    rates = {work: forecast.rates.get(work) for work in forecast.works}
-    origins = sorted({rate.origin for rate in rates.values() if rate})
-    absent = {work.kind: work.device for work, rate in rates.items() if not rate}
+    """Where the numbers come from, and how far they may be off."""
+    origins = sorted({rate.origin for work, rate in forecast.rates.items() if work in forecast.works})
+    absent = {work.kind: work.device for work in forecast.works if work not in forecast.rates}
     guessed = sorted({job.rule for job in forecast.todo if forecast.costs[job].guessed})
     lines = [
-        "; ".join(origins) or "nothing that was measured",
+        "; ".join(origins) or "no measurement of long work",
         "for short steps: their times on one machine (AMD EPYC, 2026-11-21)",
     ]
     if guessed:
         lines.append(f"a guess, {GUESS[0]:g} s per job: {', '.join(guessed)}")
     if "cuda" in absent.values():
-        lines.append("GPU: unknown: no GPU here, and no record of one")
+        lines.append("unknown work on a GPU: this machine has none, and no other one was recorded")
     elif absent:
-        kinds = ", ".join(sorted(absent))
-        lines.append(f"unknown: no record of this work ({kinds}); measure it without --recorded")
-    good = "a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
-    return "\nbased on   " + "\n           ".join(lines) + f"\ngood to    {good}"
+        lines.append(f"unknown work: {', '.join(sorted(absent))} (to measure it, leave out --recorded)")
+    accuracy = "within a factor of two on an idle machine (of four for a pairing of made-up rows)"
+    return "\nbased on   " + "\n           ".join(lines) + f"\naccuracy   {accuracy}"
 
 
 def describe_duration(seconds: float) -> str:
@@ -123,7 +120,7 @@ def describe_duration(seconds: float) -> str:
 
 
 def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:
-    """The smallest and the largest of the values, or `unknown` if one of them is."""
+    """The smallest and the largest of the values, or `unknown` if any value is."""
     numbers = sorted(value for value in values if value is not None)
     if len(numbers) < len(values):
         return "unknown"

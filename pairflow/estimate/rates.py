@@ -1,6 +1,6 @@
-"""The long work of an experiment: which work a job does, how much of it, and how fast it is known to go.
+"""The long work of an experiment: which work a job does, how much of it, and how many seconds a unit takes.
 
-Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a job with a core to itself.
+Seconds are of one CPU core, or of a GPU.
 """
 
 import json
@@ -21,11 +21,12 @@ _RECORDED = Path(__file__).parent / "recorded.json"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work with its sizes: `train` (an iteration), `draw` (a row and a step), `pair` (all rows),
-    `lead` (a source to one of the rows, by semidiscrete transport).
+    """A kind of work and its sizes.
 
-    `network` is its settings as JSON, `batch` the rows of an iteration; `steps` and `subsets` belong to a
-    pairing. `rows` are the training rows that are paired, or led to. Every kind of noise takes as long.
+    The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the whole
+    pairing) and `lead` (one source that semidiscrete transport leads to its row). `network` is the network's
+    settings as JSON, `batch` the rows of an iteration, `rows` the training rows of a pairing or a transport;
+    `steps` and `subsets` belong to a pairing. The kind of noise makes no difference to the time.
     """
 
     kind: str
@@ -42,7 +43,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds of one unit of a `Work`, its memory, where these numbers are from, and the network's size."""
+    """Seconds for one unit of a `Work`, its memory, the origin of both numbers, and the network's size."""
 
     seconds: float
     memory_mb: float | None
@@ -51,7 +52,7 @@ class Rate:
 
 
 def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
-    """How many rows of that length the job draws from a model, and the network's calls for each."""
+    """How many rows of this length the job draws from a model, and the network calls for each row."""
     match job.settings:
         case config.SampleSettings() | config.FlowSampleSettings() as drawn:
             rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
@@ -64,7 +65,7 @@ def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
         case _:
             return 0, 0.0
     if job.method and config.BASES[config.parse_method(job.method).base].corruption == "absorbing":
-        # A step that changes nothing in a row of masks takes the network's last answer.
+        # A step that unmasks nothing in a row reuses the network's last output for it.
         return rows, calls - steps * (1 - 1 / steps) ** length
     return rows, calls
 
@@ -72,7 +73,7 @@ def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
 def tasks_of(
     job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[tuple[Work, float]]:
-    """The long work of a job on that device (cpu or cuda) and its units of it; none of a short job."""
+    """The long work of a job on a device (cpu or cuda) and its number of units; empty for a short job."""
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
     work = partial(
         Work,
@@ -82,30 +83,30 @@ def tasks_of(
         vocabulary_size=sizes.vocabulary_size,
     )
     train, draw = partial(work, "train", network=network), work("draw", network=network)
-
-    def pairings(drawn: Any, times: float) -> list[tuple[Work, float]]:
-        rule = {"steps": drawn.steps, "subsets": getattr(drawn, "subsets", 1)}
-        return [(work("pair", rows=sizes.rows, **rule), times)] if drawn.steps else []
-
     lead = work("lead", rows=sizes.rows)
+
+    def pair(settings: Any, times: float) -> list[tuple[Work, float]]:
+        rule = {"steps": settings.steps, "subsets": getattr(settings, "subsets", 1)}
+        return [(work("pair", rows=sizes.rows, **rule), times)] if settings.steps else []
+
     match job.settings:
         case config.PotentialsSettings():
             return [(lead, float(sources_needed(sizes.rows)))]
-        case (config.PairSettings() | config.CoverSettings()) as drawn:
-            return [] if job.rule == "gather" else pairings(drawn, 1 / job.shards)
-        case config.TrainSettings(method=method, training=training):
-            tasks = [(train(batch=training.batch_size), float(training.iterations))]
-            coupling = config.parse_method(method).coupling
-            if config.BASES[config.parse_method(method).base].balanced:
-                tasks.append((lead, float(training.iterations * training.batch_size)))
-            if training.redraw and coupling:
-                rounds = (training.iterations - 1) * training.batch_size // sizes.rows // training.redraw
-                tasks += pairings(experiment.pair_settings(coupling, 0), rounds)
+        case (config.PairSettings() | config.CoverSettings()) as settings:
+            return [] if job.rule == "gather" else pair(settings, 1 / job.shards)
+        case config.TrainSettings(method=name, training=training):
+            method, batch = config.parse_method(name), training.batch_size
+            tasks = [(train(batch=batch), float(training.iterations))]
+            if config.BASES[method.base].balanced:
+                tasks.append((lead, float(training.iterations * batch)))
+            if training.redraw and method.coupling:
+                rounds = (training.iterations - 1) * batch // sizes.rows // training.redraw
+                tasks += pair(experiment.pair_settings(method.coupling, 0), rounds)
             return tasks
-        case config.DistillSettings(distillation=optimisation):
-            tasks = [(train(batch=optimisation.batch_size), float(optimisation.iterations))]
-            if not optimisation.on_pairs:  # there is a teacher, whose network is called as well
-                tasks.append((draw, float(optimisation.iterations * optimisation.batch_size)))
+        case config.DistillSettings(distillation=training):
+            tasks = [(train(batch=training.batch_size), float(training.iterations))]
+            if not training.on_pairs:  # every iteration also calls the teacher's network
+                tasks.append((draw, float(training.iterations * training.batch_size)))
             return tasks
     rows, calls = count_draws(job, sizes.length)
     return [(draw, rows * calls)] if rows else []
@@ -114,29 +115,28 @@ def tasks_of(
 def needed(
     table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[Work]:
-    """The work of these jobs whose rates their estimate needs."""
+    """The different works of these jobs."""
     tasks = [task for job in table for task in tasks_of(job, experiment, sizes, device)]
     return list(dict.fromkeys(work for work, _ in tasks))
 
 
 def rates_of(
-    finished: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, origin: str, here: str = ""
+    finished: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, origin: str, machine: str = ""
 ) -> dict[Work, Rate]:
-    """The rates that finished jobs of a single work had, by their records; with `here` on that machine."""
+    """The rates of finished jobs with a single work, from their provenance; with `machine` only its jobs."""
     parts: dict[Work, list[tuple[float, float, float]]] = {}
     for job in finished:
         record = read_provenance(job.record)
         device = "cuda" if str(record.get("device")).startswith("cuda") else "cpu"
-        seconds, memory = record.get("device_seconds"), record.get("peak_memory_mb", 0.0)
-        tasks = tasks_of(job, experiment, sizes, device)
-        if seconds is not None and len(tasks) == 1 and here in ("", record.get("machine")):
+        seconds, tasks = record.get("device_seconds"), tasks_of(job, experiment, sizes, device)
+        if seconds is not None and len(tasks) == 1 and machine in ("", record.get("machine")):
             [(work, units)] = tasks
-            parts.setdefault(work, []).append((seconds, units, memory))
-    sums = {work: [*zip(*group, strict=True)] for work, group in parts.items()}
-    return {
-        work: Rate(sum(seconds) / sum(units), max(memory), origin)
-        for work, (seconds, units, memory) in sums.items()
-    }
+            parts.setdefault(work, []).append((seconds, units, record.get("peak_memory_mb", 0.0)))
+    rates = {}
+    for work, group in parts.items():
+        times, counts, memory = zip(*group, strict=True)
+        rates[work] = Rate(sum(times) / sum(counts), max(memory), origin)
+    return rates
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Runs the workflow by Snakemake, with a line per finished job in the place of Snakemake's own log."""
+"""Runs the workflow with Snakemake, and prints a line per finished job instead of Snakemake's log."""
 
 import builtins
 import logging
@@ -22,21 +22,22 @@ _LOCKED = (
     "the folder is locked, because another run works in it; if none does, one was killed: "
     "run the same command once with `-- --unlock`, then again without"
 )
-_FOLDER = Path(".snakemake")  # for Snakemake's own records
+_FOLDER = Path(".snakemake")  # the folder of Snakemake's records
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 MINUTE = 60.0  # seconds between two lines on a running job, where they are not a terminal's
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
-# Errors of the system: no room, no permission, a folder that is read-only.
+# Names of the operating system's errors: a full disk, no permission, a read-only folder.
 _REFUSALS = {
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)
 }
-_OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in that of a kind
+_OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in a kind of data
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run Snakemake in this process with these arguments, under `JobLines`; returns its exit code."""
+    # Snakemake looks for loggers among installed packages of a certain name; this module registers itself.
     LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + "pairflow", sys.modules[__name__])
-    # A log that cannot be written is not worth a traceback for each of its lines.
+    # Otherwise a log on a full disk would print a traceback for each of its lines.
     logging.raiseExceptions = False
     try:
         snakemake(["--logger", "pairflow", *arguments])
@@ -58,14 +59,14 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def message(log: Path) -> str:
-    """What a failed step said: its own line if there is one, else its last line that is no progress bar."""
+    """The error message of a failed step, else the last line of its log that is no progress bar."""
     lines = [line for line in _last_lines(log) if "%|" not in line]
-    own = [line for line in lines if line.startswith("pairflow ")]
-    return (own or lines or ["it left no message; perhaps it was killed, or ran out of memory"])[-1]
+    errors = [line for line in lines if line.startswith("pairflow ")]
+    return (errors or lines or ["it left no message; perhaps it was killed, or ran out of memory"])[-1]
 
 
 def _last_lines(log: Path) -> list[str]:
-    """The last lines of a log that are not empty; none if there is no such file yet."""
+    """The last lines of a log without empty ones; an empty list if the file does not exist yet."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
@@ -76,27 +77,27 @@ def _last_lines(log: Path) -> list[str]:
 
 
 class JobLines(LogHandlerBase):
-    """A line on stderr for each job that ends, and for each that fails with its own message.
+    """A line on stderr for each job that ends; for a job that fails, with its error message.
 
-    In a terminal, a last line follows the log of the job that has run longest: for a training its loss and
-    the time left; elsewhere such a line is written once a minute. A dry run is shown as Snakemake shows it.
+    In a terminal, a last line shows the progress of the job that has run longest: for a training its loss and
+    the time left. Elsewhere such a line is written once a minute. Snakemake itself prints a dry run.
     """
 
     writes_to_stream, writes_to_file, needs_rulegraph = True, False, False
-    has_filter, has_formatter = False, False  # Snakemake's own, which follow its --quiet
+    has_filter, has_formatter = False, False  # use Snakemake's, which obey its --quiet
 
     def __post_init__(self) -> None:
-        self.running: dict[int, tuple[str, Path, float]] = {}  # by number: in words, its log, its start
-        self.ended = ""  # the job that has ended last
+        self.running: dict[int, tuple[str, Path, float]] = {}  # job number -> label, log, start
+        self.ended = ""  # the job that ended last
         self.failed = False
         self.closed = threading.Event()
         self.terminal = sys.stderr.isatty()
         self.screen = threading.Lock()
-        self.follower = threading.Thread(target=self._follow, daemon=True)
-        self.follower.start()
+        self.watcher = threading.Thread(target=self._watch, daemon=True)
+        self.watcher.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show what a record of Snakemake's log tells a user; its other fields depend on its `event`."""
+        """Print what matters to a user of a record of Snakemake's log, whose fields depend on its `event`."""
         facts = vars(record)
         event = facts.get("event")
         if self.common_settings.dryrun:
@@ -112,12 +113,12 @@ class JobLines(LogHandlerBase):
         elif event == LogEvent.JOB_ERROR:
             name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
             log, self.failed = Path(facts["log"][0]), True
-            said = message(log)
-            self._write(f"{'stopped' if RERUN in said else 'failed'}: {name}: {said} ({log})")
+            reason = message(log)
+            self._write(f"{'stopped' if RERUN in reason else 'failed'}: {name}: {reason} ({log})")
         elif facts.get("exception") == "LockException":
             self._write(f"pairflow run: error: {_LOCKED}")
         elif facts.get("exception") in _REFUSALS:
-            reason = record.getMessage().strip().splitlines()[-1]  # of a traceback
+            reason = record.getMessage().strip().splitlines()[-1]  # the last line of a traceback
             self._write(f"pairflow run: error: Snakemake stopped: {reason} ({disk_of(_FOLDER)})")
         elif (
             record.levelno >= logging.WARNING
@@ -128,7 +129,7 @@ class JobLines(LogHandlerBase):
 
     def close(self) -> None:
         self.closed.set()
-        self.follower.join()
+        self.watcher.join()
         if self.terminal:
             self._write("", end="")
         super().close()
@@ -138,7 +139,7 @@ class JobLines(LogHandlerBase):
             sys.stderr.write(f"{_CLEAR * self.terminal}{text}{end}")
             sys.stderr.flush()
 
-    def _follow(self) -> None:
+    def _watch(self) -> None:
         """Rewrite the terminal's last line every second, or write a line every minute."""
         while not self.closed.wait(1.0 if self.terminal else MINUTE):
             for name, log, _ in [*self.running.values()][:1]:
@@ -150,4 +151,4 @@ class JobLines(LogHandlerBase):
                         self._write(text)
 
 
-LogHandler = JobLines  # by this name Snakemake finds it
+LogHandler = JobLines  # the name that Snakemake looks for

@@ -12,11 +12,11 @@ Files = Mapping[str, Path | Sequence[Path]]
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
+    """One job. `inputs` and `outputs` are named as in the rule and in the files' metadata.
 
-    `rule` is the rule's name, without that of a kind of data at its end, `settings` the one parameter of its
-    command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
-    cores, and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without a kind of data at its end, `settings` the one parameter of its command.
+    `origin` are the settings of the pairs or samples that the job measures. `threads` None means all cores,
+    and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
@@ -45,12 +45,12 @@ class Job:
 
     @property
     def record(self) -> Path:
-        """The output that the record of the job's seconds, memory and device lies beside."""
+        """The output whose provenance has the job's seconds, memory and device."""
         return next(iter(self.outputs.values()))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the metadata of its outputs say, as far as they name it."""
+        """The parameters in the metadata of its outputs, which may have only a part of them."""
         parameters = {"method": self.method} if self.method else {}
         for settings in (self.origin, self.settings):
             parameters |= settings.model_dump(mode="json") if settings else {}

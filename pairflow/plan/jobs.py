@@ -14,11 +14,11 @@ from pairflow.kinds import kind_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
-_CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored with every model
+_STORED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # copied into every model's folder
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
-    """Every job on the way to the report in `root`; each comes after those that make its inputs.
+    """Every job that the report in `root` needs, and the report. A job comes after the makers of its inputs.
 
     `shards` is the number of jobs that a pairing is split into.
     """
@@ -30,7 +30,7 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 
 
 def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
-    """What the report reads, by kind: the inputs of the last job in the table."""
+    """The files that the report reads, by name."""
     return jobs(root, experiment)[-1].groups
 
 
@@ -50,7 +50,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
-    """The pairs and the models of a seed, and what is measured on them."""
+    """The pairs and the models of a seed, and their measurements."""
     tokens = {"tokens": paths.data(root, "train.parquet")}
     for name in experiment.couplings():
         yield from _pairing(root, experiment, name, seed, shards)
@@ -95,15 +95,15 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
-    """The jobs that end in a method's model, without those of its parent."""
+    """The jobs that train one method; the jobs of its parent are excluded."""
     job = partial(Job, method=name, seed=seed, gpu=True, priority=1)
     files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
     inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
-    outputs |= {key: folder / file for key, file in _CARRIED.items()}
+    outputs |= {key: folder / file for key, file in _STORED.items()}
     method = parse_method(name)
     if method.parent is None:
-        inputs |= {key: files[key] for key in _CARRIED} | paths.condition_labels(root, experiment)
+        inputs |= {key: files[key] for key in _STORED} | paths.condition_labels(root, experiment)
         inputs |= paths.parent_files(root, experiment)
         yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
@@ -111,7 +111,7 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     if method.on_pairs:
         yield job("teach", model, {"pairs": inputs["data"]}, experiment.teach_settings(name, seed))
     inputs |= {"parent": model["model"], "parent_description": model["description"]}
-    inputs |= {f"parent_{key}": parent / file for key, file in _CARRIED.items()}
+    inputs |= {f"parent_{key}": parent / file for key, file in _STORED.items()}
     yield job("distill", inputs, outputs, experiment.distill_settings(name, seed))
 
 
@@ -132,14 +132,12 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
         yield Job("sample", _model(root, run.seed, run.method), samples, sampling, gpu=True, **names)
         for name in comparisons:
             outputs = {folder: paths.measured(root, run, folder, name) for folder in kind.measured}
-            job = Job(
-                "evaluate", samples | real[name], outputs, settings[name], gpu=gpu, origin=sampling, **names
-            )
-            yield job
+            inputs = samples | real[name]
+            yield Job("evaluate", inputs, outputs, settings[name], gpu=gpu, origin=sampling, **names)
 
 
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
-    """The last job, whose inputs are outputs of the others."""
+    """The report, which reads outputs of the jobs in `table`."""
     kind, first = kind_of(experiment.data), experiment.seeds[0]
     coupled = ("pair", "adopt", "gather", "potentials") if kind.shows_pairs else ()
 
@@ -154,7 +152,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", *coupled, among=shown)],
+        "pictured": collect("pairs", *coupled, among=shown),
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": collect("properties", "evaluate", among=ends),

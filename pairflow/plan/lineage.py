@@ -1,8 +1,8 @@
-"""Whether files were made with an experiment's settings and from one another: what their metadata say.
+"""Checks by their metadata whether files were made with an experiment's settings and from one another.
 
-Each file's metadata have its parameters and the hashes of its inputs, so that a file of another experiment,
-seed, split or method is refused. Hashes are of content: a file that was made again with equal bytes is the
-same. Absent files, and inputs whose hash a file does not have, are not checked.
+Metadata have a file's parameters and the hashes of its inputs, so that a file of another experiment, seed,
+split or method is refused. Hashes are of content: a file that was made again with equal bytes is the same.
+Missing files, and inputs whose hash is not in the metadata, are not checked.
 """
 
 import functools
@@ -19,21 +19,22 @@ from pairflow.plan.jobs import jobs
 def require(root: Path, experiment: Experiment) -> None:
     """InputError that names the first file below `root` that does not belong to this experiment."""
     digest_of = functools.cache(digest)
-    for job in jobs(root, experiment)[:-1]:  # all that the report reads, or that its inputs were made from
+    for job in jobs(root, experiment)[:-1]:  # without the report, the last job
         for name, path in job.outputs.items():
             if path.is_file():
                 _require_made_by(job, name, digest_of)
 
 
 def done(table: Sequence[Job]) -> set[Job]:
-    """The finished jobs: outputs exist, were made with these settings, and the jobs before are finished.
+    """The finished jobs: their outputs exist and have these settings, and the jobs before them are finished.
 
-    Snakemake also looks at times of change, so that its own dry run has the last word.
+    Snakemake also compares times of change, so that only its dry run is certain.
     """
     makers = {path: job for job in table for path in job.outputs.values()}
     joined = {path for job in table if job.rule == "gather" and _is_made(job) for path in job.needed}
     finished: set[Job] = set()
-    for job in table:  # each comes after those that make its inputs
+    for job in table:  # a job comes after the makers of its inputs
+        # Snakemake removes the shards when they are joined.
         vanished = job.rule == "pair_shard" and joined.issuperset(job.outputs.values())
         ready = all(makers[path] in finished for path in job.needed if path in makers)
         if ready and (vanished or _is_made(job)):
@@ -73,7 +74,7 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
 
 
 def _read_facts(path: Path, name: str) -> Metadata:
-    """The metadata of a table, or those in the description of a network; any other file has none."""
+    """The metadata of a table, or the facts in the description of a network; empty for any other file."""
     if path.suffix == ".parquet":
         return read_metadata(path)
     if name != "description":

@@ -1,4 +1,4 @@
-"""The user's own files that an experiment names, as far as jobs still need them."""
+"""The user's own files that an experiment names and that some job still has to read."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from pairflow.plan.jobs import jobs
 
 
 def require_own_files(root: Path, experiment: Experiment) -> None:
-    """InputError for the first file or folder that a job on the way to the report needs, if it is none.
+    """InputError for the first of these files or folders that is missing.
 
-    A job whose outputs are all there needs none: Snakemake takes them as they are.
+    A job whose outputs all exist reads nothing: Snakemake uses the outputs as they are.
     """
     for job in jobs(root, experiment):
         if all(output.exists() for output in job.outputs.values()):
@@ -30,9 +30,9 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
 
 
 def _own_files(job: Job, experiment: Experiment, root: Path) -> dict[str, Path]:
-    """What a job reads of the user's own, by the key of the experiment that names it.
+    """The user's own files that a job reads, by the key of the experiment that names each one.
 
-    A model of another experiment, from which a training starts, is Snakemake's task.
+    The model of another experiment is left out: Snakemake trains it if it is missing.
     """
     files: dict[str, str | None] = {}
     if job.rule == "adopt" and job.method:

@@ -1,4 +1,4 @@
-"""Where every file of an experiment lies, below results/<experiment>. The rules have the same as patterns."""
+"""The path of every file of an experiment, below results/<experiment>. The rules have the same patterns."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from pairflow.kinds import kind_of
 
 
 class SampleRun(NamedTuple):
-    """What tells a file of samples from the others; its metrics and histograms are named alike."""
+    """What identifies a file of samples, its metrics and its histograms."""
 
     seed: int
     method: str
@@ -32,17 +32,17 @@ def data(root: Path, name: str) -> Path:
 
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """What an experiment's preprocessing writes, by the names that the rules use."""
+    """The files that an experiment's preprocessing writes, by the names that the rules use."""
     return {Path(name).stem: data(root, name) for name in kind_of(experiment.data).prepared}
 
 
 def real_rows(root: Path, split: str) -> Path:
-    """Real data of the split train or test; the latter are the validation rows."""
+    """The real rows of a split: `train`, or `test` for the validation rows."""
     return data(root, {"train": "train.parquet", "test": "validation.parquet"}[split])
 
 
 def real_files(root: Path) -> dict[str, Path]:
-    """The rows of both splits, by the options of steps that read them."""
+    """The rows of both splits, by the names of the steps' options."""
     return {"tokens": real_rows(root, "train"), "validation": real_rows(root, "test")}
 
 
@@ -51,12 +51,12 @@ def pairs(root: Path, seed: int, coupling: str) -> Path:
 
 
 def shard(root: Path, seed: int, coupling: str, number: int, shards: int) -> Path:
-    """One of the parts, from 1 on, that a pairing is split into."""
+    """The part of a pairing with this number, which counts from 1."""
     return root / f"seed{seed}" / "shards" / coupling / f"{number}-of-{shards}.parquet"
 
 
 def training_data(root: Path, seed: int, method: str) -> Path:
-    """What a method learns: pairs where each data point keeps a source, else the token rows."""
+    """The file that a method trains on: pairs if every data point has a fixed source, else token rows."""
     parsed = parse_method(method)
     if parsed.distillations:
         return pairs(root, seed, method) if parsed.on_pairs else data(root, "train.parquet")
@@ -64,7 +64,7 @@ def training_data(root: Path, seed: int, method: str) -> Path:
 
 
 def unsampled_metrics(root: Path, seed: int, method: str, name: str) -> Path:
-    """Metric rows of a method that are not of an evaluation's samples: coupling, coverage, correlation."""
+    """Metric rows of a method that belong to no evaluation: coupling, coverage or correlation."""
     return root / f"seed{seed}" / "metrics" / method / f"{name}.parquet"
 
 
@@ -74,7 +74,7 @@ def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The model that base methods start from, if there is one; a path starts at the workflow's folder."""
+    """The files of the model that base methods start from, if any; a path starts at the workflow's folder."""
     if not experiment.parent:
         return {}
     folder = published.locate(experiment.parent, root.parent.parent)
@@ -82,7 +82,7 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The vocabulary of that model, for data whose symbols may differ from the model's."""
+    """The vocabulary of that model, if the data may have symbols that it lacks (molecules, text)."""
     if not experiment.parent or not kind_of(experiment.data).keeps_symbols:
         return {}
     folder = published.locate(experiment.parent, root.parent.parent)
@@ -99,7 +99,7 @@ def _ending(comparison: str) -> str:
 
 
 def floor(root: Path, evaluation: str, comparison: str = "") -> Path:
-    """Metric rows of real data against real data."""
+    """Metric rows of real data, measured as if they were samples."""
     return reference(root, f"floor-{evaluation}{_ending(comparison)}.parquet")
 
 
@@ -112,19 +112,19 @@ def samples(root: Path, run: SampleRun) -> Path:
 
 
 def measured(root: Path, run: SampleRun, folder: str = "metrics", comparison: str = "") -> Path:
-    """What was made or measured of a run: its samples, metric rows, or histograms of properties."""
+    """The file of a run in a folder: samples, metrics, or properties (histograms)."""
     file = f"nfe{run.nfe}{_ending(comparison)}.parquet"
     return root / f"seed{run.seed}" / folder / run.method / run.evaluation / file
 
 
 def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, ...]:
-    """The NFE of an evaluation whose samples the report draws: by default the lowest and the highest."""
+    """The NFE at which the report shows samples of an evaluation: by default the lowest and the highest."""
     protocol = experiment.evaluations[evaluation]
     return protocol.shown or (min(protocol.nfe), max(protocol.nfe))
 
 
 def shown_runs(experiment: Experiment) -> Iterator[SampleRun]:
-    """The samples that reports show: those of the first evaluation and the first seed, at its shown NFE."""
+    """The runs whose samples the report shows: first evaluation, first seed, `shown_nfe`."""
     first, seed = next(iter(experiment.evaluations)), experiment.seeds[0]
     shown = shown_nfe(experiment, first)
     for run in runs(experiment):

@@ -1,1 +1,1 @@
-"""Pages, tables and figures: what they share here, one folder for each kind of page."""
+"""Pages, tables and figures: shared modules here, and one folder for each page."""

@@ -1,7 +1,7 @@
-"""Colours of the pages and their drawings: those of Okabe and Ito, which colour-blind readers can tell apart.
+"""Colours of the pages and their drawings, from Okabe and Ito: colour-blind readers can tell them apart.
 
-Drawings use the hexadecimal values below. `themed` then leaves each one to the page's style sheet, which has
-a light and a dark value for it.
+Drawings use the hexadecimal values below. `themed` replaces them by variables of the page's style sheet,
+which has a light and a dark value for each.
 """
 
 import re
@@ -83,8 +83,8 @@ _OTHER: list[tuple[str, str | tuple]] = [
 def style(method: str) -> Style:
     """The style of a method: its base decides the colour, its distillations the line and a hollow marker.
 
-    Pairing in subsets has a colour of its own and a marker by their number. An unknown base always gets the
-    same style, in none of the bases' colours, and so does an unknown series of distillations.
+    Pairing in subsets is orange, with a marker by the number of subsets. Bases and series of distillations
+    without a reserved style get one by a hash of their name, so that it is the same on all pages.
     """
     match = _METHOD.fullmatch(method)
     if match is None or match["base"] not in _STYLES:
@@ -99,8 +99,8 @@ def style(method: str) -> Style:
 
 
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
-    """How methods look in a chart of results. Methods whose sources say nothing about their data are
-    grey, unless there is nothing else to see."""
+    """How methods look in a chart of results: methods whose sources are independent of their data are grey,
+    unless all are."""
 
     def is_baseline(method: str) -> bool:
         return method.partition("+")[0] in _BASELINES
@@ -115,5 +115,5 @@ def _pick(name: str, choices: Sequence) -> Any:
 
 
 def themed(svg: str) -> str:
-    """An SVG that takes its colours from the page's style sheet, and keeps them outside the page."""
+    """An SVG that takes its colours from the page's style sheet, or else has its original ones."""
     return _ANY.sub(lambda match: f"var(--{_NAMES[match[0].lower()]}, {match[0].lower()})", svg)

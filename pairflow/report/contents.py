@@ -16,13 +16,13 @@ Values = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Contents(FinishedExperiment):
-    """An experiment's results, and what else its page shows. A part that is empty is left out of the page.
+    """An experiment's results and everything else that its page shows. Empty parts are left out of the page.
 
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
     data           training_rows, validation_rows, length (N), vocabulary_size (K), shape (of pixels), and
-                   the rows of the tables that the kind's page counts (`KindPage.counted`)
-    sample_command the command that draws samples from the best model; empty where there is none
-    part           what only pages of this kind of data show (`KindPage.read`)
+                   the numbers of rows of the tables in `KindPage.counted`
+    sample_command the command that draws samples from the best model; empty if the kind has none
+    part           what only pages on this kind of data show (`KindPage.read`)
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -30,28 +30,28 @@ class Contents(FinishedExperiment):
     part: Mapping[str, Any] = field(default_factory=dict)
 
     def _describe(self, *evaluations: str) -> Values:
-        """Method or coupling -> metric -> its value for the first seed, from rows of these evaluations."""
+        """Method or coupling -> metric -> its value for the first seed, in these evaluations."""
         rows = self.metrics[self.metrics.evaluation.isin(evaluations)]
         rows = rows[rows.seed == self.experiment.seeds[0]]
         return {
-            str(method): dict(zip(own.metric, own.value, strict=True))
-            for method, own in rows.groupby("method", sort=False)
+            str(method): dict(zip(group.metric, group.value, strict=True))
+            for method, group in rows.groupby("method", sort=False)
         }
 
     @cached_property
     def couplings(self) -> Values:
-        """Coupling -> its metrics, as `metrics.coupling.diagnose` names them; under `forward` the coverage of
-        the forward velocity, where it was measured."""
+        """Coupling -> its metrics, named as in `metrics.coupling.diagnose`; under `forward` the coverage of
+        the forward velocity, if it was measured."""
         return self._describe("coupling", "coverage")
 
     @cached_property
     def correlations(self) -> Values:
-        """Method -> its metrics, as `metrics.correlation.describe` names them."""
+        """Method -> its metrics, named as in `metrics.correlation.describe`."""
         return self._describe("correlation")
 
     @property
     def adopted(self) -> Values:
-        """Coupling of a user's own -> its metrics, with the training rows that have no pair."""
+        """Coupling of the user's own pairs -> its metrics."""
         return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
 
     @property
@@ -86,12 +86,12 @@ class Contents(FinishedExperiment):
     def methods(self) -> list[str]:
         return list(self.experiment.methods)
 
-    def name_origin(self, *beside: str) -> str:
-        """Where the numbers of a table come from: the experiment and its scale."""
-        return ", ".join([f"measured: {self.name}", *beside, self.scale])
+    def name_origin(self, *details: str) -> str:
+        """Where the numbers of a table come from: the experiment, these details, and the scale."""
+        return ", ".join([f"measured: {self.name}", *details, self.scale])
 
     def add_calls(self, table: Grid) -> Grid:
-        """The table of all methods with the calls of the network that can change a sample."""
+        """The table with all methods, and with the network calls that can change a sample."""
         count, measured = self.experiment.count_calls, set(table.frame.method)
         methods = [name for name in self.methods if name in measured]
         calls = {name: [count(name, nfe, table.evaluation) for nfe in table.columns] for name in methods}
@@ -99,8 +99,7 @@ class Contents(FinishedExperiment):
 
     @property
     def evaluations(self) -> list[str]:
-        """The evaluations that have samples, without repetitions of another one at a further temperature or
-        weight of guidance."""
+        """The evaluations with samples, without repetitions at other temperatures or guidance weights."""
         evaluations, measured = self.experiment.evaluations, set(self.measured.evaluation)
-        repeats = {repeat for name, own in evaluations.items() for repeat in own.repeated(name)}
+        repeats = {repeat for name, protocol in evaluations.items() for repeat in protocol.repeated(name)}
         return [name for name in evaluations if name in measured - repeats]

@@ -1,4 +1,4 @@
-"""What training and sampling cost, from the recorded timings only."""
+"""What training and sampling cost, by the recorded timings."""
 
 from dataclasses import dataclass, replace
 
@@ -14,10 +14,11 @@ _MEASURES = ("seconds", "device_seconds", "samples_seen", "peak_memory_mb")
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """One piece of work on the way to a method's model; NaN where a number is unknown or does not apply.
+    """One piece of work for a method's model; NaN if a number is unknown or does not apply.
 
     `method` is the base for its training and its pairing, the distilled method for a round of distillation.
-    Numbers are means over seeds, memory (MiB) the largest; `share` is of the base training's wall time.
+    Numbers are means over seeds, but memory (MiB) is the largest; `share` is relative to the wall time of the
+    base training.
     """
 
     method: str
@@ -32,10 +33,10 @@ class TrainingCost:
 
 
 def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, list[TrainingCost]]:
-    """Base that was trained -> its training, its pairing, each round of distillation.
+    """Base that was trained -> the costs of its training, its pairing and each round of distillation.
 
-    A round of ReDi or ReFlow is both drawing the teacher's pairs and training on them. `timings` has the
-    columns step, method and seconds; any other column may be absent.
+    A round of ReDi or ReFlow includes drawing the teacher's pairs. `timings` has the columns step, method and
+    seconds; all other columns are optional.
     """
     columns = dict.fromkeys([*timings, "seed", "device", *_MEASURES])
     timings = timings.reindex(columns=list(columns)).astype(dict.fromkeys(_MEASURES, "float64"))
@@ -46,7 +47,7 @@ def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, l
 def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
     """Rows evaluation, method, nfe, seed, seconds, device: the wall time of drawing all trials of a run.
 
-    Any column but step may be absent.
+    All columns but step are optional.
     """
     times = timings.reindex(columns=["step", *RUN, "seconds", "device"])
     times = times.astype({"evaluation": object, "method": object})
@@ -54,12 +55,12 @@ def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:
-    """The base training first."""
-    own = timings[timings.method == base]
+    """The costs of a base and its distillations; the base training comes first."""
+    jobs_of_base = timings[timings.method == base]
     rounds = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
     pieces = {
-        (base, "base training"): own[own.step == "train"],
-        (base, "pairing"): own[own.step == "pair"],
+        (base, "base training"): jobs_of_base[jobs_of_base.step == "train"],
+        (base, "pairing"): jobs_of_base[jobs_of_base.step == "pair"],
         **{(str(name), _name_round(str(name))): jobs for name, jobs in rounds.groupby("method", sort=False)},
     }
     costs = [_measure(*names, jobs, experiment) for names, jobs in pieces.items() if len(jobs)]
@@ -68,7 +69,7 @@ def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[Tra
 
 
 def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment) -> TrainingCost:
-    """A seed's jobs added up, then the mean over seeds: a seed with an unknown time is left out."""
+    """The sum over a seed's jobs, then the mean over seeds. Seeds of unknown time are left out."""
     seeds = jobs.groupby("seed", dropna=False)
     times = seeds[["seconds", "device_seconds"]].sum(min_count=1)
     times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)].mean()
@@ -86,7 +87,7 @@ def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment)
 
 
 def _name_round(method: str) -> str:
-    """`DCD`, `ReDi`, and the second and later ones of a kind with their number: `ReDi, round 2`."""
+    """`DCD`, `ReDi`, or from the second round of the same distillation on `ReDi, round 2`."""
     *before, last = method.split("+")[1:]
     number = before.count(last) + 1
     return f"{name_distillation(method)}{f', round {number}' * (number > 1)}"

@@ -1,4 +1,4 @@
-"""Tested differences in sentences, which the pages and the terminal show."""
+"""Tested differences in sentences, for the pages and the terminal."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,12 +8,12 @@ from pairflow.report.grid import Grid, differ_in_entropy
 from pairflow.report.stats import Difference, Over
 from pairflow.report.words import join_steps, join_words, pluralise
 
-NAMED = 3  # methods that a sentence lists; of more it counts the comparisons
+NAMED = 3  # most methods that a sentence lists; otherwise it counts the comparisons
 _WORDS = ("better", "higher", "worse", "lower")
 
 
 class Place(NamedTuple):
-    """Where a difference was tested; `method` is empty where methods are what is compared."""
+    """A difference and where it was tested; `method` is empty if the sentence already names it."""
 
     method: str
     nfe: int
@@ -21,16 +21,16 @@ class Place(NamedTuple):
 
 
 def count_verdicts(verdicts: Counter[str]) -> str:
-    """`6 better, 2 undecided`; empty where nothing was tested."""
+    """`6 better, 2 undecided`; empty if nothing was tested."""
     return ", ".join(f"{verdicts[word]} {word}" for word in (*_WORDS, "undecided") if verdicts[word])
 
 
 def describe_differences(
     subject: str, grid: Grid, places: Sequence[Place], warnings: str = "", intervals: bool = False
 ) -> str:
-    """Where the subject is better or worse and by how much; elsewhere what would have been decided.
+    """Where the subject is better or worse, and by how much; if undecided, which difference would have shown.
 
-    `intervals`: the sentence has the range of the differences' 95 % intervals, too.
+    With `intervals`, the sentence also has the range of the 95 % intervals of the differences.
     """
     tested = [place for place in places if place.cell.test]
     if not tested:
@@ -38,12 +38,12 @@ def describe_differences(
         return begin_sentence(f"{subject}: not tested ({reasons}){warnings}.", places)
     parts = []
     for word in _WORDS:
-        judged_so = [place for place in tested if grid.verdict(place.cell) == word]
-        if judged_so:
-            size = _span((abs(place.cell.value) for place in judged_so), grid)
-            ends = [end for place in judged_so for end in (place.cell.low, place.cell.high)]
+        alike = [place for place in tested if grid.verdict(place.cell) == word]
+        if alike:
+            size = _span((abs(place.cell.value) for place in alike), grid)
+            ends = [end for place in alike for end in (place.cell.low, place.cell.high)]
             within = f" (95 % intervals: {_span(ends, grid, '+')})" if intervals else ""
-            parts.append(f"{word} {_locate(judged_so, len(tested), grid.unit)}, by {size}{within}")
+            parts.append(f"{word} {_locate(alike, len(tested), grid.unit)}, by {size}{within}")
     undecided = [place for place in tested if not place.cell.decided]
     if undecided:
         would = _describe_limits([place.cell for place in undecided], grid)
@@ -57,7 +57,7 @@ def describe_differences(
 
 
 def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[float]]) -> str:
-    """Where perplexities do not compare: NFE -> the entropies of both sides. Empty where they do."""
+    """At which steps perplexities do not compare, given the entropies of both sides by NFE; empty if none."""
     apart = [nfe for nfe, (one, other) in entropies.items() if differ_in_entropy(one, other)]
     if not apart:
         return ""
@@ -68,23 +68,23 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
 
 
 def begin_sentence(text: str, places: Iterable[Place]) -> str:
-    """A sentence about differences; it says so if they are between sampling trials of one training."""
+    """A sentence about differences; it begins with `In this training` if they are only between trials."""
     if any(place.cell.over == Over.TRIALS for place in places):
         return f"In this training, {text}"
-    return f"T{text[1:]}" if text.startswith("the ") else text  # else it begins with a name
+    return f"T{text[1:]}" if text.startswith("the ") else text  # other texts begin with a name
 
 
 def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
     """The smallest differences that could have been seen."""
     possible = [cell.visible for cell in undecided if grid.could_show(cell)]
     if not possible:
-        return "no possible gain would have shown"
+        return "the tests could not have detected any gain"
     among = f" in {len(possible)} of them" * (len(possible) < len(undecided))
     return f"a difference of about {_span(possible, grid)} would have shown{among}"
 
 
 def _locate(places: Sequence[Place], of: int, unit: str) -> str:
-    """`with pairflow at 1 and 4 sampling steps`; of many methods only in how many of the comparisons."""
+    """`with pairflow at 1 and 4 sampling steps`; for many methods only `in 5 of 8 comparisons`."""
     steps: dict[str, list[int]] = {}
     for place in places:
         steps.setdefault(place.method, []).append(place.nfe)

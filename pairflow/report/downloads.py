@@ -20,7 +20,7 @@ _LATEX_ESCAPED = str.maketrans(
         **{character: f"\\{character}" for character in "&%$#_{}"},
         **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"},
         **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
-        **{"[": "{[}", "*": "{*}"},  # behind the \\ of the line before they would be its argument
+        **{"[": "{[}", "*": "{*}"},  # at the start of a line, LaTeX would read them as an argument of \\
         **{"×": r"$\times$", "±": r"$\pm$", "−": "$-$", "–": "--", "’": "'", '"': "''"},
         **dict.fromkeys("\t\n\r", " "),
     }
@@ -28,7 +28,7 @@ _LATEX_ESCAPED = str.maketrans(
 
 
 class Entry(NamedTuple):
-    """A number as the page prints it; an empty `text` means that it is missing."""
+    """A number as the page prints it; `text` is empty if it is missing."""
 
     text: str
     spread: str = ""
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A table as it is printed: rows of numbers and words under `head`; `align` is that of LaTeX."""
+    """A printed table: rows of numbers and words under `head`; `align` is LaTeX's column format."""
 
     caption: str
     head: Sequence[str]
@@ -56,7 +56,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table of a page: LaTeX prints its parts, CSV its records, of which it has some."""
+    """One table of a page: LaTeX prints `parts`, CSV has `records`, which are never empty."""
 
     name: str
     title: str
@@ -84,7 +84,7 @@ def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def sort_keys(row: Iterable[Any]) -> str:
-    """A row's values as JSON, for the script that sorts by them; missing and infinite ones are null."""
+    """A row's values as JSON, for the script that sorts; missing and infinite values are null."""
     return json.dumps([None if isinstance(key, float) and not math.isfinite(key) else key for key in row])
 
 
@@ -112,7 +112,7 @@ def latex_cell(entry: Entry | str) -> str:
 
 
 def latex_table(part: Part) -> str:
-    """A table environment. Unless the part has an alignment, only the first column stands left."""
+    """A table environment. By default the first column is aligned left and all others right."""
     cells = [[*map(latex_cell, row)] for row in part.rows]
     table = pd.DataFrame(cells, columns=[*map(latex_escape, part.head)]).style.hide(axis="index")
     columns, caption = part.align or "l" + "r" * (len(part.head) - 1), f"{latex_escape(part.caption)}."

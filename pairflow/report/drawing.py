@@ -26,17 +26,17 @@ WIDTH = 3.35  # inches: a column of a paper; the page scales it
 SIZE = (WIDTH, 2.37)
 TALL = (WIDTH, 3.19)  # for many methods
 LOW = (WIDTH, 1.8)
-FEW = 6  # methods: more need a taller chart
-NAME = 24  # characters of a name in a drawing
+FEW = 6  # more methods need a taller chart
+NAME = 24  # most characters of a name in a drawing
 _KEY = (0.46, 0.13)
 _POINTS = 72  # to the inch: the unit of an SVG
 _LEADING = 0.125  # inches between the names at the ends of lines
-_PLOTTED = 0.8  # of a chart's height, about: the rest is the horizontal axis
+_PLOTTED = 0.8  # about this share of a chart's height is above its horizontal axis
 _POINTER = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
-_SPELT = 12  # points of a line that the text alternative has in words; of a longer one only the last
+_SPELT = 12  # the text alternative has all points of a line up to this length, else only the last one
 RC: dict[Any, Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "pairflow",
+    "svg.hashsalt": "pairflow",  # otherwise ids are random, and so are the bytes
     "text.parse_math": False,
     "font.family": "DejaVu Sans",  # comes with matplotlib; the page has its own
     "font.size": 7.75,
@@ -55,14 +55,14 @@ RC: dict[Any, Any] = {
     "lines.markersize": 4.5,
     "errorbar.capsize": 2.5,
 }
-Legend = list[tuple[Markup, str]]  # pieces of lines or areas, and the names that they stand for
+Legend = list[tuple[Markup, str]]  # a piece of line or area, and the name that it stands for
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points in their order, with their errors if they have any, and the lines of text that each one shows.
+    """Points in order, with errors if there are any, and the lines of text that each point shows on hovering.
 
-    Values that are missing are NaN. At most `markers` markers are drawn (0: all).
+    Missing values are NaN. At most `markers` markers are drawn (0: all).
     """
 
     name: str
@@ -83,23 +83,23 @@ def make_lines(
     rows: pd.DataFrame,
     x: str,
     y: str,
-    say: Callable[[Any], Sequence[str]],
+    write: Callable[[Any], Sequence[str]],
     look: Callable[[str], Style] | None = None,
 ) -> list[Line]:
-    """A line for each method of some rows, through two of their columns; `say` gives the texts of a row."""
+    """A line for each method in `rows`, through two of their columns; `write` makes the texts of a row."""
     look = look or contrast(rows.method)
     return [
-        Line(method, look(method), own[x].tolist(), own[y].tolist(), [*map(say, own.itertuples())])
-        for method, own in rows.groupby("method", sort=False)
+        Line(method, look(method), part[x].tolist(), part[y].tolist(), [*map(write, part.itertuples())])
+        for method, part in rows.groupby("method", sort=False)
     ]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG element for the page, the text that stands in for it, and the figure that it was made from.
+    """An SVG element for the page, its text alternative, and the figure that it was made from.
 
-    The figure's labels name what it shows. `points` is JSON for the page's script: where the points of each
-    line are, and what they show. `named`: the names stand in the drawing, so that it needs no legend.
+    `points` is JSON for the page's script: the positions and texts of the points of each line. `named`: the
+    drawing has the names of its lines, so that it needs no legend.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Picture:
 
 @contextmanager
 def canvas(size: tuple[float, float] = SIZE, **grid: Any) -> Iterator[tuple[Figure, Any]]:
-    """A figure and its empty axes, to draw on in the style of the pages; `grid` asks for several axes."""
+    """A figure with empty axes in the style of the pages; `grid` are the options of `subplots`."""
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained", dpi=_POINTS)
         yield figure, figure.subplots(**grid)
@@ -134,43 +134,43 @@ def line_chart(lines: Sequence[Line], x: str, y: str) -> Iterator[tuple[Figure, 
 
 
 def finish(figure: Figure, name: str, alt: str, lines: Sequence[Line] = (), named: bool = False) -> Picture:
-    """The picture that a figure has become; `name` is that of its files, and makes its ids unique."""
+    """The picture of a finished figure; `name` is that of its files, and makes its ids unique."""
     if named:
         _name_ends(figure.axes[0], lines)
-    svg = _name_ids(_write_svg(figure), name)  # lays the figure out, so that its points have their places
-    points = [_place_points(figure.axes[0], line) for line in lines]
+    svg = _name_ids(_write_svg(figure), name)  # also lays the figure out, which positions need
+    points = [_locate_points(figure.axes[0], line) for line in lines]
     return Picture(name, svg, alt, figure, htmlsafe_json_dumps(points, separators=(",", ":")), named)
 
 
-def _place_points(axes: Axes, line: Line) -> dict[str, Any]:
-    places = axes.transData.transform(np.column_stack([line.x, line.y]))
-    places[:, 1] = axes.figure.bbox.height - places[:, 1]
-    points = [[*places[i].round(1).tolist(), line.texts[i] if line.texts else []] for i in line.known]
+def _locate_points(axes: Axes, line: Line) -> dict[str, Any]:
+    positions = axes.transData.transform(np.column_stack([line.x, line.y]))
+    positions[:, 1] = axes.figure.bbox.height - positions[:, 1]  # SVG counts from the top
+    points = [[*positions[i].round(1).tolist(), line.texts[i] if line.texts else []] for i in line.known]
     return {"name": line.name, "colour": line.look.colour, "points": points}
 
 
-def describe(title: str, said: dict[str, str]) -> str:
-    """The text that stands in for a chart: what it shows, and what it shows of each name."""
-    return f"{title}. {'; '.join(f'{name}: {text}' for name, text in said.items())}."
+def describe(title: str, texts: dict[str, str]) -> str:
+    """The text alternative of a chart: its title, and a text for each name."""
+    return f"{title}. {'; '.join(f'{name}: {text}' for name, text in texts.items())}."
 
 
 def describe_lines(title: str, lines: Iterable[Line], **more: str) -> str:
-    """`Title. udlm: 12 at 1, 14.5 at 2.`, and then what is `more` than the lines."""
-    said = {}
+    """`Title. udlm: 12 at 1, 14.5 at 2.`, followed by the texts in `more`."""
+    texts = {}
     for line in lines:
         points = [f"{line.y[i]:,.4g} at {line.x[i]:,.4g}".replace("-", "−") for i in line.known]
-        said[line.name] = ", ".join(points[-_SPELT:] if len(points) <= _SPELT else points[-1:]) or "–"
-    return describe(title, said | more)
+        texts[line.name] = ", ".join(points if len(points) <= _SPELT else points[-1:]) or "–"
+    return describe(title, texts | more)
 
 
 def start_at_zero(axes: Axes) -> None:
-    """A vertical axis from 0 on, with room above values that are all alike."""
+    """Begin the vertical axis at 0, and leave room above the largest value."""
     top = axes.dataLim.y1
     axes.set_ylim(0, 1.05 * top if top > 0 else 1)
 
 
 def show_calls(axes: Axes, calls: Sequence[int]) -> None:
-    """A logarithmic axis of calls of the network. If there are many numbers of them, some have no text."""
+    """A logarithmic axis of network calls; if there are many ticks, only some have labels."""
     every = 1 + (len(calls) - 1) // 8
     axes.set_xscale("log", base=2)
     axes.set_xticks(calls, [str(number) if i % every == 0 else "" for i, number in enumerate(calls)])
@@ -178,7 +178,7 @@ def show_calls(axes: Axes, calls: Sequence[int]) -> None:
 
 
 def make_log(axes: Axes, lines: Iterable[Line]) -> None:
-    """A logarithmic vertical axis that has room for the errors, as far as they are positive."""
+    """A logarithmic vertical axis with room for the errors where values less the error are positive."""
     means = np.concatenate([line.y for line in lines])
     errors = np.nan_to_num(np.concatenate([line.error or [0] * len(line.y) for line in lines]))
     axes.set_yscale("log", nonpositive="clip")
@@ -188,7 +188,7 @@ def make_log(axes: Axes, lines: Iterable[Line]) -> None:
 
 
 def set_log_ticks(axis: Axis) -> None:
-    """Few round ticks, so that their texts do not run into one another."""
+    """Few round ticks, so that their labels do not overlap."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.10g}"))
@@ -196,7 +196,7 @@ def set_log_ticks(axis: Axis) -> None:
 
 
 def _name_ends(axes: Axes, lines: Sequence[Line]) -> None:
-    """Each line's name to the right of its last point, as near as the other names permit."""
+    """Write each line's name to the right of its last point, as near as possible without overlaps."""
     ends = []
     for number, line in enumerate(lines):
         if line.known:
@@ -221,12 +221,13 @@ def _name_ends(axes: Axes, lines: Sequence[Line]) -> None:
             artist.set_gid(f"line{number}")
 
 
-def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Ascending places from 0 to 1 moved as little as possible, so that they are at least a gap apart."""
-    if not places:
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Ascending heights from 0 to 1, moved as little as possible until they are at least a gap apart."""
+    if not heights:
         return []
-    steps = gap * np.arange(len(places))
-    first = isotonic_regression(np.subtract(places, steps)).x
+    steps = gap * np.arange(len(heights))
+    # Heights less their steps need only ascend: least squares under this condition is isotonic regression.
+    first = isotonic_regression(np.subtract(heights, steps)).x
     return (first.clip(0, max(0, 1 - steps[-1])) + steps).tolist()
 
 
@@ -235,19 +236,20 @@ def _name_ids(svg: str, name: str) -> Markup:
 
 
 def _write_svg(figure: Figure) -> str:
-    """The figure as an element that scales with the page; what belongs to a line has its number."""
+    """The figure as an element that scales with the page; parts of a line have its number."""
     buffer = StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<(metadata|style).*?</\1>", "", svg, flags=re.DOTALL)
+    # Without width and height, the element fills its container.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg)
     return themed(re.sub(r'\bid="line(\d+)"', r'data-line="\1"', svg))
 
 
 def key(look: Style | Fill, name: str) -> Markup:
-    """The piece of a line or of an area that stands before its name in a legend."""
+    """The piece of a line or an area that precedes a name in a legend."""
     return _name_ids(_draw_key(look), name)
 
 
@@ -260,10 +262,10 @@ def _draw_key(look: Style | Fill) -> str:
             axes.set_xlim(0.5, 1.5)
         else:
             [artist] = axes.plot([0, 1, 2], [0, 0, 0], **look.options, markevery=[1], clip_on=False)
-        artist.set_in_layout(False)
+        artist.set_in_layout(False)  # the layout would shrink the axes to make room for the marker
         return _write_svg(figure)
 
 
 def legend(names: Iterable[str], prefix: str, look: Callable[[str], Style | Fill] = style) -> Legend:
-    """Names, and the pieces of lines or areas that stand for them; `prefix` makes their ids unique."""
+    """A legend of these names; `prefix` makes the ids unique on the page."""
     return [(key(look(name), f"{prefix}-key{i}"), name) for i, name in enumerate(names)]

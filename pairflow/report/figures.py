@@ -1,4 +1,4 @@
-"""The charts of the pages. Names of methods stand in the pages' legends, or at the ends of lines."""
+"""The charts of the pages. Names of methods are in the pages' legends, or at the ends of lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,12 +11,12 @@ from pairflow.report import drawing
 from pairflow.report.colours import Style, contrast, style
 from pairflow.report.drawing import Line, Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Cell, Grid
-from pairflow.report.words import format_percent, list_counts, pluralise
+from pairflow.report.words import count_samples, format_percent, pluralise
 
-_MARKERS = 7  # at most, on a long curve, so that they do not cover it
-_BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
+_MARKERS = 7  # most markers on a long curve, which more would cover
+_BEYOND = 1.15  # factor by which the line of real data reaches beyond the first and the last number of steps
 _CURVE_POINTS = 50
-_BINS = 101  # of a histogram, at most
+_BINS = 101  # most bins of a histogram
 INDEPENDENT = Style("ink", ".", ":")
 FLOOR = Style("ink", "", ":")
 
@@ -24,12 +24,12 @@ FLOOR = Style("ink", "", ":")
 def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
     """Mean and standard deviation of one metric against the calls of the network, one line per method.
 
-    Without calls the table's steps count, each of which is one. `samples` are the numbers of samples that its
-    values come from. Counts are shown as per cent of them, from 0 on. The axis of distances is logarithmic if
-    all are positive.
+    If the table has no calls, each step counts as one. `samples` are the numbers of samples behind the
+    values. Counts are shown as percent of them, from 0 on. The axis of distances is logarithmic if all are
+    positive.
     """
     metric, floor, counts = table.about, table.floor, {*samples}
-    of_samples = f"of {list_counts(counts)} samples"
+    of_samples = f"of {count_samples(counts)}"
     unit = 100 / max(counts) if metric.counted else 1.0
     look, lines = contrast(table.rows), []
     for method, cells in table.rows.items():
@@ -62,7 +62,7 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
 
 
 def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> list[str]:
-    """What a point says: counts both as a share and as they stand in the table."""
+    """The texts of a point: counts both as a share and as in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
@@ -74,7 +74,7 @@ def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> lis
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
-    """Hamming distances per coupling, (N+1,) counts each, and those of independent uniform sources.
+    """Histograms of Hamming distances per coupling, (N+1,) counts each, and of independent uniform sources.
 
     For long rows only the distances that occur are drawn, several to a bin.
     """
@@ -99,7 +99,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
 
 
 def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
-    """Edges of at most `_BINS` bins over (N+1,) shares: all distances, or those that occur in long rows."""
+    """Edges of at most `_BINS` bins: over all N+1 distances, or for long rows where distances occur."""
     occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
     low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
     width = -(-(high - low) // _BINS)
@@ -107,39 +107,40 @@ def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
-    """Positions that jump per row in each backward step, (T,) per coupling, against the step's first time."""
+    """Positions that jump per row in each backward step, (T,) per coupling, against the time at its start."""
     lines = [
         Line(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
         for coupling, y in per_step.items()
     ]
-    said = {coupling: f"{values.sum():.2f} in all" for coupling, values in per_step.items()}
+    sums = {coupling: f"{values.sum():.2f} in all" for coupling, values in per_step.items()}
     with line_chart(lines, "time t (noise 0, data 1)", "jumps per row and step") as (figure, axes):
         drawing.start_at_zero(axes)
-        return drawing.finish(figure, name, describe("Positions that jump in each backward step", said))
+        return drawing.finish(figure, name, describe("Positions that jump in each backward step", sums))
 
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, name: str) -> Picture:
-    """Total correlation (bits) of each method with its standard error, and the ceiling that data have."""
-    said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
+    """Total correlation (bits) of each method with its standard error, and the ceiling from the data."""
+    texts = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
     with drawing.canvas(drawing.LOW if len(values) <= drawing.FEW else drawing.SIZE) as (figure, axes):
-        for place, (method, (mean, error)) in enumerate(values.items()):
-            axes.errorbar(mean, place, xerr=error, **style(method).options, label=method)
+        for row, (method, (mean, error)) in enumerate(values.items()):
+            axes.errorbar(mean, row, xerr=error, **style(method).options, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
         axes.set_yticks([])
         axes.set_ylim(len(values) - 0.5, -0.5)
         axes.set_xlabel("total correlation (bits)")
-        alt = describe("Total correlation in bits", {**said, "ceiling": f"{ceiling:.2f}"})
+        alt = describe("Total correlation in bits", {**texts, "ceiling": f"{ceiling:.2f}"})
         return drawing.finish(figure, name, alt)
 
 
 def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str) -> Picture:
-    """One column of the training logs against the iteration, long logs as means over equal stretches.
+    """One column of the training logs against the iteration; long logs are averaged over equal stretches.
 
-    The first tenth of a run does not count for the vertical range, because it would flatten the rest.
+    The first tenth of a run does not affect the vertical range, because it would flatten the rest.
     """
     finite = {method: _finite(log, column) for method, log in logs.items()}
     smooth = {method: _stretches(log) for method, log in finite.items() if not log.empty}
     late = pd.concat([line[line.iteration >= 0.1 * line.iteration.max()][column] for line in smooth.values()])
+    # The second margin is for constant curves, and the third for curves that are 0 everywhere.
     margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
     lines = []
     for method, line in smooth.items():
@@ -162,5 +163,5 @@ def _finite(log: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _stretches(log: pd.DataFrame) -> pd.DataFrame:
-    """At most `_CURVE_POINTS` rows: means over consecutive rows of equal number."""
+    """At most `_CURVE_POINTS` rows: means over equal numbers of consecutive rows."""
     return log.groupby(np.arange(len(log)) * _CURVE_POINTS // max(len(log), _CURVE_POINTS)).mean()

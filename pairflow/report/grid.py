@@ -1,4 +1,4 @@
-"""Tables of methods by numbers of sampling steps: values that compare, with their means and their tests."""
+"""Tables of methods by numbers of sampling steps: comparable values, with their means and tests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ from pairflow.report.stats import (
     estimate,
     group_by_seed,
 )
-from pairflow.report.words import REFERENCES, format_number, join_words, list_counts, pluralise
+from pairflow.report.words import REFERENCES, count_samples, format_number, join_words, pluralise
 
-REAL = "data"  # the method of metric rows that compare real data with real data
-_SAME_ENTROPY = 0.02  # entropies that differ by more, as a share, are not equal
+REAL = "data"  # the method of metric rows that measure real data as if they were samples
+_SAME_ENTROPY = 0.02  # largest relative difference of entropies that count as equal
 _KEYS = ["metric", "reference", "extractor"]
 
 
@@ -36,10 +36,10 @@ _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": 
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean of `count` values and a sample standard deviation; NaN where there is none.
+    """Mean of `count` values and a sample standard deviation; NaN if it is missing.
 
-    Over several seeds the mean is that of the `seeds` means, `std` is between these, and `trials` is the
-    deviation between the trials of one seed. With a single seed `std` is between its trials.
+    Over several seeds, the mean and `std` are over the means of the `seeds` seeds, and `trials` is the
+    deviation between the trials of one seed. With a single seed, `std` is between its trials.
     """
 
     mean: float = np.nan
@@ -60,7 +60,7 @@ class Cell:
 
     @property
     def trial_spread(self) -> str:
-        """The deviation between the trials of one seed, where `spread` is between seeds."""
+        """The deviation between the trials of one seed, if `spread` is between seeds."""
         return self._deviation(self.trials)
 
     def _deviation(self, value: float) -> str:
@@ -69,16 +69,15 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """One metric of one evaluation by methods and numbers of sampling steps (NFE), which compare.
+    """One metric of one evaluation by methods and numbers of sampling steps (NFE); its values are comparable.
 
-    `frame` has its metric rows, and `real` the matching ones of real data against real data. Reference and
-    extractor may be empty, and are for metrics that are not compared. What stands under `method` identifies
-    a row of the table, a method or, where experiments are compared, a method of one of them. `unit` is what
-    the column `nfe` counts.
+    `frame` has the metric rows of samples, and `real` the metric rows of real data. Reference and extractor
+    are empty for metrics that compare nothing. The column `method` identifies a row of the table: a method,
+    or a method of one of several experiments. `unit` is what the column `nfe` counts.
 
-    A table shows the `methods`, in their order, and their `calls` of the network for a sample, column by
-    column. `rival` completes the label where another table has the same metric. `all_seeds` counts the
-    training seeds of the evaluation (0: all seeds of this metric).
+    A table shows the `methods`, in their order, and their network `calls` for a sample, column by column.
+    `rival` completes the label if another table has the same metric. `all_seeds` counts the training seeds of
+    the evaluation (0: all seeds of this metric).
     """
 
     evaluation: str
@@ -95,25 +94,26 @@ class Grid:
     unit: str = "sampling step"
 
     @property
-    def beside(self) -> str:
-        """What completes the metric's label."""
+    def qualifier(self) -> str:
+        """The end of the metric's label, such as `to the test images`."""
         against = self.about.against.format(REFERENCES[self.reference]) if self.reference else ""
         return f"{against} {self.rival}".strip()
 
     @property
     def label(self) -> str:
-        return f"{self.about.label} {self.beside}".strip()
+        return f"{self.about.label} {self.qualifier}".strip()
 
     @property
     def samples(self) -> str:
-        return list_counts(self.frame.samples)
+        """The numbers of samples behind the values, in words."""
+        return count_samples(self.frame.samples)
 
     @cached_property
     def values(self) -> dict[tuple[Any, int], Values]:
-        """(method, NFE) -> its values, where it has any."""
+        """(method, NFE) -> its values, if it has any."""
         groups = self.frame.groupby(["method", "nfe"], sort=False)
         values = {(method, int(nfe)): group_by_seed(rows) for (method, nfe), rows in groups}
-        return {key: own for key, own in values.items() if own}
+        return {key: by_seed for key, by_seed in values.items() if by_seed}
 
     @cached_property
     def estimates(self) -> dict[tuple[Any, int], Estimate]:
@@ -121,7 +121,7 @@ class Grid:
 
     @cached_property
     def means(self) -> dict[tuple[Any, int], float]:
-        return {key: own.mean for key, own in self.estimates.items()}
+        return {key: estimate.mean for key, estimate in self.estimates.items()}
 
     @cached_property
     def columns(self) -> list[int]:
@@ -133,7 +133,7 @@ class Grid:
 
     @cached_property
     def digits(self) -> int:
-        """Number of decimals that shows all means, and that of real data."""
+        """Number of decimals that shows all means, and the mean of real data."""
         means = [*self.means.values(), *([] if self.real.empty else [self.real.value.mean()])]
         return 1 if self.about.counted else max(self.about.digits, choose_digits(means))
 
@@ -145,11 +145,11 @@ class Grid:
 
     @cached_property
     def rows(self) -> dict[Any, list[Cell]]:
-        """Method -> its cells; methods without any row are left out.
+        """Method -> its cells; methods without rows are left out.
 
-        Marked in each column are the best mean and those after it, down to the first that the test of
-        `stats.difference`, with Holm's correction over the column, does not leave open. Those that print
-        alike are marked together. Fewer than three seeds, or trials of one, are not tested.
+        In each column the best mean is marked, and after it the next ones down to the first that the test of
+        `stats.difference` finds different, with Holm's correction over the column. Means that print alike are
+        marked together. Fewer than three seeds, or trials of one seed, are not tested.
         """
         measured = set(self.frame.method)
         rows = {
@@ -157,14 +157,14 @@ class Grid:
             for method in self.methods
             if method in measured
         }
-        for place, nfe in enumerate(self.columns):
-            column = {method: row[place] for method, row in rows.items() if row[place].count}
+        for index, nfe in enumerate(self.columns):
+            column = {method: row[index] for method, row in rows.items() if row[index].count}
             for method in self._find_best(column, nfe):
-                rows[method][place] = replace(column[method], best=True)
+                rows[method][index] = replace(column[method], best=True)
         return rows
 
     def _make_cell(self, method: Any, nfe: int) -> Cell:
-        """A deviation between trials never stands where others are between seeds."""
+        """The cell of a method: all cells of a table have deviations between seeds, or all between trials."""
         own = self.estimates.get((method, nfe))
         if own is None:
             return Cell(digits=self.digits)
@@ -172,7 +172,7 @@ class Grid:
         return Cell(own.mean, std, own.trials, digits=self.digits, seeds=own.seeds, trials=trials)
 
     def _find_best(self, column: Mapping[Any, Cell], nfe: int) -> list[Any]:
-        """The marked methods; none where there is no choice. Without a test those that tie."""
+        """The marked methods; empty if there is no choice. Without a test, only ties are marked together."""
         if not self.about.best or len(column) < 2:
             return []
         highest = self.about.best == "highest"
@@ -186,16 +186,16 @@ class Grid:
 
     @property
     def count(self) -> int:
-        """Values behind a complete cell."""
+        """The number of values behind a complete cell."""
         return max((cell.count for cells in self.rows.values() for cell in cells), default=0)
 
     @property
     def tested(self) -> bool:
-        """Whether a test says what is marked beside the best mean."""
+        """Whether tests decide what is marked besides the best mean."""
         return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
 
     def lack(self, cell: Cell) -> str:
-        """How many seeds or values a cell has, if it has fewer than a complete one."""
+        """How many seeds or values a cell has, if fewer than a complete one."""
         if not cell.count:
             return ""
         if cell.seeds < self.seeds:
@@ -204,7 +204,7 @@ class Grid:
 
     @property
     def call_rows(self) -> dict[str, Sequence[int]]:
-        """Methods with the same calls -> these calls. All methods have no name, and unknown calls no row."""
+        """Methods with the same calls, in words -> these calls. All methods together have an empty name."""
         groups: dict[tuple[int, ...], list[str]] = {}
         for method in self.rows:
             if method in self.calls:
@@ -213,20 +213,20 @@ class Grid:
         return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
 
     def by_calls(self, count: Callable[[str, int, str], int]) -> "Grid":
-        """The same by calls of the network, which `count` tells of a method, an NFE and an evaluation."""
+        """The same grid by network calls, which `count` computes from method, NFE and evaluation."""
         runs = zip(self.frame.method, self.frame.nfe, strict=True)
         calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: str | None = None) -> tuple[str, int]:
-        """The (method, NFE) with the best mean, among all methods or of one."""
+        """The (method, NFE) with the best mean, of all methods or of one."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
     def compare(self, baselines: Mapping[Any, Any]) -> dict[Any, dict[int, Difference]]:
-        """Method -> NFE -> its difference from its baseline, where both have values.
+        """Method -> NFE -> its difference from its baseline, if both have values.
 
-        Holm's correction is over all of them.
+        Holm's correction is over all these differences.
         """
         keys = [
             (method, nfe)
@@ -241,18 +241,18 @@ class Grid:
         return tests
 
     def test(self, ours: tuple[Any, int], baseline: tuple[Any, int]) -> Difference:
-        """The test of the values at one place of the table against another."""
+        """The test of the values in one cell of the table against another."""
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:
         """Whether a gain as large as `visible` is possible.
 
-        Where lower is better no gain exceeds the baseline, but of distances that may be negative.
+        If lower is better, no gain exceeds the baseline, except for metrics that may be negative.
         """
         return self.about.best != "lowest" or self.about.signed or cell.visible <= cell.base
 
     def verdict(self, cell: Difference) -> str:
-        """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
+        """`better` or `worse` (`higher` or `lower` for a metric without a best value), or `undecided`."""
         if not cell.test:
             return ""
         if not cell.decided:
@@ -260,13 +260,13 @@ class Grid:
         return _VERDICTS[self.about.best][cell.value > 0]
 
     def number(self, value: float, sign: str = "") -> str:
-        """A value with the decimals that the means need; `sign` is that of `format`."""
+        """A value with the decimals that the means need; `sign` as in Python's format."""
         digits = 1 if self.about.counted else choose_digits([*self.means.values()])
         return format_number(value, digits, sign)
 
 
 def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
-    """The metrics of an experiment's kind of data, in the page's order."""
+    """The metrics of an experiment's kind of data, in the order of the page."""
     return kind_of(experiment.data).list_metrics(experiment.data)
 
 
@@ -280,18 +280,18 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
     measured = []
-    for key, group in rows[here].groupby(_KEYS, sort=False):  # the first extractor's come first
+    for key, group in rows[here].groupby(_KEYS, sort=False):  # in the order of the extractors
         metric, reference, extractor = map(str, key)
         if (metric, reference) in order and group.value.notna().any():
             floor = floors.get(key, rows.iloc[:0])
             own = floor[floor.evaluation == evaluation]
-            own = floor if own.empty else own  # where it has none, the floor of any evaluation serves
-            measured.append(Grid(evaluation, metric, known[metric], group, reference, extractor, own))
+            real = floor if own.empty else own  # an evaluation without a floor uses all others
+            measured.append(Grid(evaluation, metric, known[metric], group, reference, extractor, real))
     return sorted(measured, key=lambda grid: order.index((grid.metric, grid.reference)))
 
 
 def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
-    """The first metric with `leads_as`, in the leading one of the evaluations that have values of one."""
+    """The grid of the first metric with `leads_as`, in the leading evaluation that has such a metric."""
     leading: dict[str, Grid] = {}
     for name in experiment.evaluations:
         for grid in list_grids(metrics, experiment, name):
@@ -307,13 +307,13 @@ def choose_digits(values: Sequence[float]) -> int:
 
 
 def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
-    """What an evaluation's numbers are counted from: `1,024 samples × 10 trials × 3 seeds`."""
+    """The samples behind an evaluation's numbers: `1,024 samples × 10 trials × 3 seeds`."""
     part = metrics[metrics.evaluation == evaluation]
     counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
     parts = [pluralise(count, name) for name, count in counts.items() if count]
-    return " × ".join([f"{list_counts(part.samples)} samples", *parts])
+    return " × ".join([count_samples(part.samples), *parts])
 
 
 def differ_in_entropy(one: float, other: float) -> bool:
-    """Whether samples of text with these mean entropies are too unlike for a comparison of perplexities."""
+    """Whether texts with these mean entropies are too different for a comparison of perplexities."""
     return abs(one - other) > _SAME_ENTROPY * max(one, other)

@@ -17,10 +17,10 @@ from pairflow.report.results import FinishedExperiment, read_finished, read_logs
 from pairflow.report.stats import adjust
 from pairflow.report.words import format_number, format_percent, join_steps, join_words
 
-_FAR_BELOW = 0.7  # training loss over validation loss
-_FALL = 0.01  # of the validation loss over the last quarter of a training
-_UNPAIRED = 0.1  # of the training rows
-_NAMED = 4  # methods, at most, that a box or a sentence names
+_FAR_BELOW = 0.7  # training loss over validation loss: below it, a model is over-fitted
+_FALL = 0.01  # relative fall of the validation loss over the last quarter of an unfinished training
+_UNPAIRED = 0.1  # share of training rows without a pair above which models do not compare
+_NAMED = 4  # most methods that a box or a sentence names
 _BOUNDS = {
     "nll_bound": ("NLL bound", 3),
     "ppl_bound": ("perplexity bound", 2),
@@ -40,13 +40,13 @@ _TRAININGS = {  # flaws of trainings -> the box about them
     "unpaired": (
         "Trained on other data.",
         "More than a tenth of the training rows have no pair: {}. Models that are trained on these pairs see "
-        "less data than the others, so that they compare only in part. Add the missing pairs.",
+        "less data than other models, so that they compare only in part. Add the missing pairs.",
     ),
 }
 
 
 class Flaw(NamedTuple):
-    """`text` follows the name of a method; `value` is what was measured, NaN where `text` says it all."""
+    """What is wrong with a method: `text` follows its name, and `value` is the measured share, if any."""
 
     kind: str
     text: str
@@ -61,8 +61,8 @@ Flaws = Mapping[Run, list[Flaw]]
 class MethodLine:
     """A row of the table: a method at its best number of sampling steps.
 
-    `calls` of the network can change a sample. `seconds` is the time of pairing, base training
-    and distillations, a mean over seeds; NaN where it is not known.
+    `calls` counts network calls that can change a sample. `seconds` is the time of pairing, base training and
+    distillations, a mean over seeds; NaN if it is unknown.
     """
 
     method: str
@@ -73,9 +73,9 @@ class MethodLine:
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of the table: its heading, its values, their text for real data; a share or a number.
+    """A column of the table: its heading, its values (shares if `digits` is None), and the text of real data.
 
-    `metric` is the one that it is made from, and `sign` stands before every value.
+    `metric` is the metric behind it, and `sign` precedes every value.
     """
 
     heading: str
@@ -86,7 +86,7 @@ class Measure:
     sign: str = ""
 
     def value(self, line: MethodLine) -> float:
-        """NaN where it was not measured."""
+        """The value of a line; NaN if it was not measured."""
         return self.values.get((line.method, line.nfe), np.nan)
 
     def text(self, line: MethodLine) -> str:
@@ -97,9 +97,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class Headline:
-    """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
+    """The table and the sentence. `best` has the best value of the first measure; `samples` is per trial.
 
-    The keys of the measures are those that the kind's page gives them (`KindPage.headline_columns`).
+    `KindPage.headline_columns` defines the measures and their keys.
     """
 
     evaluation: str
@@ -115,11 +115,11 @@ class Headline:
         return {measure.heading: measure.metric for measure in self.measures.values()}
 
     def values(self, line: MethodLine) -> list[float]:
-        """A line's values, as they stand in the table."""
+        """A line's values, in the order of the table."""
         return [self.value(key, line) for key in self.measures]
 
     def value(self, key: str, line: MethodLine) -> float:
-        """NaN where it was not measured."""
+        """The value of a measure; NaN if it was not measured."""
         measure = self.measures.get(key)
         return measure.value(line) if measure else np.nan
 
@@ -129,21 +129,21 @@ class Headline:
         return any(self.value(key, self.best) < HOPELESS for key in ("valid", "useful", "plausible"))
 
     def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
-        """The methods with their values; of many only their number, as the table has the values."""
+        """The methods with their values; if they are many, only their number and the range."""
         if len(values) > _NAMED:
             ends = f"{text(min(values.values()))} to {text(max(values.values()))}"
             return f"{len(values)} of {len(self.lines)} methods ({ends})"
         return join_words([f"{line.method} ({text(value)})" for line, value in values.items()])
 
     def name_shares(self, flawed: Mapping[MethodLine, Sequence[Flaw]]) -> str:
-        """The methods with the share that is their first flaw."""
+        """The methods, each with the share of its first flaw."""
         return self.name_values({line: flaws[0].value for line, flaws in flawed.items()}, format_percent)
 
 
 class Box(NamedTuple):
     """A box under the headline: what is wrong, and what to do.
 
-    `severe`: the best method is not usable. `late`: it stands after what is wrong with the trainings.
+    `severe`: the best method is not usable. `late`: the box comes after the boxes about trainings.
     """
 
     title: str
@@ -153,7 +153,7 @@ class Box(NamedTuple):
 
 
 def make_headline(results: FinishedExperiment) -> Headline | None:
-    """How good the methods of an experiment are; None without any value of a leading metric."""
+    """How good the methods of an experiment are; None if no leading metric has a value."""
     leading = leading_grid(results.metrics, results.experiment)
     if leading is None:
         return None
@@ -175,7 +175,7 @@ def make_headline(results: FinishedExperiment) -> Headline | None:
 
 
 def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) -> str:
-    """What tests leave open: the methods, at their best numbers of steps, that may be as good as the best."""
+    """The methods that may be as good as the best one, by tests at the best number of steps of each."""
     run = best.method, best.nfe
     tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
     lines = [*zip(others, tests, strict=True)]
@@ -193,13 +193,13 @@ def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) 
 
 
 def measure_grid(grid: Grid) -> Measure:
-    """A metric with that of real data, and the decimals that show both."""
+    """A metric as a column, with the value of real data."""
     real = f"{grid.floor.text} {grid.floor.spread}".rstrip() if grid.floor else "–"
     return Measure(grid.label, grid.metric, grid.means, real, grid.digits)
 
 
 def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-    """The bounds on the likelihood of held-out rows; empty where no rows are held out."""
+    """The bounds on the likelihood of held-out rows; empty if no rows are held out."""
     measures = {}
     for name, (heading, digits) in _BOUNDS.items():
         if bounds := results.bounds.get(name):
@@ -209,7 +209,7 @@ def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Meas
 
 
 def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
-    """Method -> the time of its base, its pairing and its distillations; those of unknown time are NaN."""
+    """Method -> the time of its base, its pairing and its distillations; NaN if a part is unknown."""
     costs = training_costs(results.timings, results.experiment)
     totals = {}
     for method in results.experiment.methods:
@@ -222,7 +222,7 @@ def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
 
 
 def closing_lines(root: Path) -> list[str]:
-    """What `pairflow run` says at the end: the best method, the page, and the command for new samples."""
+    """The last lines of `pairflow run`: the best method, the page, and the command for new samples."""
     finished = read_finished(root)
     finished = replace(finished, logs=read_logs(root, finished.experiment))
     report, headline = f"report: {root / 'report.html'}", make_headline(finished)
@@ -239,7 +239,7 @@ def closing_lines(root: Path) -> list[str]:
 
 
 def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
-    """What is wrong with the models of an experiment, the severe ones first."""
+    """Boxes about what is wrong with the models of an experiment, severe ones first."""
     by_run = find_flaws(results, headline.evaluation)
     flawed: dict[str, dict[MethodLine, list[Flaw]]] = {}
     for line in headline.lines:
@@ -266,16 +266,16 @@ def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
 def _find_training_flaws(results: FinishedExperiment, method: str) -> Iterator[Flaw]:
     """What is wrong with the training of a method.
 
-    The two losses compare only where they are the same bound on the NLL: that of sources drawn again for
-    every batch; and where the validation loss no longer falls.
+    Training and validation loss compare only if they are the same bound on the NLL, which needs new
+    independent sources in every batch, and if the validation loss no longer falls.
     """
     log = results.logs.get(method)
     if log is not None and "validation_nll" in log and log.validation_nll.notna().any():
         fall, (loss, nll) = _measure_fall(log), end_losses(log)
-        drawn_again = method in BASES and BASES[method].independent
+        independent = method in BASES and BASES[method].independent
         if fall > _FALL:
             yield Flaw("unfinished", "not trained to the end", fall)
-        elif drawn_again and results.experiment.training.loss == "nelbo" and loss < _FAR_BELOW * nll:
+        elif independent and results.experiment.training.loss == "nelbo" and loss < _FAR_BELOW * nll:
             yield Flaw("overfitted", "over-fitted", loss / nll)
     unpaired = results.unpaired.get(method.partition("+")[0], 0.0)
     if unpaired > _UNPAIRED:
@@ -283,7 +283,7 @@ def _find_training_flaws(results: FinishedExperiment, method: str) -> Iterator[F
 
 
 def _measure_fall(log: pd.DataFrame) -> float:
-    """Share by which the validation loss fell over the last quarter of a training; NaN if not measured."""
+    """Relative fall of the validation loss over the last quarter of a training; NaN if not measured."""
     measured = log.dropna(subset="validation_nll")
     before = measured[measured.iteration <= 0.75 * log.iteration.max()]
     if before.empty:
@@ -293,6 +293,6 @@ def _measure_fall(log: pd.DataFrame) -> float:
 
 
 def end_losses(log: pd.DataFrame) -> tuple[float, float]:
-    """Training loss over the last tenth of the iterations, and validation loss at the end, or NaN."""
+    """Mean training loss over the last tenth of the iterations, and last validation loss; NaN if missing."""
     late = log[log.iteration >= 0.9 * log.iteration.max()]
     return float(late.loss.mean()), float(log.validation_nll.dropna().iloc[-1:].mean())

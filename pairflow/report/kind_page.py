@@ -1,4 +1,4 @@
-"""What pages ask about a kind of data, with the answers of a kind that has no page of its own."""
+"""What pages ask about a kind of data, with default answers for kinds without a folder `page`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,17 +30,17 @@ from pairflow.report.words import format_percent, join_steps
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
 Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
-TIMES = (0.75, 0.5, 0.25)  # of the states between both ends of a pair
-_LONGEST = 400  # numbers of a row that are shown
-_ACROSS = 2  # pictures of rows beside one another
+TIMES = (0.75, 0.5, 0.25)  # times of the states between both ends of a pair
+_LONGEST = 400  # most numbers of a row that are shown
+_ACROSS = 2  # pictures per line
 
 
 @dataclass(frozen=True)
 class Details:
-    """What the section on one evaluation has for one kind of data only.
+    """What the section on one evaluation has only for one kind of data.
 
-    `shown` is what the macros of the kind's section show. `tables` are further ones to download, by title,
-    and `sheets` other tables.
+    `shown` are the values for the macros of the kind's section. `tables` are further grids to download, by
+    title, and `sheets` other tables.
     """
 
     shown: Mapping[str, Any] = field(default_factory=dict)
@@ -49,14 +49,14 @@ class Details:
 
 
 class KindPage:
-    """What the pages, the verdicts and the last lines of a run say of a kind of data.
+    """What the pages, the verdicts and the last lines of a run show for a kind of data.
 
-    `things` is what samples are called, `section` the file of the page's macros for this kind, below the
-    folder of the package. `shown` is how many samples of a method the page shows at a number of steps, None
-    for all. `bounded`: a training logs a bound on the likelihood of held-out rows. `controls` are the methods
-    of metric rows that no model has drawn. `counted` names further tables of the data, whose numbers of
-    rows the page shows, and the terms for them. `copies` is the metric of the share of samples that equal
-    training rows; `copies_expected`: data may hold nearly all of their kind.
+    `things` is what samples are called, and `section` the file with the kind's macros, below the folder of
+    the package. `shown` is the number of samples per method and number of steps on the page, None for all.
+    `bounded`: trainings log a bound on the likelihood of held-out rows. `controls` are methods of metric rows
+    that need no model. `counted`: further tables of the data -> the term for their number of rows. `copies`
+    is the metric for the share of samples that equal training rows; `copies_expected`: the data may contain
+    nearly everything of their kind.
     """
 
     things: ClassVar[str] = "rows"
@@ -73,8 +73,8 @@ class KindPage:
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
         """What only the page of this kind shows; `samples` come from the first trial.
 
-        `rows` are some rows in words: training rows under `data`, samples of each method; `pictures` are the
-        same as images (B, H, W, C) uint8, where they have any.
+        `rows` are some rows as text: training rows under `data`, and samples of each method. `pictures` are
+        the same rows as images (B, H, W, C) uint8, if the kind draws them.
         """
         named = name_rows(root, samples, self.shown)
         drawn = {name: self.to_pictures(rows) for name, rows in named.items()}
@@ -84,23 +84,23 @@ class KindPage:
         }
 
     def spell(self, row: np.ndarray) -> str:
-        """A row (N,) as a line: its numbers, of which a long one has only the first."""
+        """A row (N,) as a line of numbers, shortened if it is long."""
         numbers = row[:_LONGEST].tolist()
         texts = (f"{number:.4g}" if isinstance(number, float) else f"{number}" for number in numbers)
         return " ".join(texts) + " …" * (len(row) > _LONGEST)
 
     def to_pictures(self, rows: np.ndarray) -> np.ndarray | None:
-        """Rows (B, N) as pictures (B, H, W, C) uint8; None where rows have none."""
+        """Rows (B, N) as pictures (B, H, W, C) uint8; None if the kind draws none."""
         return None
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
-        """From a bound on the NLL (nats per token) of held-out rows to further metrics of it, by name."""
+        """A function from a bound on the NLL of held-out rows (nats per token) to derived metrics."""
         return lambda nll: {}
 
     # Asked by the head of the page and by the last lines of a run
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """The columns of the head's table, the leading one first: main metrics, copies, and bounds."""
+        """The columns of the headline's table, the leading metric first: main metrics, copies and bounds."""
         measures = {leading.metric: measure_grid(leading)}
         for grid in list_grids(results.metrics, results.experiment, leading.evaluation):
             if grid.metric == self.copies:
@@ -113,16 +113,16 @@ class KindPage:
     def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
-        """The sentence of the head: how good the best method is, and how good real data are."""
+        """The sentence of the headline: how good the best method is, and how good real data are."""
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
         return (
             f"{name_best(leading, best, 'The')} has {leading.about.leads_as}"
-            f"{f' {leading.beside}' * bool(leading.beside)} of {first.text(best)}; {real}."
+            f"{f' {leading.qualifier}' * bool(leading.qualifier)} of {first.text(best)}; {real}."
         )
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
-        """The command that draws samples from the best model in `root`; empty where there is none."""
+        """The command that draws samples from the best model in `root`; empty if the kind has none."""
         return ""
 
     # Asked by what warns of bad samples
@@ -139,7 +139,7 @@ class KindPage:
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Boxes about samples; `flawed` has the flaws of each kind (`Flaw.kind`)."""
+        """Boxes about samples; `flawed` has the methods by `Flaw.kind`."""
         if copying := flawed.get("copies"):
             text = f"samples equal training {self.things}: {headline.name_shares(copying)}"
             advice = EXPECTED_COPIES if self.copies_expected else _UNEXPECTED_COPIES
@@ -151,11 +151,11 @@ class KindPage:
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """What the section on an evaluation adds; `prefix` tells its drawings apart from others."""
+        """What the section on an evaluation adds; `prefix` makes the names of its drawings unique."""
         return Details()
 
     def draw(self, contents: Contents) -> dict[str, Any]:
-        """The figures that the macros of `section` know as `drawn`."""
+        """The figures for the macros of `section`, which call them `drawn`."""
         pictures = contents.part.get("pictures", {}).items()
         tiles = {name: tile(images, _ACROSS) for name, images in pictures}
         return {"pictures": {name: encode(image, f"The rows of {name}") for name, image in tiles.items()}}
@@ -163,8 +163,8 @@ class KindPage:
 
 _UNEXPECTED_COPIES = "Use more data, fewer iterations or a smaller network."
 EXPECTED_COPIES = (
-    "That is expected where the data hold nearly all of their kind. Else use more data, fewer iterations or "
-    "a smaller network."
+    "That is expected if the data contain nearly everything of their kind. Otherwise use more data, fewer "
+    "iterations or a smaller network."
 )
 _COPIES = 0.5
 
@@ -176,24 +176,24 @@ def name_best(leading: Grid, best: MethodLine, article: str = "the") -> str:
 
 
 def find_copies(shares: Mapping[Run, float], text: str, real: float = np.nan) -> Iterator[tuple[Run, Flaw]]:
-    """Runs whose samples are mostly copies of the data, by their shares and that of real data."""
+    """Flaws of runs whose samples are mostly copies of the data, and more often than real data are."""
     for run, share in shares.items():
         if share > max(_COPIES, real):
             yield run, Flaw("copies", text, share)
 
 
 def find_means(measured: Sequence[Grid], metric: str) -> Mapping[Run, float]:
-    """The means of a metric of an evaluation; empty where it was not measured."""
+    """The means of a metric; empty if it was not measured."""
     return {grid.metric: grid.means for grid in measured}.get(metric, {})
 
 
 def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
-    """Numbers of some random training rows."""
+    """Indices of some random training rows."""
     return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
 
 
 def read_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, np.ndarray, Metadata]:
-    """x0 and x1 (B, N) of random rows of a coupling, the same for every coupling, and their metadata."""
+    """x0 and x1 (B, N) of random rows, which are the same for every coupling, and their metadata."""
     table, metadata = read_table(paths.pairs(root, seed, coupling), "pairs", "vector pairs")
     rows = rng.random_order(seed, len(table))[:number]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
@@ -201,7 +201,7 @@ def read_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.nd
 
 
 def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
-    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of some pairs; tokens jump, numbers move."""
+    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of some pairs."""
     x0, x1, metadata = read_pairs(root, seed, coupling, number)
     if metadata.kind == "vector pairs":
         return x1, np.stack([(1 - t) * x0 + t * x1 for t in TIMES], axis=1), x0
@@ -218,7 +218,7 @@ def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, 
 
 
 def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.ndarray]:
-    """`data` -> the first training rows, `udlm, NFE 4` -> its first rows, each (B, N)."""
+    """`data` -> the first training rows, `udlm, NFE 4` -> its first samples, each (B, N)."""
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
     named = {"data": token_array(table[name_column(table)])} | {
         f"{method}, NFE {nfe}": rows
@@ -229,7 +229,7 @@ def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.n
 
 
 def name_column(table: Any) -> str:
-    """The column of a table that holds its rows, which are tokens or numbers."""
+    """The column of a table that has its rows: of numbers or of tokens."""
     return "values" if "values" in table.column_names else "tokens"
 
 

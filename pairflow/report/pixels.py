@@ -1,4 +1,4 @@
-"""Images on a page: PNGs of real pixels, which the browser enlarges by whole factors, unsmoothed."""
+"""Images on a page: PNGs of the original pixels, which the browser enlarges by whole factors, unsmoothed."""
 
 import base64
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-ROOM = 365  # CSS pixels that a picture may fill: three in a row on a desk, one on a telephone
+ROOM = 365  # CSS pixels for the width of a picture: three fit in a row on a desktop, one on a telephone
 _LARGEST = 8  # factor
-_GREY = 128  # between images: neither black nor white, on a light page and on a dark one
+_GREY = 128  # between images: visible on light and on dark pages
 
 
 @dataclass(frozen=True)
 class Png:
-    """A PNG as a data URI, its width in pixels, and the whole factor that it is shown at."""
+    """A PNG as a data URI, its width in pixels, and the whole factor of its enlargement."""
 
     uri: str
     width: int
@@ -23,7 +23,7 @@ class Png:
 
     @property
     def pixels(self) -> np.ndarray:
-        """The pixels (H, W, C) or (H, W), enlarged as the page does."""
+        """The pixels (H, W, C) or (H, W), enlarged as on the page."""
         with Image.open(BytesIO(base64.b64decode(self.uri.partition(",")[2]))) as image:
             return np.asarray(image).repeat(self.factor, axis=0).repeat(self.factor, axis=1)
 
@@ -40,7 +40,7 @@ def tile(images: np.ndarray, columns: int) -> np.ndarray:
 
 
 def encode(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
-    """`pixels` (H, W, C), grey (C = 1) or RGB."""
+    """The PNG of `pixels` (H, W, C), grey (C = 1) or RGB."""
     buffer = BytesIO()
     Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(buffer, "png", optimize=True)
     uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,4 +1,4 @@
-"""A finished experiment: what its report wrote, for the pages that compare it with something."""
+"""A finished experiment: what its report wrote, for pages, for comparisons and for users of the package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,8 @@ from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.grid import REAL
 
-LIKELIHOOD = "likelihood"  # the evaluation of rows that hold bounds on the likelihood of held-out rows
+METRICS = "metrics.parquet"
+LIKELIHOOD = "likelihood"  # the evaluation of metric rows with bounds on the likelihood of held-out rows
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 
 
@@ -27,9 +28,9 @@ class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
     `metrics` has the rows of samples, of real data (method `data`), of controls, couplings and bounds.
-    `provenance` is that of its report; `train_digest` is the hash of its training rows. `partial` says which
-    part of its published data set was missing, where that was looked for. `logs` has a table by
-    method for the trainings of the first seed, where these were read.
+    `provenance` is that of its report; `train_digest` is the hash of its training rows, if known. `partial`
+    says which part of its published data set was missing, if known. `logs` are the tables of the first seed's
+    trainings by method, if they were read.
     """
 
     name: str
@@ -43,12 +44,12 @@ class FinishedExperiment:
 
     @property
     def dataset(self) -> str:
-        """The name of a data set, or the file of a user's own."""
+        """The name of the data set, or the user's own file."""
         return self.experiment.data.file or self.experiment.data.source
 
     @property
     def reduced(self) -> bool:
-        """Whether its numbers are not the paper's: by scale, or because a part of the data is left out."""
+        """Whether it is smaller than in the paper, by its scale or by data that are left out."""
         data = self.experiment.data
         return self.experiment.scale != "paper" or kind_of(data).is_partial(data) or bool(self.partial)
 
@@ -67,14 +68,14 @@ class FinishedExperiment:
 
     @cached_property
     def unpaired(self) -> dict[str, float]:
-        """Coupling of a user's own -> the share of the training rows that it leaves out."""
+        """Coupling of the user's own pairs -> the share of the training rows without a pair."""
         rows = self.metrics[self.metrics.metric == "unpaired_rows"].dropna(subset="samples")
         shares = rows.value / (rows.value + rows.samples.astype(float))
         return dict(zip(rows.method, shares, strict=True))
 
     @cached_property
     def measured(self) -> pd.DataFrame:
-        """Rows of the evaluations' samples with a finite value; a null text is empty."""
+        """Metric rows of samples with a finite value; null texts become empty."""
         rows = self.metrics[self.metrics.evaluation.isin(list(self.experiment.evaluations))]
         rows = rows[(rows.method != REAL) & np.isfinite(rows.value)].dropna(subset="nfe")
         texts = dict.fromkeys(["reference", "extractor"], "")
@@ -111,7 +112,7 @@ class FinishedExperiment:
 
     @property
     def repeated(self) -> str:
-        """The first value that is there twice, in words; empty where there is none."""
+        """The first value that occurs twice, in words; empty if all occur once."""
         twice = self.measured[_VALUE][self.measured.duplicated(_VALUE)]
         known = twice.iloc[:1].replace("", None).dropna(axis="columns").to_dict("records")
         return ", ".join(f"{name} {value}" for first in known for name, value in first.items())
@@ -121,7 +122,7 @@ def results(experiment: str | Path) -> FinishedExperiment:
     """A finished experiment, by its name or by the path of its folder.
 
     Its `table(metric)` has means per method and number of sampling steps; `metrics`, `timings` and
-    `experiment` hold all values, the seconds of all jobs and the settings. Names are those of folders in
+    `experiment` hold all values, the seconds of all jobs and the settings. Names are names of folders in
     results/ of the working directory.
 
     Raises:
@@ -131,16 +132,16 @@ def results(experiment: str | Path) -> FinishedExperiment:
         >>> pairflow.results("demo").table("valid")  # doctest: +SKIP
     """
     experiment = checked_path("experiment", experiment)
-    folder = Path("results", experiment)  # a path that is absolute remains what it is
-    if not (folder / "metrics.parquet").is_file() and experiment.is_dir():
+    folder = Path("results", experiment)  # an absolute path stays as it is
+    if not (folder / METRICS).is_file() and experiment.is_dir():
         folder = experiment
-    if not (folder / "metrics.parquet").is_file():
-        raise InputError(f"{folder}: no finished experiment, because there is no metrics.parquet")
+    if not (folder / METRICS).is_file():
+        raise InputError(f"{folder}: no finished experiment, because there is no {METRICS}")
     return read_finished(folder)
 
 
 def read_logs(root: Path, experiment: Experiment) -> dict[str, pd.DataFrame]:
-    """Method -> the log of its training with the first seed, as far as there are logs."""
+    """Method -> the log of its training with the first seed, for methods that have one."""
     logs = {}
     for name in experiment.methods:
         file = paths.model(root, experiment.seeds[0], name) / "log.parquet"
@@ -154,7 +155,7 @@ def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:
 
     `name` is what pages call it, by default the folder's name.
     """
-    path = root / "metrics.parquet"
+    path = root / METRICS
     metrics, metadata = read_table(path, "metrics")
     try:
         experiment = check(Experiment, dict(metadata.parameters), "its configuration")

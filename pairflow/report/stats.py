@@ -1,8 +1,8 @@
 """Means with intervals, and comparisons of two methods, from metric values of seeds and sampling trials.
 
-Another seed is another training. So the observations are the means of the seeds where there are several.
-Where there is one seed they are its sampling trials, which say nothing about another training. `Over` tells
-the two apart everywhere.
+Every seed is another training. With several seeds, the observations are therefore the means of the seeds.
+With one seed they are its sampling trials, which say nothing about another training. `Over` distinguishes
+the two.
 """
 
 import warnings
@@ -15,11 +15,11 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import ttest_ind, ttest_rel
 
-LEVEL = 0.95  # of every interval
-SIGNIFICANCE = 0.05  # of p after Holm's correction
+LEVEL = 0.95  # confidence level of intervals
+SIGNIFICANCE = 0.05  # largest p, after Holm's correction, of a decided difference
 _QUANTILE = (1 + LEVEL) / 2
 REPETITIONS = 3  # seeds or trials that a test needs: of two, a small spread is mostly chance
-_NOISE = 1e-12  # observations that differ by no more than this share of the values differ by rounding
+_NOISE = 1e-12  # relative difference of observations that is only rounding
 
 Values = Mapping[int, Mapping[int, float]]  # seed -> trial -> value: no NaN, and no seed without a trial
 
@@ -33,10 +33,10 @@ class Over(StrEnum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean and sample variance of `count` independent observations, which are what `over` says.
+    """Mean and sample variance of `count` independent observations: seeds or trials, by `over`.
 
     The variance of one observation is NaN. `within` is the standard deviation between the trials of a seed
-    (variances pooled over seeds); `trials` counts those of all `seeds`.
+    (variances pooled over seeds); `trials` counts the trials of all `seeds`.
     """
 
     mean: float
@@ -77,7 +77,7 @@ class Estimate:
 
 
 def estimate(values: Values) -> Estimate:
-    """The mean over the seeds' means, or over the trials of a single seed. There must be a value."""
+    """The mean over the seeds' means, or over the trials of a single seed. `values` must not be empty."""
     observations, over = observe(values)
     seeds = [[*trials.values()] for trials in values.values()]
     return Estimate(
@@ -92,15 +92,15 @@ def estimate(values: Values) -> Estimate:
 
 
 def observe(values: Values) -> tuple[list[float], Over]:
-    """The independent observations among some values: the seeds' means, or the trials of a single seed."""
+    """The independent observations: the seeds' means, or the trials of a single seed."""
     if len(values) > 1:
         return [float(np.mean([*trials.values()])) for trials in values.values()], Over.SEEDS
     return [value for trials in values.values() for value in trials.values()], Over.TRIALS
 
 
 def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
-    """`Values` from rows seed, value and, if known, trial. Values that are NaN are dropped."""
-    known = rows["value"].notna().to_numpy()  # a page asks this of hundreds of groups, and dropna is slow
+    """`Values` from rows with seed, value and optionally trial. NaN is dropped."""
+    known = rows["value"].notna().to_numpy()  # dropna is slow, and pages have hundreds of groups
     seeds, numbers = (rows[name].to_numpy()[known] for name in ("seed", "value"))
     trials = rows["trial"].to_numpy()[known] if "trial" in rows else np.array([None])
     trials = np.arange(len(numbers)) if pd.isna(trials).any() else trials
@@ -111,18 +111,18 @@ def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
 
 
 def t_quantile(freedom: float) -> float:
-    """Student's t that holds both sides of `LEVEL`."""
+    """The quantile of Student's t for a two-sided interval of `LEVEL`."""
     return float(stdtrit(freedom, _QUANTILE))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Ours less the baseline's, over what the two share where they share it, with its interval and test.
+    """Our mean minus the baseline's, over shared seeds or trials if there are any, with interval and test.
 
-    `n` and `n_baseline` count the observations: pairs, if `test` is paired. Without a test `reason` says why,
-    and interval and p are NaN; with one, `base` is the baseline's mean. `adjusted` is p after Holm's
-    correction over the `family` tests of a table, and `visible` about the smallest difference that would then
-    have been decided beside the others.
+    `n` and `n_baseline` count the observations (pairs, if `test` is paired). Without a test, `reason` says
+    why, and interval and p are NaN; with a test, `base` is the baseline's mean. `adjusted` is p after Holm's
+    correction over the `family` tests of a table, and `visible` is about the smallest difference that this
+    test could have decided.
     """
 
     value: float
@@ -148,12 +148,12 @@ class Difference:
 
     @property
     def undecided(self) -> bool:
-        """Whether there is a test, which finds none."""
+        """Whether there is a test that finds no difference."""
         return bool(self.test) and not self.decided
 
     @property
     def note(self) -> str:
-        """How it was tested, in words; empty where it was not."""
+        """How it was tested, in words; empty without a test."""
         if not self.test:
             return ""
         paired = self.test == "paired t"
@@ -168,9 +168,10 @@ class Difference:
 
 
 def difference(ours: Values, baseline: Values) -> Difference:
-    """Paired over the seeds that both have; Welch's test over seeds where both have several, but share none.
+    """The difference of two sets of values, by one of four tests:
 
-    Where one of them has a single seed, the same over trials: of the seed that they share, or of their single
+    paired over seeds if they share several; Welch's over seeds if both have several, but share fewer than
+    two; paired over the trials of a single shared seed; Welch's over the trials of two different single
     seeds. Fewer than `REPETITIONS` observations are not tested.
     """
     shared = sorted(ours.keys() & baseline.keys())
@@ -191,9 +192,9 @@ def difference(ours: Values, baseline: Values) -> Difference:
 
 
 def holm(p: Collection[float]) -> list[float]:
-    """Holm's adjustment of p values for how many there are. NaN stays NaN and does not count.
+    """Holm's adjustment of p values for their number. NaN stays NaN and does not count.
 
-    The i-th smallest of m is multiplied by m - i + 1, and is no less than those before it.
+    The i-th smallest of m values is multiplied by m - i + 1, and raised to the previous result if smaller.
     """
     values = np.array([*p], dtype=float)
     order = np.argsort(values)[: np.isfinite(values).sum()]
@@ -203,15 +204,16 @@ def holm(p: Collection[float]) -> list[float]:
 
 
 def adjust(differences: Iterable[Difference]) -> list[Difference]:
-    """The differences of one table, each with what Holm's correction over all of them makes of it.
+    """The differences of one table, with Holm's correction over all of them.
 
-    Where u tests are undecided, a further one would be decided with p of at most `SIGNIFICANCE` / u.
+    If u tests are undecided, one of them would have been decided with a p of at most `SIGNIFICANCE` / u.
     """
     cells = [*differences]
     adjusted = holm([cell.p for cell in cells])
     family = int(np.isfinite(adjusted).sum())
     undecided = max(1, sum(p > SIGNIFICANCE for p in adjusted))
     tail = SIGNIFICANCE / undecided / 2
+    # `half` is the standard error times the quantile of LEVEL: `visible` has the corrected quantile instead.
     return [
         replace(
             cell,
@@ -224,7 +226,7 @@ def adjust(differences: Iterable[Difference]) -> list[Difference]:
 
 
 def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: bool = False) -> Difference:
-    """Student's test of pairs, or Welch's of two groups; or only the difference, and why it is not tested."""
+    """Student's paired test or Welch's test of two groups; or the difference and why it is not tested."""
     gains = np.subtract(ours, baseline) if paired else np.array([])
     value = float(gains.mean() if paired else np.mean(ours) - np.mean(baseline))
     shared = Difference(value, over, len(ours), len(baseline))
@@ -256,7 +258,7 @@ def _variance(observations: Sequence[float]) -> float:
 
 
 def _pooled(seeds: Sequence[Sequence[float]]) -> float:
-    """Deviation between the trials of a seed, from the variances of all seeds that have several."""
+    """Deviation between the trials of a seed, pooled over all seeds with several trials."""
     several = [trials for trials in seeds if len(trials) > 1]
     if not several:
         return np.nan

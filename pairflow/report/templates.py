@@ -20,10 +20,10 @@ FACTS = ("Formula", "Unit", "Better", "Pitfalls", "Source")
 
 
 def make_environment(*folders: Path) -> jinja2.Environment:
-    """Templates of this folder, of the kinds of data, and of `folders`.
+    """Templates of this folder, of the kinds of data, and of `folders`; undefined names are errors.
 
-    Every name that they do not get is an error. The filter `entry` names the entry of a metric, empty without
-    one, and keeps it for the glossary of the page, which this environment is for."""
+    One environment serves one page: its filter `entry` gives the name of a metric's entry in docs/metrics.md,
+    or an empty text, and collects the entries for the glossary of the page."""
     asked: dict[str, MetricEntry] = {}
 
     def name_entry(metric: str) -> str:
@@ -57,17 +57,17 @@ def make_environment(*folders: Path) -> jinja2.Environment:
 
 @cache
 def scripts() -> tuple[Markup, ...]:
-    """The scripts of a page: that of its tables, and that of its charts."""
+    """The scripts of a page, for its tables and for its charts."""
     return tuple(Markup((_FOLDER / name).read_text(encoding="utf-8")) for name in ("tables.js", "plots.js"))
 
 
 def sha256(script: str) -> str:
-    """How a Content-Security-Policy names a script."""
+    """The name of a script in a Content-Security-Policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 class MetricEntry(NamedTuple):
-    """The entry of one metric or of several: what it is, and the `FACTS` about it, as HTML."""
+    """The entry of one or several metrics: a description and the `FACTS`, as HTML."""
 
     names: tuple[str, ...]
     text: Markup
@@ -76,8 +76,7 @@ class MetricEntry(NamedTuple):
 
 @cache
 def read_entries() -> dict[str, MetricEntry]:
-    """Metric -> its entry, from the file in an installed package, which carries it with the workflow, or in a
-    clone."""
+    """Metric -> its entry in docs/metrics.md, from the installed package or from a clone."""
     root = _FOLDER.parent / "workflow"
     root = root if root.is_dir() else _FOLDER.parent.parent
     _, *parts = _HEADING.split((root / "docs" / "metrics.md").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Numbers, lists and labels, as every page and every table writes them."""
+"""Numbers, lists and labels, written alike on all pages and in all tables."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,22 +9,22 @@ from markupsafe import Markup
 
 from pairflow.config import BASES, DISTILLATIONS, FLOWS, Experiment
 
-OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
-REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
+OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and its baseline
+REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the data, in words
 
 
 def baselines(experiment: Experiment) -> tuple[str, ...]:
-    """What pages compare the methods of an experiment with."""
+    """The methods with which pages compare an experiment's."""
     return FLOWS[experiment.flow].baselines
 
 
 def format_number(value: float, digits: int, sign: str = "") -> str:
-    """A number with commas and a true minus sign; NaN is a dash. `sign` is that of `format`."""
+    """A number with commas and a true minus sign; NaN is a dash. `sign` as in Python's format."""
     return "–" if np.isnan(value) else f"{value:{sign},.{digits}f}".replace("-", "−")
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds in the units that a reader would choose: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Seconds in readable units: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`."""
     if np.isnan(seconds):
         return "–"
     if seconds < 9.95:
@@ -43,7 +43,7 @@ def format_moment(text: str) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share as `2.67 %`, or from a tenth on as `26.7 %`; NaN is a dash."""
+    """A share as `2.67 %`, or from 10 % on as `26.7 %`; NaN is a dash."""
     return "–" if np.isnan(share) else f"{100 * share:,.{1 if share >= 0.1 else 2}f} %"
 
 
@@ -67,6 +67,11 @@ def list_counts(counts: Iterable[int]) -> str:
     return " or ".join(f"{value:,}" for value in sorted({*counts}))
 
 
+def count_samples(counts: Iterable[int]) -> str:
+    """The distinct counts of samples in words: `1,024 samples`, `1,000 or 5,000 samples`."""
+    return f"{list_counts(counts)} samples"
+
+
 def join_words(parts: Sequence[object]) -> str:
     """`a, b and c`."""
     *first, last = map(str, parts)
@@ -79,12 +84,12 @@ def join_steps(numbers: Sequence[int], unit: str = "sampling step") -> str:
 
 
 def shorten(name: str, most: int) -> str:
-    """A name of at most so many characters."""
+    """A name, shortened to at most `most` characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def name_distillation(method: str) -> str:
-    """The last distillation of a method: `DCD`, `ReDi`, a new one under its own name; empty for a base."""
+    """The label of a method's last distillation: `DCD`, `ReDi`, or else its name; empty for a base."""
     last = method.rpartition("+")[2] if "+" in method else ""
     return getattr(DISTILLATIONS.get(last), "label", "") or last
 
@@ -95,7 +100,7 @@ def make_breakable(method: str) -> Markup:
 
 
 def is_paired(method: str) -> bool:
-    """Whether a method learns from sources that depend on the data: those of its base, or of a teacher."""
+    """Whether a method learns from sources that depend on the data, in its base or by a teacher's pairs."""
     base, *rounds = method.split("+")
     known = BASES.get(base.partition("-")[0])
     return (known is not None and not known.independent) or any(

@@ -12,8 +12,8 @@ DEVICES = ("auto", "cuda", "cpu")
 def choose(name: str, threads: int | None, provenance: Provenance | None = None) -> torch.device:
     """The device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
 
-    Of several GPUs it takes one that no other step holds. `threads` limits the CPU threads; the processes of
-    one step share them. The device is recorded in the provenance.
+    Of several GPUs it takes one that no other step uses, if possible. `threads` limits the CPU threads, which
+    the processes of a step share. The device is recorded in the provenance.
     """
     if name not in DEVICES:
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")

@@ -1,7 +1,7 @@
 """Processes that train one model together: each has a slice of every batch, and gradients are averaged.
 
-Every process draws the random numbers of the whole batch and uses those of its own rows. The result is that
-of one process, up to the order in which floats are added.
+Every process draws the random numbers of the whole batch, but uses them only for its rows. One process would
+get the same result, up to the order in which floats are added.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pairflow.errors import InputError
 if TYPE_CHECKING:  # `pairflow --help` does not wait for torch
     from torch import Tensor, nn
 
-TIMEOUT = timedelta(hours=1)  # the others wait while the first process validates and saves
+TIMEOUT = timedelta(hours=1)  # processes wait this long while process 0 validates and saves
 
 
 def world_size() -> int:
@@ -26,7 +26,7 @@ def world_size() -> int:
 
 
 def rank() -> int:
-    """The number of this process among them, from 0. Only process 0 writes files and prints."""
+    """The number of this process, from 0. Only process 0 writes files and prints."""
     return _from_torchrun("RANK", 0)
 
 
@@ -36,7 +36,7 @@ def local_world_size() -> int:
 
 
 def local_rank() -> int:
-    """The number of this process among those on this machine."""
+    """The number of this process among the processes on this machine, from 0."""
     return _from_torchrun("LOCAL_RANK", 0)
 
 
@@ -46,7 +46,7 @@ def _from_torchrun(variable: str, default: int) -> int:
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes during the block. A process that fails in it leaves the rest to torchrun.
+    """Connect the processes during the block. If one fails inside, torchrun ends the rest.
 
     The process group is initialised once per process: several trainings in one process share an outer block.
     """
@@ -86,14 +86,14 @@ def wrap(network: nn.Module) -> nn.Module:
 
 
 def unwrap(network: nn.Module) -> nn.Module:
-    """The network that `wrap` was given."""
+    """The inverse of `wrap`."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.module if isinstance(network, DistributedDataParallel) else network
 
 
 def no_sync(network: nn.Module) -> AbstractContextManager:
-    """Backward passes that only add to this process's gradients; the next pass outside averages them."""
+    """In the block, backward passes only add to this process's gradients; the next one outside averages."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.no_sync() if isinstance(network, DistributedDataParallel) else nullcontext()

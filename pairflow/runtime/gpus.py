@@ -1,7 +1,7 @@
-"""Chooses a GPU for a step: if possible one that no other step on this machine holds.
+"""Chooses a GPU for a step: if possible one that no other step on this machine uses.
 
-A step holds a GPU by a lock on a file in the folder for temporary files, as long as its process lives. Only
-the chosen GPUs are made visible to CUDA, before torch or CuPy look: both then use the first that they see.
+While its process lives, a step locks a file in the folder for temporary files. Only the chosen GPUs are made
+visible to CUDA, before torch or CuPy ask for them: both then use the first visible one.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ _locks: list[int] = []  # file descriptors, open as long as this process lives
 
 
 def take() -> None:
-    """Take one GPU for this process, if there is any; each of torchrun's processes takes its own."""
+    """Take one GPU for this process, if there is any; each of torchrun's processes takes another one."""
     if distributed.local_world_size() == 1:
         return reserve(1)
     gpus = visible()
@@ -34,13 +34,13 @@ def take() -> None:
 
 
 def reserve(count: int) -> None:
-    """Take `count` GPUs for this process and those that it starts: those held by the fewest steps."""
+    """Take the `count` GPUs that the fewest steps use, for this process and its children."""
     gpus = visible()
     if not gpus:
         return
     _require(count, gpus)
     chosen: list[str] = []
-    for holder in range(MOST_STEPS):
+    for holder in range(MOST_STEPS):  # first GPUs that no step uses, then GPUs with one step, and so on
         for gpu in gpus:
             if len(chosen) < count and gpu not in chosen and _lock(gpu, holder):
                 chosen.append(gpu)
@@ -49,7 +49,10 @@ def reserve(count: int) -> None:
 
 
 def visible() -> list[str]:
-    """The GPUs that CUDA may use, by index or UUID. CUDA is not asked: it would not look again later."""
+    """The GPUs that CUDA may use, by index or UUID.
+
+    CUDA itself is not asked, because it reads CUDA_VISIBLE_DEVICES only once.
+    """
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
@@ -66,15 +69,15 @@ def _require(count: int, gpus: list[str]) -> None:
 
 
 def _lock(gpu: str, holder: int) -> bool:
-    """Try to become the holder of that number of the GPU; a file that others can read, they can lock."""
+    """Lock the GPU's file of this number, if it is free. Files that all users can read, all can lock."""
     path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
     try:
         file = os.open(path, _OPEN | (0 if path.exists() else os.O_CREAT), 0o644)
     except OSError as error:  # another user's private file, or a link
-        return _pass_over(path, error.strerror or "cannot be opened")
+        return _skip(path, error.strerror or "cannot be opened")
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        return _pass_over(path, "not a regular file")
+        return _skip(path, "not a regular file")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -84,7 +87,7 @@ def _lock(gpu: str, holder: int) -> bool:
     return True
 
 
-def _pass_over(path: Path, reason: str) -> bool:
-    """Say why a file is no lock for this step: False, as if another step held it."""
+def _skip(path: Path, reason: str) -> bool:
+    """Print why a file cannot be locked; False, as if another step had locked it."""
     print(f"pairflow: note: {path}: {reason}; it counts as a lock that another step holds", file=sys.stderr)
     return False

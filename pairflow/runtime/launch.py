@@ -2,7 +2,7 @@
 
     python -m pairflow.runtime.launch <number of GPUs> pairflow.steps.train --settings ...
 
-With 0 or 1 GPU the step runs in this very process. With more, the launcher reserves the GPUs, leaves error
+With 0 or 1 GPU the step runs in this process. With more, the launcher reserves the GPUs, leaves error
 messages to the step, and ends with the step's exit code.
 """
 
@@ -17,7 +17,7 @@ import click
 from pairflow.errors import InputError
 from pairflow.runtime import distributed, gpus, signals
 
-SAVING = 600  # seconds that the processes have to save their state, once told to stop
+SAVING = 600  # seconds for the processes to save their state after a signal to stop
 
 
 def main(count: str, *command: str) -> int:

@@ -37,13 +37,13 @@ def bar(
 ) -> tqdm:
     """A bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
 
-    Where stderr is no terminal it writes lines without carriage returns: at most one per second and one per
-    per cent, or one in ten seconds if the total is unknown.
+    If stderr is no terminal, it writes lines without carriage returns: at most one per second and one per
+    percent, or one in ten seconds if the total is unknown.
     """
     if sys.stderr.isatty() or "ipykernel" in sys.modules:  # a notebook shows bars as a terminal does
         options |= {"mininterval": 1.0, "dynamic_ncols": True}
     elif total:
-        # Without an upper bound on the interval, tqdm's monitor would write more lines than one per per cent.
+        # tqdm's monitor would otherwise print every 10 s, even if less than one percent is new.
         options |= {"miniters": math.ceil(total / 100), "mininterval": 1.0, "maxinterval": math.inf}
         options |= {"bar_format": _LINE, "file": _LogLines(sys.stderr)}
     else:
@@ -55,7 +55,7 @@ def bar(
 def announced_compilation(notice: str, *, quiet: bool = False) -> Iterator[None]:
     """Write the notice as a line on stderr as soon as Numba compiles anything in the block.
 
-    Reading machine code from its cache is no compilation.
+    Loading machine code from Numba's cache does not count.
     """
     if quiet:
         yield
@@ -86,7 +86,7 @@ def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Ite
     with bar(total=rows * calls, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
 
         def count(module: "nn.Module", inputs: tuple, output: object) -> None:
-            rows_bar.update(len(inputs[0]))  # the hook returns None, which keeps the output
+            rows_bar.update(len(inputs[0]))  # a hook that returns None does not change the output
 
         hook = network.register_forward_hook(count)
         try:

@@ -1,4 +1,4 @@
-"""How a long step resumes: its finished parts are kept outside its outputs until it succeeds."""
+"""How a long step resumes: its finished parts are saved outside its outputs until it succeeds."""
 
 import hashlib
 import io
@@ -20,13 +20,13 @@ from pairflow.artifacts import Metadata, Provenance, atomic, read_provenance, sa
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
 
-BlockKey = tuple[int, ...]  # the numbers that name a block; in tables of rows the last is its number of rows
+BlockKey = tuple[int, ...]  # identifies a block; in a table of rows the last number counts the block's rows
 RERUN = "which are saved: rerun the same command to resume"
 SEAL = 32  # bytes of the hash at the end of a saved state
 
 
 class ResumeOptions(NamedTuple):
-    """The folder for saved states (None: beside the output) and the seconds between two saved states."""
+    """The folder for saved states (None: next to the output) and the seconds between two saved states."""
 
     resume: Path | None = None
     save_every: float = 300.0
@@ -42,15 +42,15 @@ class ResumeOptions(NamedTuple):
 def remove_states(folder: Path) -> None:
     """Remove the states of a finished step, and the folder above if it is empty then."""
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # steps that run at the same time share it
+    with suppress(OSError):  # it is not empty if another step that runs now uses it
         folder.parent.rmdir()
 
 
 class ResumableTable:
     """A table made in blocks and written at the end. An interrupted step resumes, to the same bytes.
 
-    `device` is the torch device that computes the blocks, if one does: states of another kind of device, or
-    of another version of torch, are not used.
+    `device` is the torch device that computes the blocks, if any. States from another type of device or
+    another version of torch are not used, because their bits may differ.
     """
 
     def __init__(
@@ -103,13 +103,13 @@ def split_rows(rows: int, size: int) -> list[tuple[int, int]]:
 
 
 class StateFiles:
-    """Saved states by name in `folder`; each file ends in a hash of its content and of where it belongs."""
+    """Saved states by name in `folder`; each file ends in a hash of its folder, name and content."""
 
     def __init__(self, folder: Path, suffix: str):
         self.folder, self.suffix = folder, suffix
 
     def find(self, name: str) -> Path | None:
-        """The file of that name; None if it is missing, damaged or belongs elsewhere."""
+        """The file of that name; None if it is missing, damaged, or was copied from elsewhere."""
         path = self.path(name)
         try:
             content = np.memmap(path, mode="r")
@@ -206,7 +206,7 @@ def _file_name(key: BlockKey) -> str:
 
 
 def _write_array(array: np.ndarray, file: BinaryIO) -> None:
-    """Write an array by way of memory: where a disk is full, NumPy's own way does not say so."""
+    """Write an array by way of memory, because np.save does not report a full disk."""
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
     file.write(content.getbuffer())

@@ -1,4 +1,4 @@
-"""Signals that ask long work to stop, and what it may do before it stops."""
+"""Signals that ask long work to save its state or to stop."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def _handled(handlers: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
-    """Handle signals by number during the block, which gets the handlers from before.
+    """Handle signals by number during the block, which gets the previous handlers.
 
     Python delivers signals only to the main thread: in another thread nothing changes.
     """
@@ -50,18 +50,18 @@ def _stopping() -> list[signal.Signals]:
 
 @contextmanager
 def collect(sole_process: bool = True) -> Iterator[list[int]]:
-    """Collect the signals that arrive, in order, in a list that the work looks at when it suits.
+    """Collect the signals that arrive, in order, in a list that the work reads between its steps.
 
     A second Ctrl-C acts at once; a second SIGTERM does nothing, because SLURM and its srun both send one. One
     of several processes may get each signal twice, from the scheduler and from torchrun, and collects both.
-    If such a process was asked to stop and then loses contact with the others, another process has already
-    reported the reason: it ends silently by SIGTERM. Outside the main thread the list stays empty.
+    If such a process was asked to stop and then cannot reach the rest, another process has already reported
+    the reason: it ends silently by SIGTERM. Outside the main thread the list stays empty.
     """
     received: list[int] = []
 
     def append(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        if sole_process and number == signal.SIGINT:
+        if sole_process and number == signal.SIGINT:  # torchrun repeats a first Ctrl-C to each process
             signal.signal(number, before[signal.SIGINT])
 
     with _handled(dict.fromkeys((*_stopping(), SAVE), append)) as before:
@@ -76,9 +76,9 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
 
 @contextmanager
 def interruptible(save: Callable[[], object]) -> Iterator[None]:
-    """The signals STOP raise Stopped wherever the work is; SIGUSR1 calls `save`, and the work continues.
+    """The signals STOP raise Stopped in the middle of the work; SIGUSR1 calls `save`, and the work continues.
 
-    This is for work whose finished parts stay valid when the current part is abandoned. A second Ctrl-C acts
+    This is for work whose finished parts stay valid if the current part is abandoned. A second Ctrl-C acts
     at once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
     """
     stopped = False
@@ -102,8 +102,8 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def for_a_command() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, also where a library makes an error of its own from it. SIGUSR1, which
-    would end a process that has no state to save, is ignored."""
+    """Ctrl-C raises KeyboardInterrupt, even if a library turns it into another error. SIGUSR1, which would
+    end a process without a state to save, is ignored."""
     interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -112,7 +112,7 @@ def for_a_command() -> Iterator[None]:
         raise KeyboardInterrupt
 
     handlers: dict[int, Any] = {SAVE: signal.SIG_IGN}
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell's background jobs ignore it
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # background jobs of a shell ignore it
         handlers[signal.SIGINT] = interrupt
     with _handled(handlers):
         try:
@@ -126,20 +126,20 @@ def for_a_command() -> Iterator[None]:
 def leave(number: int) -> NoReturn:
     """End this process after a signal, with the exit code that shells give.
 
-    What was half made when the signal arrived, by llvmlite for example, could crash if Python deleted it.
+    Python could crash as it deletes objects that the signal left half-built, for example llvmlite's.
     """
     exit_at_once(128 + number)
 
 
 def exit_at_once(code: int) -> NoReturn:
     """End this process without deleting any object first: no destructor runs, and no thread is waited for."""
-    with suppress(OSError):  # nobody reads it any more
+    with suppress(OSError):  # the reader of a pipe may have ended
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)
 
 
 def end_with_parent() -> None:
-    """Have Linux end this process when its parent ends: a worker outlives no step, whatever ends it."""
+    """Ask Linux to kill this process when its parent ends, so that no worker outlives its step."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -11,7 +11,7 @@ import torch
 from pairflow.artifacts import Provenance
 from pairflow.runtime.resume import StateFiles, add_earlier_costs
 
-GENERATIONS = 2  # states on disk: if the newest is damaged, the one before it is used
+GENERATIONS = 2  # states on disk: if the newest is damaged, the previous one is used
 
 
 class Snapshots:
@@ -35,7 +35,7 @@ class Snapshots:
     def save(self, iteration: int, state: Mapping[str, Any]) -> None:
         """Write the state after `iteration` iterations, then remove all but the newest two.
 
-        It writes none if the folder vanishes: the same run, started twice, has finished and removed it.
+        If the folder vanishes, nothing is written: a second process has finished the same run and removed it.
         """
         try:
             if self.provenance:

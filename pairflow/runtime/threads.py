@@ -17,11 +17,12 @@ def run_blocks(
     """
     threads = threads or available_cpus()
     slices = (slice(start, min(start + block, rows)) for start in range(0, rows, block))
-    waiting: dict[Future, int] = {}  # the rows of each block; only a few blocks, of millions, wait at a time
+    waiting: dict[Future, int] = {}  # the rows of each block: only a few of perhaps millions are submitted
     pool = ThreadPoolExecutor(threads)
     try:
         with bar(total=rows, desc=name, unit="row", quiet=not progress) as rows_bar:
             while True:
+                # Two blocks per thread, so that no thread waits for the loop.
                 for part in islice(slices, 2 * threads - len(waiting)):
                     waiting[pool.submit(work, part)] = part.stop - part.start
                 if not waiting:

@@ -1,4 +1,4 @@
-"""A user's own pairs to pairs that a model can train on."""
+"""Checks a user's own pairs and writes the pairs that a model can train on."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,12 @@ from pairflow.steps.options import existing, out
 
 
 @step(AdoptSettings)
-@existing("--own", help="Your own pairs (Parquet), as `pairflow.write_pairs` writes them.")
+@existing("--own", help="Your own pairs (Parquet), written by `pairflow.write_pairs`.")
 @existing("--tokens", help="Training rows (Parquet).")
 @existing("--validation", help="Held-out rows (Parquet).")
 @out("--out", help="Output file for the pairs x0, x1 (Parquet).")
 def main(settings: AdoptSettings, own: Path, tokens: Path, validation: Path, out: Path):
-    """Check pairs of your own against the data, so that a model can train on them.
+    """Check your own pairs against the data, so that a model can train on them.
 
     Each x1 must be a row of the data. Pairs of held-out rows are left out; training rows may come in any
     order, several times or not at all.

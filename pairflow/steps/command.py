@@ -26,8 +26,8 @@ from pairflow.training.options import MODEL_FILES
 
 _LONGEST = 2000  # characters of a message
 _SCALARS = {int: int, float: float, str: str, bool: bool}
-GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step of which one has failed
-SAME_MISTAKE = 60.0  # seconds in which the first process makes a mistake that another one has made
+GIVE_WAY = 2.0  # seconds after which torchrun has ended all processes of a step if one has failed
+SAME_MISTAKE = 60.0  # seconds after which process 0 has made the same mistake as another process
 
 
 class Command(click.Command):
@@ -45,14 +45,14 @@ class Command(click.Command):
                     raise
                 text = f"{error.filename}: {error.strerror}"
             elif distributed.rank():
-                time.sleep(SAME_MISTAKE)  # most are made by all processes, and only the first reports them
+                time.sleep(SAME_MISTAKE)  # mostly all processes make it, and only process 0 reports it
             click.echo(f"pairflow {ctx.command.name}: error: {_one_line(text)}", err=True)
             sys.exit(2)
         except Interrupted as stop:
             if distributed.rank() == 0:
                 click.echo(f"pairflow {ctx.command.name}: {stop}", err=True)
             signals.leave(stop.signal)
-        except KeyboardInterrupt:  # before the work that could have been saved, or a second time
+        except KeyboardInterrupt:  # before any work that can be saved, or a second Ctrl-C
             click.echo(f"pairflow {ctx.command.name}: stopped", err=True)
             signals.leave(signal.SIGINT)
         except Exception:
@@ -62,7 +62,7 @@ class Command(click.Command):
 
 
 def _require_free_outputs(ctx: click.Context) -> None:
-    """InputError if an output would replace an input, a file of a model that is read, or another output."""
+    """InputError if an output would replace an input, a file of an input model, or another output."""
     outputs: dict[str, Path] = {}
     values: list[Any] = [*_settings_json(ctx.params.get("settings")).values()]
     for param in ctx.command.params:
@@ -74,15 +74,16 @@ def _require_free_outputs(ctx: click.Context) -> None:
             values += value if isinstance(value, tuple) else [value]
     inputs = [Path(value) for value in values if isinstance(value, str | Path) and _is_there(value)]
     if outputs:
-        from pairflow.artifacts import require_apart  # not before: doctor has to start without NumPy
+        from pairflow.artifacts import require_apart  # only here: doctor must start without NumPy
 
         require_apart(outputs, [*inputs, *(folder / name for folder in inputs for name in MODEL_FILES)])
 
 
 def _is_there(value: str | Path) -> bool:
-    """Whether a file has that name, or also a folder that of a path, which must be a possible name."""
+    """Whether a path exists, or a text is the name of a file; InputError for an impossible path."""
     try:
-        return value.exists() if isinstance(value, Path) else Path(value).is_file()  # a method is no folder
+        # A text such as the method `udlm` must not count as a folder of that name.
+        return value.exists() if isinstance(value, Path) else Path(value).is_file()
     except OSError as error:
         if isinstance(value, Path):
             raise InputError(f"{value}: {error.strerror}") from None
@@ -90,7 +91,7 @@ def _is_there(value: str | Path) -> bool:
 
 
 def _one_line(message: str) -> str:
-    """The message without line ends and control characters, such as names of files may hold; not too long."""
+    """The message without line ends and control characters, which names of files may have, and shortened."""
     text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
@@ -137,7 +138,7 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
 
 
 class ByKind(click.Group):
-    """A command with the options of each kind of data, whose name follows that of the command."""
+    """A command with a subcommand for each kind of data, with the options of that kind."""
 
     def __init__(self, make: Callable[[Kind], Any], **options: Any):
         super().__init__(**options)
@@ -159,21 +160,21 @@ class ByKind(click.Group):
 
 
 def by_kind(make: Callable[[Kind], Any], text: str) -> ByKind:
-    """The command that does for each kind of data what `make` gives, None for a kind without it."""
+    """A command whose subcommand for a kind of data is made by `make`, or None for a kind that has none."""
     name = _name(make)
     text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
     return ByKind(make, name=name, help=text, subcommand_metavar="KIND [OPTIONS]")
 
 
 def _name(function: Callable) -> str:
-    """The name of a step, by that of the module in which a function of it is."""
+    """The name of a step, which is that of the module that defines the function."""
     if function.__module__ == "__main__":
         return Path(inspect.getfile(inspect.unwrap(function))).stem
     return function.__module__.rpartition(".")[2]
 
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
-    """Option name -> its field, and the start of its help, which names the mode that it belongs to."""
+    """Option name -> its field, and the start of its help, which names its mode."""
     without = "".join(f"Without --{name}: " for name in modes)
     prefixes = [(without, settings), *((f"With --{name}: ", model) for name, model in modes.items())]
     options: dict[str, tuple[FieldInfo, str]] = {}
@@ -194,7 +195,7 @@ def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> 
 
 def _dashed(name: str) -> str:
     """The option of a setting, without the first dashes."""
-    return "3d" if name == "three_d" else name.replace("_", "-")  # no setting's name begins with a digit
+    return "3d" if name == "three_d" else name.replace("_", "-")  # a Python name cannot begin with a digit
 
 
 def _settings_json(text: str | None) -> dict[str, Any]:
@@ -208,7 +209,7 @@ def _settings_json(text: str | None) -> dict[str, Any]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, tuple[tuple[str, ...], FieldInfo]]:
-    """Option name -> path of keys, field. Inner models give their own fields, a union one JSON option."""
+    """Option name -> path of keys, field. Inner models contribute their fields, a union one JSON option."""
     fields: dict[str, tuple[tuple[str, ...], FieldInfo]] = {}
     for name, info in model.model_fields.items():
         if inspect.isclass(info.annotation) and issubclass(info.annotation, BaseModel):
@@ -272,7 +273,7 @@ class _Json(click.ParamType):
     name = "json"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if not isinstance(value, str):
+        if not isinstance(value, str):  # click converts defaults, too
             return value
         try:
             return json.loads(value)

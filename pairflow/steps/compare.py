@@ -1,4 +1,4 @@
-"""Finished experiments, or the methods of one, to a page and a table that compare them."""
+"""Compares finished experiments, or the methods of one, on a page and in a table."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from pairflow.steps.options import out
     metavar="METHOD",
     help="The baseline method, when a single folder is given.  [default: udlm, else the first method]",
 )
-@out("--out", help="The page, .html. Its numbers are written beside it, as .parquet.")
+@out("--out", help="The page, .html. Its numbers are written next to it, as .parquet.")
 def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     """Compare finished experiments, or the methods of one.
 
@@ -28,15 +28,16 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
       pairflow compare results/demo results/demo_wide --out comparison.html
       pairflow compare results/qm9 --baseline udlm+dcd --out methods.html
 
-    Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). Where there
-    is only one seed they are over its sampling trials, and the page says so. Values are shown separately
-    if their data, numbers of samples, references or extractors differ. The verdict is also printed.
+    Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). If there is
+    only one seed, they are over its sampling trials, and the page says so. Values are shown separately if
+    their data, numbers of samples, references or extractors differ. The verdict is also printed.
     """
     from pairflow.report.compare import inputs
     from pairflow.report.compare.page import render
     from pairflow.report.compare.sections import make_sections
     from pairflow.report.compare.sheets import tabulate
     from pairflow.report.compare.verdict import write_verdict
+    from pairflow.report.results import METRICS
 
     provenance = Provenance()
     numbers = inputs.place_numbers(out, folders)
@@ -44,12 +45,12 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     inputs.require_baseline(baseline, runs)
     parts = make_sections(runs, baseline)
     if not any(section.grids for section in parts):
-        raise InputError(f"{folders[0] / inputs.METRICS}: has no value of any evaluation")
+        raise InputError(f"{folders[0] / METRICS}: has no value of any evaluation")
     metadata = Metadata(
         kind="comparison",
         parameters={"experiments": [run.name for run in runs], "baseline": parts[0].baseline},
         inputs={
-            f"{run.name}/{inputs.METRICS}": digest(folder / inputs.METRICS)
+            f"{run.name}/{METRICS}": digest(folder / METRICS)
             for run, folder in zip(runs, folders, strict=True)
         },
     )

@@ -1,4 +1,4 @@
-"""A model to metric rows: how much the positions of its samples depend on one another, given the source."""
+"""Measures how much the positions of a model's samples depend on one another, given the source."""
 
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, split_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, on_device, out, resumable
 
-CEILING_GROUPS = 20_000  # at most
+CEILING_GROUPS = 20_000  # most groups of training rows for the ceiling
 
 
 @step(CorrelateSettings)

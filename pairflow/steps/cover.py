@@ -1,4 +1,4 @@
-"""Token rows to the coverage table: how much of the data the closed-form forward velocity reaches."""
+"""Measures how much of the data the closed-form forward velocity reaches."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, spl
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, resumable, threads
 
-BLOCK = 4 * 10**11  # token comparisons that are saved or lost together: about a minute on two cores
+BLOCK = 4 * 10**11  # token comparisons that one saved block needs: about a minute on two cores
 
 
 @step(CoverSettings)

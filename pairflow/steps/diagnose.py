@@ -1,4 +1,4 @@
-"""Pairs to metric rows: the distance from x0 to x1, the symbols of x0, and the jumps between them."""
+"""Measures pairs: the distance from x0 to x1, the symbols of x0, and the jumps between them."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ JUMP_ROWS = 1000  # rows whose trajectories are computed again to count the jump
 @out("--out", help="Output file for the metric rows (Parquet).")
 def main(pairs: Path, method: str, out: Path):
     """Describe a coupling by the Hamming distances between source states x0 and data points x1, the
-    symbol frequencies of x0 and the jumps per step; one of vectors by their squared distances."""
+    symbol frequencies of x0 and the jumps per step, or a coupling of vectors by squared distances."""
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs", "vector pairs")
     x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))

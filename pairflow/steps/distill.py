@@ -1,4 +1,4 @@
-"""A model, and data or its own pairs, to a distilled model."""
+"""Distils a model on the data, or on pairs that it has made."""
 
 import importlib
 from pathlib import Path
@@ -13,7 +13,9 @@ from pairflow.training.options import FitOptions, ModelPaths
 
 @step(DistillSettings)
 @existing("--parent", help="Folder of the model to start from.")
-@existing("--data", help="Token rows (for dcd) or the parent's own pairs (for redi and rf), Parquet.")
+@existing(
+    "--data", help="Token rows (for dcd), or pairs that the parent has made (for redi and rf), Parquet."
+)
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--cache", required=False, help="Folder for tables that runs share.")
 @model_outputs
@@ -30,9 +32,9 @@ def main(
     """Distil a model into one that needs fewer sampling steps. The last part of the method's name, such as
     +dcd, selects the distillation.
 
-    An interrupted distillation resumes, and its weights are the same, bit for bit, as those of an
-    uninterrupted one. The vocabulary and the known molecules in the
-    parent's folder are copied. It runs on several GPUs as `pairflow train` does.
+    An interrupted distillation resumes, with the same weights, bit for bit, as without the interruption. The
+    vocabulary and the known molecules in the parent's folder are copied. It runs on several GPUs as `pairflow
+    train` does.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.fit import fit, inherited_average, load_parent, read_distillation_rows

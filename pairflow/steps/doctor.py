@@ -10,7 +10,7 @@ from pairflow._version import __version__
 _COLOURS = {"ok": "green", "missing (optional)": "cyan", "needs attention": "red"}
 
 
-# Not by steps.command, which imports packages that may be broken here.
+# Not with steps.command, which imports packages that may be broken on this machine.
 @click.command("doctor")
 @click.option(
     "--config",
@@ -24,10 +24,9 @@ _COLOURS = {"ok": "green", "missing (optional)": "cyan", "needs attention": "red
 def main(configuration: Path, offline: bool):
     """Check what the workflow needs, and print the command that fixes what is missing. Changes nothing.
 
-    Every package is imported, in a process of its own, and the results folder is written to. A data set is
-    looked for in the folder that PAIRFLOW_DATA_DIR names, in the cache, and at its publisher's. Each line is
-    `ok`, `missing (optional)` (only some features need it) or `needs attention`, for which the exit code
-    is 1.
+    Every package is imported in a new process, and a temporary file is written to the results folder. A data
+    set is looked for in the folder PAIRFLOW_DATA_DIR, in the cache, and on its publisher's server. Each line
+    is `ok`, `missing (optional)` (only some features need it) or `needs attention`; then the exit code is 1.
     """
     from pairflow.checkup.requirements import findings
     from pairflow.data.status import Condition

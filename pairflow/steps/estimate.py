@@ -1,4 +1,4 @@
-"""What an experiment will take, before it is run."""
+"""Estimates the cost of an experiment before it runs."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pairflow.steps.options import configuration, device, device_type, quiet
 
 @step()
 @click.argument("experiment")
-@configuration("The file that describes the experiment. Its results/ folder is beside it.")
+@configuration("The file that describes the experiment, next to the folder results/.")
 @click.option("--cores", type=click.IntRange(1), help="Number of cores, as for Snakemake.  [default: all]")
 @click.option(
     "--recorded", is_flag=True, help="Measure nothing and use only recorded rates, which takes a second."
@@ -25,8 +25,8 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     """Estimate time, memory, disk and GPU-hours of EXPERIMENT on this machine, without running it.
 
     The command measures an iteration of each kind of training, a step of sampling and a few rows of the
-    pairing, for a few seconds each, on made-up rows of the experiment's sizes. If this machine has timed the
-    work in results/, it uses these times instead. Finished jobs are left out. With --device cuda the jobs
+    pairing, for a few seconds each, on made-up rows of the experiment's sizes. If results/ has times of the
+    same work on this machine, it uses these instead. Finished jobs are left out. With --device cuda the jobs
     take turns on one GPU, as under `snakemake --resources gpu=1`.
     """
     from pairflow.runtime.threads import available_cpus

@@ -1,4 +1,4 @@
-"""Samples to metric rows."""
+"""Measures samples."""
 
 from collections.abc import Callable
 from pathlib import Path

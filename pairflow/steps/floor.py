@@ -1,4 +1,4 @@
-"""Real data to metric rows: what samples that are as good as real data would measure."""
+"""Measures real data as if they were samples: the values that perfect samples would have."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ def _floor(kind: Kind) -> Callable | None:
     @evaluation
     @out(
         "--out",
-        help="Output file for the metric rows (Parquet); those of real data are of the method 'data'.",
+        help="Output file for the metric rows (Parquet), in which real data are the method 'data'.",
     )
     @on_device
     def run(settings: RealDraws, real: Any, evaluation: str, out: Path, device, threads, quiet):
@@ -32,7 +32,9 @@ def _floor(kind: Kind) -> Callable | None:
     return step(kind.floor)(run)
 
 
-main = by_kind(_floor, "Measure real data in the place of samples, at an evaluation's numbers.")
+main = by_kind(
+    _floor, "Compute reference values: the metrics of samples, measured on as many rows of real data."
+)
 
 if __name__ == "__main__":
     main()

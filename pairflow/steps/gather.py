@@ -1,4 +1,4 @@
-"""Shards of one pairing to its pairs."""
+"""Joins the shards of one pairing."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ def main(shards: tuple[Path, ...], out: Path):
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column made again from its numbers, so that a file of it has the bytes of an unsharded one."""
+    """A column rebuilt from its numbers, so that its file has the same bytes as one without shards."""
     if pa.types.is_fixed_size_list(column.type):
         return row_column(token_array(column))
     return pa.array(column.to_numpy())
@@ -69,7 +69,7 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
 
 
 def _joined(metadata: Metadata) -> Metadata:
-    """The metadata of the joined pairs, from those of a shard."""
+    """The metadata of the joined pairs, from the metadata of a shard."""
     parameters = {key: value for key, value in metadata.parameters.items() if key not in ("rows", "of")}
     return replace(metadata, kind=metadata.kind.removeprefix("shard of "), parameters=parameters)
 

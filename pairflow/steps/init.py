@@ -1,4 +1,4 @@
-"""A folder of your own to run the workflow in."""
+"""Writes a folder in which a user can run the workflow."""
 
 import shlex
 import shutil
@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
             shutil.copyfile(source, copy)
     enter = "" if folder.resolve() == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
     click.echo(
-        f"{folder} holds the workflow. Try it on the embedded molecules (a few minutes):\n\n"
+        f"{folder} holds the workflow. Try it on molecules that come with pairflow (a few minutes):\n\n"
         f"{enter}"
         "  pairflow run demo\n\n"
         "`pairflow doctor` checks this machine; `pairflow new my_library.smi` adds your own molecules."

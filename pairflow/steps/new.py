@@ -1,4 +1,4 @@
-"""Adds an experiment on a file of a user's own, in a file of its own beside workflow_config.yaml."""
+"""Adds an experiment on a user's own file, in experiments/ next to workflow_config.yaml."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import click
 
 from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
-from pairflow.config.file import describe, place, require_free
+from pairflow.config.file import describe, experiment_file, require_free
 from pairflow.data.draft import Draft, DraftRequest, Entry
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @step(new_settings())
 @click.argument("file", type=click.Path(path_type=Path))
-@configuration("The configuration beside which the experiment is written, as experiments/NAME.yaml.")
+@configuration("The configuration, next to which experiments/NAME.yaml is written.")
 @click.option("--force", is_flag=True, help="Replace an experiment of that name.")
 @click.option(
     "--estimate/--no-estimate",
@@ -55,14 +55,13 @@ def main(
     """Write an experiment on your own molecules or text to experiments/NAME.yaml, and print how to run it.
 
     FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
-    (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. It is read
-    once. The command prints a table of its content, the rules that treat it, the quality and the time to
-    expect.
+    (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. The command
+    reads it once, and prints a summary of it, the rules applied, and the expected quality and run time.
     """
     from pairflow.estimate.forecast import forecast_draft
 
     name = settings.name or name_of(file)
-    target = place(configuration, name)
+    target = experiment_file(configuration, name)
     require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
@@ -81,7 +80,7 @@ def main(
 
 
 def _describe(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
-    """What the file holds, and the quality and, where it is wanted, the time to expect."""
+    """The summary of the file, the expected quality, and the expected time if there is a forecast."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import outlook
 
@@ -98,12 +97,12 @@ def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, f
     """Write the experiment into its file."""
     text = describe(configuration, target.stem, experiment, f"By `pairflow new`: {draft.content}")
     with sole_writer(configuration), atomic(target) as [temporary]:
-        require_free(configuration, target.stem, force)  # again: reading the file took a while
+        require_free(configuration, target.stem, force)  # again, because reading the file took a while
         temporary.write_text(text, encoding="utf-8")
 
 
 def _write_rejected(path: Path, table: "pd.DataFrame") -> None:
-    """Write all rejected rows with their places and reasons; without any, remove an earlier file."""
+    """Write all rejected rows with their numbers and reasons; if there are none, remove an earlier file."""
     if table.empty:
         path.unlink(missing_ok=True)
     else:

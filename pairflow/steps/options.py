@@ -1,4 +1,4 @@
-"""Options that several steps have: files and folders, devices and threads, saved states."""
+"""Options that several steps share: files and folders, devices and threads, saved states."""
 
 import functools
 import shutil
@@ -29,7 +29,7 @@ class Output(click.Path):
 
 
 class _Model(click.Path):
-    """The folder of a model, or of an experiment with models; or the name of a model of pairflow."""
+    """The folder of a model or of an experiment with models, or the name of a model of pairflow."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         folder: Any = super().convert(value, param, ctx)
@@ -76,7 +76,7 @@ WORKFLOW = Path("workflow_config.yaml")
 
 
 def device_type(name: str) -> str:
-    """`cpu` or `cuda`; torch is imported only if it must be asked."""
+    """`cpu` or `cuda`; torch is imported only if the answer depends on it."""
     if name == "cpu" or (name == "auto" and shutil.which("nvidia-smi") is None):
         return "cpu"
     from pairflow.runtime.device import choose
@@ -93,7 +93,7 @@ def configuration(text: str) -> Callable:
 
 
 def together(*options: Callable) -> Callable:
-    """Decorator: several options, in this order in the help."""
+    """Decorator: several options, in the order of the help."""
 
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
@@ -139,7 +139,7 @@ _resume = (
     click.option(
         "--resume",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Folder for saved states, from which an interrupted run resumes.  [default: beside the output]",
+        help="Folder for saved states, from which an interrupted run resumes.  [default: next to the output]",
     ),
     click.option(
         "--save-every",

@@ -1,4 +1,4 @@
-"""Token rows to pairs (x0, x1): a source state for every data point, all at once or in shards."""
+"""Pairs token rows: a source state x0 for every data point x1, all at once or in shards."""
 
 import re
 from pathlib import Path
@@ -66,8 +66,8 @@ def main(
     """Give every data point a source state: one computed by Algorithm 1 of the paper (pairflow), or
     independent uniform noise (random).
 
-    With --flow continuous the data are vectors or images of numbers. Sources from N(0, I) walk to the data
-    points that they belong to, and the output has a row for each source.
+    With --flow continuous the data are vectors or images of numbers. Every source from N(0, I) moves to its
+    data point, and the output has a row for each source.
 
     An interrupted pairing resumes. The result depends only on the tokens, the vocabulary size, --steps,
     --subsets and --seed.

@@ -1,4 +1,4 @@
-"""Rows to pairs with potentials, by which a training draws new sources: semidiscrete transport."""
+"""Computes the potentials of semidiscrete transport, which lead the new sources of a training to rows."""
 
 from pathlib import Path
 
@@ -27,11 +27,11 @@ def main(
     resume: ResumeOptions,
     quiet: bool,
 ):
-    """Give each row a potential such that sources, which go to near rows, reach all rows equally often.
+    """Give each row a potential, such that sources go to nearby rows and reach all rows equally often.
 
     A model of `sdot` trains on new sources in every iteration, which these potentials lead to their rows. The
-    file also has one source for each row. An interrupted search resumes, to the same bytes. Tokens go to the
-    GPU only with --device cuda.
+    file also has one source for each row. An interrupted search resumes, to the same bytes. Token rows use
+    the GPU only with --device cuda.
     """
     from pairflow.pairing.potentials import write_potentials
     from pairflow.runtime.device import choose

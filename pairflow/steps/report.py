@@ -1,8 +1,8 @@
-"""Everything of an experiment to metrics.parquet, timings.parquet, report.html and figures/."""
+"""Writes metrics.parquet, timings.parquet, report.html and figures/ of an experiment."""
 
 from pathlib import Path
 
-from pairflow.artifacts import Metadata, Provenance, atomic, digest, own_files, require_apart, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, digest, replacing, require_apart, write_table
 from pairflow.config import Experiment
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
@@ -35,7 +35,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     page = render(contents, parts)
     with (
         atomic(metrics, timings, out) as [new_metrics, new_timings, new_page],
-        own_files(figures) as new_figures,
+        replacing(figures) as new_figures,
     ):
         write_table(new_metrics, rows, gather.describe_metrics(root, settings))
         write_table(new_timings, times, Metadata(kind="timings", inputs={"metrics": digest(new_metrics)}))

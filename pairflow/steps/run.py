@@ -1,4 +1,4 @@
-"""An experiment by Snakemake: a line per finished job, and at the end what came of it."""
+"""Runs an experiment with Snakemake: prints a line per finished job, and the result at the end."""
 
 import shlex
 import sys
@@ -12,7 +12,7 @@ from pairflow.errors import InputError
 from pairflow.steps.command import step
 from pairflow.steps.options import WORKFLOW
 
-_ELSEWHERE = {"--profile", "--executor", "-e"}  # arguments under which the cores of this machine do not count
+_ELSEWHERE = {"--profile", "--executor", "-e"}  # with these, jobs may run on other machines
 _RUNS_NOTHING = {"--dry-run", "--dryrun", "-n", "--unlock"}
 
 
@@ -25,7 +25,7 @@ _RUNS_NOTHING = {"--dry-run", "--dryrun", "-n", "--unlock"}
 def main(
     experiment: str, cores: int | None, gpus: int | None, show: bool, arguments: tuple[str, ...]
 ) -> None:
-    """Run EXPERIMENT from raw data to its report, as far as it has not run yet.
+    """Run EXPERIMENT from raw data to report; finished steps are skipped.
 
     Snakemake does the work. A line appears for each finished job, and for the progress of the job that has
     run longest: always in a terminal, once a minute elsewhere. Arguments after `--` go to Snakemake:
@@ -55,7 +55,7 @@ def main(
 def snakemake_arguments(
     experiment: str, cores: int | None, gpus: int | None, others: tuple[str, ...]
 ) -> list[str]:
-    """What Snakemake is called with; InputError if `others` do not begin with an option."""
+    """The arguments for Snakemake; InputError if `others` do not begin with an option."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
     elsewhere = any(argument.partition("=")[0] in _ELSEWHERE for argument in others)

@@ -1,4 +1,4 @@
-"""A model to samples: token rows for an evaluation, or molecules or text on demand."""
+"""Draws samples from a model: token rows for an evaluation, or molecules or text on demand."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Molecules or texts to scores: how improbable a model finds each of them."""
+"""Scores molecules or texts: how improbable each one is under a model."""
 
 from pathlib import Path
 
@@ -39,9 +39,8 @@ def main(
 ):
     """Score the molecules, or the texts, in the file ROWS: an upper bound on -log p under a model, in nats.
 
-    Rows that stand out have a large bound per token. Rows that cannot be scored keep their place in the
-    table, with the reason: RDKit cannot read them, they hold symbols that the model does not know, or they
-    are longer than its rows.
+    Unusual rows have a large bound per token. Rows that cannot be scored stay in the table, with the reason:
+    RDKit cannot read them, they have symbols that the model does not know, or they are longer than its rows.
 
     \b
       pairflow score molecules.smi --model results/demo --out scores.csv

@@ -1,4 +1,4 @@
-"""A teacher to pairs: source states, and the samples that it makes of them."""
+"""Draws pairs from a teacher: source states, and the samples that it makes from them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ AnySettings = TeachSettings | SolveSettings
 @on_device
 def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, device, threads, quiet):
     """Draw pairs for the distillations ReDi and, with --solver, ReFlow: source states x0, each with the
-    sample x1 that the teacher makes of it.
+    sample x1 that the teacher makes from it.
 
     An interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
     """
@@ -57,7 +57,8 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
 
 
 class _Drawing(NamedTuple):
-    """The `kind` of table, the network's calls for a pair, a batch of pairs (2, rows, ...), and a column."""
+    """The `kind` of table, the network calls for a pair, and two functions: `draw` makes the pairs of a block
+    (2, rows, ...), and `column` turns one side of them into a column."""
 
     kind: str
     calls: int
@@ -66,7 +67,7 @@ class _Drawing(NamedTuple):
 
 
 def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
-    """How pairs are drawn; InputError unless the settings are for this teacher."""
+    """How to draw pairs; InputError unless the settings fit this teacher."""
     from pairflow.training import redi, rf
     from pairflow.training.model import DiscreteModel, VelocityModel
 

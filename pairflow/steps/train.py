@@ -1,4 +1,4 @@
-"""Token rows or pairs to a model."""
+"""Trains a base model on token rows or pairs."""
 
 from pathlib import Path
 
@@ -31,8 +31,9 @@ from pairflow.training.options import FitOptions, ModelPaths
 @model_folder(
     "--from",
     "parent",
-    help="Folder of a model to start from, of the same length, network and kind of noise, instead of random "
-    "weights, or the name of one that comes with pairflow (zinc250k). Symbols that it does not know are new.",
+    help="Folder of a model to start from instead of random weights, with the same length, network and kind "
+    "of noise, or the name of one that comes with pairflow (zinc250k). Symbols missing from its vocabulary "
+    "start from random weights.",
 )
 @model_outputs
 @fit_options
@@ -47,14 +48,14 @@ def main(
     outputs: ModelPaths,
     options: FitOptions,
 ):
-    """Train a base model: mdlm and udlm draw new noise in every iteration, whereas random and pairflow
+    """Train a base model: mdlm, udlm and ot draw new noise in every iteration, whereas random and pairflow
     use fixed pairs. sdot draws new noise, too, and the potentials of its pairs lead it to the data. In a
     continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
 
-    An interrupted training run resumes, and its weights are the same, bit for bit, as those of an
-    uninterrupted run. Pass --vocabulary and --known to store them with the
-    model, so that `pairflow sample --count` needs only its folder. To share each batch between several GPUs,
-    start the step with `python -m pairflow.runtime.launch 2 pairflow.steps.train ...`.
+    An interrupted training run resumes, with the same weights, bit for bit, as without the interruption. Pass
+    --vocabulary and --known to store them with the model, so that `pairflow sample --count` needs only its
+    folder. To share each batch between several GPUs, start the step with `python -m pairflow.runtime.launch 2
+    pairflow.steps.train ...`.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.fit import base_objective, fit, read_base_rows
@@ -68,8 +69,8 @@ def main(
     device = choose(options.device, options.threads, provenance)
     model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, known=known_digest(files))
     if parent:
-        model, said = start_from(parent, model, vocabulary)
-        click.echo(f"pairflow train: {said}", err=True)
+        model, note = start_from(parent, model, vocabulary)
+        click.echo(f"pairflow train: {note}", err=True)
     fit(
         model, base_objective(model, rows), settings.training, rows, outputs, options, provenance, files=files
     )

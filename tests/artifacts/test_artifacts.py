@@ -24,11 +24,11 @@ from pairflow.artifacts import (
     Metadata,
     Provenance,
     atomic,
-    own_files,
     read_metadata,
     read_provenance,
     read_rows,
     read_table,
+    replacing,
     token_array,
     token_column,
     token_dtype,
@@ -202,7 +202,7 @@ def test_what_is_not_known_of_a_part_is_not_known_of_the_whole(tmp_path, earlier
 @pytest.mark.parametrize(("token", "dtype"), [(256, np.uint16), (-1, np.int64)])
 def test_a_token_that_does_not_fit_is_refused_and_not_wrapped(token, dtype):
     tokens = np.array([[0, 3], [token, 1]], dtype)
-    with pytest.raises(InputError, match=f"token {token} cannot be kept with a vocabulary of 256 symbols"):
+    with pytest.raises(InputError, match=f"token {token} cannot be stored with a vocabulary of 256 symbols"):
         token_column(tokens, 256)
 
 
@@ -253,7 +253,7 @@ LIST = ".pairflow-files"
 
 def put(folder, **texts):
     """Write files with these texts to a folder for outputs."""
-    with own_files(folder) as temporary:
+    with replacing(folder) as temporary:
         for name, text in texts.items():
             (temporary / name).write_text(text)
 
@@ -302,7 +302,7 @@ def test_a_file_that_is_not_ours_gives_way_to_none(tmp_path, kind):
 
 def test_own_files_that_fail_leave_what_was_there(tmp_path):
     put(tmp_path / "figures", a="whole")
-    with pytest.raises(RuntimeError), own_files(tmp_path / "figures") as temporary:  # noqa: PT012
+    with pytest.raises(RuntimeError), replacing(tmp_path / "figures") as temporary:  # noqa: PT012
         (temporary / "a").write_text("half")
         raise RuntimeError("full disk")
     assert texts(tmp_path / "figures") == {"a": "whole", LIST: entries(a="whole")}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pairflow.config.file import MOST_BYTES, describe, experiment, place, read, require_free
+from pairflow.config.file import MOST_BYTES, describe, experiment, experiment_file, read, require_free
 from pairflow.errors import InputError
 
 SHIPPED = Path("workflow_config.yaml")
@@ -90,7 +90,7 @@ def test_what_is_written_is_what_is_read(name):
         "# yaml-language-server: $schema=../config.schema.json\n# a comment\nexperiments:\n  "
     )
     assert max(map(len, text.splitlines())) <= 120
-    file = place(SHIPPED, name)
+    file = experiment_file(SHIPPED, name)
     file.parent.mkdir()
     file.write_text(text)
     assert yaml.safe_load(text)["experiments"] == {name: MINE}

@@ -85,7 +85,7 @@ def test_wall_time_of_a_small_plan(cores, threads, gpu, seconds):
 
 def known_rates(plan: Experiment, device="cpu") -> dict[Work, Rate]:
     """Ten seconds an iteration, two seconds a row and a step, a minute a pairing."""
-    seconds = {"train": 10.0, "draw": 2.0, "pair": 60.0}
+    seconds = {"train": 10.0, "draw": 2.0, "pair": 60.0, "lead": 4.0}
     works = rates.needed(jobs(Path("x"), plan), plan, SIZES, device)
     return {work: Rate(seconds[work.kind], 100.0, "a test", 1000) for work in works}
 
@@ -159,6 +159,8 @@ def test_a_training_that_draws_its_pairs_again_pays_for_them():
 def test_the_assignments_of_ot_take_the_time_of_their_pool():
     changes = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "methods": ["condot", "ot"]}
     absent = {"chemistry": None, "correlation": None, "distillation": {}}
+    led = cost_of(experiment(methods=["sdot"], evaluations={"main": {"nfe": [1]}}, **absent))
+    assert led["train", "sdot", None, 0].seconds == 203.0 + 20 * 32 * 4.0  # sdot assigns nothing
     training = {"batch_size": 512, "iterations": 20, "learning_rate": 1e-3, "loss": "velocity"}
 
     def seconds(**pairing):
@@ -221,9 +223,9 @@ def test_the_demo_by_its_record(project):
     assert run.exit_code == 0, run.output
     assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 3 methods, 1 seed" in run.output
     assert "to do      26 of 26 jobs" in run.output
-    assert "GPU-hours  none, for this is the estimate without a GPU" in run.output
+    assert "GPU-hours  0 (estimated without a GPU)" in run.output
     assert re.search(r"based on   recorded on \d{4}-\d\d-\d\d \(Linux x86_64, 2 cores, demo\)", run.output)
-    assert "a factor of two on a machine that does nothing else" in run.output
+    assert "accuracy   within a factor of two on an idle machine" in run.output
     # 1,000 iterations on one core: the record has 38 s, with another training on the other core
     [seconds] = set(re.findall(r"^train +udlm +1 +(\d+) s ", run.output, re.MULTILINE))
     assert 36 <= int(seconds) <= 48
@@ -236,7 +238,7 @@ def test_a_gpu_without_a_record_is_unknown(project):
     assert re.search(
         r"^wall time  unknown, because \d+ of these jobs have never been timed$", run.output, re.M
     )
-    assert "GPU: unknown: no GPU here, and no record of one" in run.output
+    assert "unknown work on a GPU: this machine has none, and no other one was recorded" in run.output
     assert re.search(r"^time unknown: .*pair \(3\), .*train \(12\), ", run.output, re.MULTILINE)
     assert "\ntrain " not in run.output
     assert len(re.findall(r"\bunknown\b", run.output)) == 4  # wall time, sums, jobs, and why
@@ -335,7 +337,7 @@ def test_what_takes_too_long_is_extrapolated_in_a_straight_line(monkeypatch, kin
         largest[0] = max(largest[0], count)
 
     monkeypatch.setattr(measure, "_network", lambda work, request: (step, 1000, {}))
-    monkeypatch.setattr(measure, "_clock", lambda device: lambda: clock[0])
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
     monkeypatch.setattr(measure, "peak_memory_mb", lambda device: 100.0 + largest[0])
     facts = measure.main({"work": vars(WORKS[kind])})
     seconds = 100.5 / (1000 if kind == "draw" else 1)

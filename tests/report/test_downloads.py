@@ -107,7 +107,7 @@ def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     assert [rows["b", "2"][name] for name in ("mean", "std", "count")] == ["0.5", "", "1"]
     assert lines_of(tex, "a &") == [r"a & $2.5 \pm 2.1$ (n = 2) & -- \\"]  # too few for a test
     assert lines_of(tex, "b &") == [r"b & $\mathbf{5.0} \pm 0.0$ & $0.5$ (n = 1) \\"]
-    caption = "in bold the highest mean and what follows it, down to the first that is worse by test."
+    caption = "in bold the highest mean and the next ones, down to the first that is significantly worse."
     assert caption in tex.replace("\n", " ")
 
 

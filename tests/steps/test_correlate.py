@@ -118,7 +118,7 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
 
 
 def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
-    with pytest.raises(ValueError, match="evaluations: 'correlation' is taken by other metric rows"):
+    with pytest.raises(ValueError, match="evaluations: 'correlation' is a reserved name"):
         Experiment.model_validate(miniature(evaluations={"correlation": {"nfe": [1]}}))
 
 

@@ -263,7 +263,7 @@ def test_a_lower_temperature_gives_samples_that_vary_less(rows):
 def test_the_page_shows_the_controls_the_frontier_and_the_bound(finished):
     page = (finished / ROOT / "report.html").read_text()
     for text in (
-        "Beside real text, and beside rows that anyone can draw",
+        "Compared with real text and with trivial baselines",
         "one training row, repeated.",
         "held-out text",
         "Perplexity and entropy by temperature, NFE 2",

@@ -1,1 +1,1 @@
-"""Finished experiments, or the methods of one, compared with one another: a page and a table of numbers."""
+"""Compares finished experiments, or the methods of one: a page and a table of numbers."""

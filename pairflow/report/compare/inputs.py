@@ -1,4 +1,4 @@
-"""The folders that a comparison is asked for, as finished experiments, and in what their settings differ."""
+"""Reads the folders of a comparison as finished experiments, and finds the settings in which they differ."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +10,11 @@ from pairflow.artifacts import digest, require_apart, resolved
 from pairflow.config import nearest
 from pairflow.errors import InputError
 from pairflow.plan import paths
-from pairflow.report.results import FinishedExperiment, read_finished, read_logs
-
-METRICS = "metrics.parquet"
+from pairflow.report.results import METRICS, FinishedExperiment, read_finished, read_logs
 
 
 def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
-    """The file of numbers beside a page; InputError if either would replace a file of an experiment."""
+    """The file of numbers next to a page; InputError if either would replace a file of an experiment."""
     if page.suffix != ".html":
         raise InputError(f"--out {page}: expected a name that ends in .html")
     numbers = page.with_suffix(".parquet")
@@ -27,20 +25,20 @@ def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
 
 
 def read_folders(folders: Sequence[Path]) -> list[FinishedExperiment]:
-    """Finished experiments under the names of their folders, or their paths where two names are the same."""
-    places = [resolved(folder) for folder in folders]
-    for folder, count in Counter(places).items():
+    """Finished experiments under the names of their folders, or under their paths if names are the same."""
+    real = [resolved(folder) for folder in folders]
+    for folder, count in Counter(real).items():
         if count > 1:
-            raise InputError(f"{folders[places.index(folder)]}: named twice")
-    names = Counter(place.name for place in places)
+            raise InputError(f"{folders[real.index(folder)]}: named twice")
+    names = Counter(path.name for path in real)
     return [
-        _read(folder, place.name if names[place.name] == 1 else folder.as_posix())
-        for folder, place in zip(folders, places, strict=True)
+        _read(folder, path.name if names[path.name] == 1 else folder.as_posix())
+        for folder, path in zip(folders, real, strict=True)
     ]
 
 
 def _read(folder: Path, name: str) -> FinishedExperiment:
-    """A finished experiment; InputError unless its folder has what the report wrote, each value once."""
+    """A finished experiment; InputError unless its folder has the report's files, with each value once."""
     if not folder.is_dir():
         problem = "is a file, expected the folder of an experiment" if folder.exists() else "no such folder"
         raise InputError(f"{folder}: {problem}")
@@ -95,9 +93,9 @@ def explain_difference(one: FinishedExperiment, other: FinishedExperiment) -> st
 
 
 def differing_settings(runs: Sequence[FinishedExperiment]) -> dict[str, list[str]]:
-    """Settings that are not the same everywhere: key -> its value in each experiment, in words.
+    """Settings that differ between experiments: key -> its value in each experiment, in words.
 
-    `methods` and `pairs`, which change no other method, come last.
+    `methods` and `pairs` come last, because they do not change how a method is trained.
     """
     flat = [dict(_flatten(run.experiment.model_dump(mode="json"))) for run in runs]
     keys = dict.fromkeys(key for settings in flat for key in settings if key != "description")

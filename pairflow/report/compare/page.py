@@ -19,12 +19,12 @@ from pairflow.report.templates import make_environment
 
 
 def render(sections: Sequence[DataSection], numbers: str) -> str:
-    """The page as HTML. `numbers` is the name of the file beside it."""
+    """The page as HTML. `numbers` is the name of the file of numbers next to it."""
     runs = [run for section in sections for run in section.runs]
     template = make_environment().get_template("compare/compare.html")
     return template.render(
         sections=sections,
-        blocks=[_make_blocks(section, f"section{place}") for place, section in enumerate(sections, 1)],
+        blocks=[_make_blocks(section, f"section{number}") for number, section in enumerate(sections, 1)],
         verdict=write_verdict(sections),
         runs=runs,
         single=len(runs) == 1,
@@ -42,15 +42,15 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, 
     """Evaluation -> a block for each of its metrics."""
     return {
         evaluation: [
-            _make_block(section, grid, f"{prefix}-{evaluation}-{place}") for place, grid in enumerate(grids)
+            _make_block(section, grid, f"{prefix}-{evaluation}-{index}") for index, grid in enumerate(grids)
         ]
         for evaluation, grids in section.evaluations.items()
     }
 
 
 def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str, Any]:
-    """A metric on the page: its table, its verdicts in words, its files, and figures if it has differences
-    and is a main one. Leading blocks are open."""
+    """A metric on the page: its table, its verdicts in words, its files, and figures if it is a main metric
+    with differences. The leading block is open."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
     files, drawings = sheets.list_sheets(grid, title, section.baseline), {}
     if grid.contrasts and grid.about.chart:
@@ -66,10 +66,10 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
 
 
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
-    """(method, work) -> what each experiment spent on it, None where it did no such work."""
+    """(method, work) -> its cost in each experiment, None if an experiment did no such work."""
     by_run = []
     for run in runs:
         costs = chain.from_iterable(training_costs(run.timings, run.experiment).values())
         by_run.append({(cost.method, cost.work): cost for cost in costs if np.isfinite(cost.seconds)})
     keys = dict.fromkeys(chain.from_iterable(by_run))
-    return {key: [own.get(key) for own in by_run] for key in keys}
+    return {key: [costs.get(key) for costs in by_run] for key in keys}

@@ -1,4 +1,4 @@
-"""From finished experiments to tables: a table holds values that compare, and their differences."""
+"""Turns finished experiments into tables, each with comparable values and their differences."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from pairflow.report.grid import Grid, list_metrics
 from pairflow.report.headline import Flaws, find_flaws
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference
-from pairflow.report.words import BASELINE, REFERENCES, pluralise
+from pairflow.report.words import BASELINE, REFERENCES, count_samples
 
 
 class RowKey(NamedTuple):
@@ -26,7 +26,7 @@ class RowKey(NamedTuple):
 
 
 class MetricKind(NamedTuple):
-    """What values must share to stand in one table; `counts` are the samples that they come from."""
+    """What the values of one table have in common; `counts` are their numbers of samples."""
 
     metric: str
     reference: str
@@ -47,21 +47,21 @@ class ComparedRow:
 
     @property
     def note(self) -> str:
-        """What most of the values are over, or how most of them were tested."""
+        """What most of the values are averaged over, or how most of them were tested."""
         notes = Counter(cell.note for cell in self.cells.values() if cell.note)
         return next((text for text, _ in notes.most_common(1)), "")
 
 
 @dataclass(frozen=True)
 class Contrast(ComparedRow):
-    """A row less its baseline; NFE -> what is wrong with the samples of each side."""
+    """A row minus its baseline. `warnings`: NFE -> what is wrong with the samples of each side."""
 
     baseline: RowKey
     warnings: Mapping[int, Mapping[RowKey, list[str]]]
 
     @property
     def subject(self) -> str:
-        """What is compared with the baseline: the experiment, or within one experiment the method."""
+        """The experiment that is compared with the baseline, or within one experiment the method."""
         return self.key.method if self.key.run == self.baseline.run else self.key.run
 
     @property
@@ -71,11 +71,11 @@ class Contrast(ComparedRow):
 
 @dataclass(frozen=True, eq=False)
 class ComparedGrid(Grid):
-    """One table: rows of values that compare, by `RowKey`, and their differences from the baseline's rows.
+    """One table: comparable rows of values, by `RowKey`, and their differences from the baseline's rows.
 
-    Baselines are the same method of the first of `runs`, or else the method `baseline` of each of them.
-    `counts` are the numbers of samples that the values come from. `elsewhere` says which experiments have
-    this metric as another kind, so that they are missing here. `flaws` are found in each experiment.
+    The baseline of a row is the method `baseline` of the same run, or if that is None the same method in the
+    first of `runs`. `counts` are the numbers of samples behind the values. `elsewhere` names experiments that
+    are missing here because their values of this metric do not compare. `flaws` are by experiment.
     """
 
     counts: tuple[int, ...] = ()
@@ -86,29 +86,25 @@ class ComparedGrid(Grid):
 
     @property
     def full_label(self) -> str:
-        """The label, and whose features images are compared by, or who judges text."""
+        """The label, with the extractor of image features or the judge of text."""
         return f"{self.label}, by {self.extractor}" if self.extractor else self.label
-
-    @property
-    def samples(self) -> str:
-        return describe_samples(self.counts)
 
     @cached_property
     def cell_counts(self) -> dict[tuple[RowKey, int], tuple[int, ...]]:
-        """The numbers of samples that each cell comes from."""
+        """The numbers of samples behind each cell."""
         groups = self.frame.groupby(["method", "nfe"], sort=False)
         return {(key, int(nfe)): _count(rows.samples) for (key, nfe), rows in groups}
 
     def test(self, ours: tuple[RowKey, int], baseline: tuple[RowKey, int]) -> Difference:
         counts = self.cell_counts[ours], self.cell_counts[baseline]
         if counts[0] != counts[1]:
-            reason = f"does not compare: {describe_samples(counts[0])} against {describe_samples(counts[1])}"
-            return Difference(np.nan, reason=reason)
+            ours_of, baseline_of = map(count_samples, counts)
+            return Difference(np.nan, reason=f"does not compare: {ours_of} against {baseline_of}")
         return super().test(ours, baseline)
 
     @cached_property
     def table(self) -> dict[RowKey, ComparedRow]:
-        """The rows of means: the rows of one method stand together, in the order of the experiments."""
+        """The rows of means, method by method, in the order of the experiments."""
         table = {}
         for method in dict.fromkeys(method for run in self.runs for method in run.experiment.methods):
             for run in self.runs:
@@ -121,7 +117,7 @@ class ComparedGrid(Grid):
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """The rows less their baselines."""
+        """The rows minus their baselines."""
         method, first = self.baseline, self.runs[0].name
         baselines = {
             key: RowKey(method, key.run) if method else RowKey(key.method, first) for key in self.table
@@ -139,12 +135,12 @@ class ComparedGrid(Grid):
 
     @property
     def family(self) -> int:
-        """How many tests Holm's correction is over."""
+        """The number of tests in Holm's correction."""
         return max((cell.family for row in self.contrasts for cell in row.cells.values()), default=0)
 
     @cached_property
     def verdicts(self) -> Counter[str]:
-        """Verdict -> how many of the tested differences have it."""
+        """Verdict -> the number of tested differences that have it."""
         return Counter(self.verdict(cell) for row in self.contrasts for cell in row.tested.values())
 
 
@@ -152,8 +148,8 @@ class ComparedGrid(Grid):
 class DataSection:
     """Experiments on the same data, and their tables.
 
-    `baseline` is the name of an experiment, or of a method where there is a single experiment; `apart` says
-    how these data differ from the first section's.
+    `baseline` is the name of an experiment, or of a method if there is a single experiment; `apart` says how
+    these data differ from the first section's.
     """
 
     runs: list[FinishedExperiment]
@@ -170,7 +166,7 @@ class DataSection:
 
     @property
     def leading(self) -> ComparedGrid | None:
-        """The table that a verdict is about: of the leading evaluation, with a headline if one has it."""
+        """The table of the verdict: in the leading evaluation, if possible of a metric with `leads_as`."""
         grids = [grid for grid in self.grids if grid.contrasts]
         if not grids:
             return None
@@ -198,21 +194,15 @@ def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None)
     ]
 
 
-def describe_samples(counts: Sequence[int]) -> str:
-    """`1,024 samples`, `300 to 1,024 samples`."""
-    low, high = min(counts), max(counts)
-    return f"{'' if low == high else f'{low:,} to '}{pluralise(high, 'sample')}"
-
-
 def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
     """Tables of experiments on the same data, in the order of the page."""
     known = list_metrics(runs[0].experiment)
-    places, references = [*known], [*REFERENCES, ""]
+    order, references = [*known], [*REFERENCES, ""]
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
         flaws = {run.name: find_flaws(run, evaluation) for run in runs}
         kinds = _group_rows(runs, evaluation)
         for kind in sorted(
-            kinds, key=lambda kind: (places.index(kind.metric), references.index(kind.reference), kind)
+            kinds, key=lambda kind: (order.index(kind.metric), references.index(kind.reference), kind)
         ):
             yield ComparedGrid(
                 evaluation,
@@ -230,9 +220,9 @@ def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[
 
 
 def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
-    """The rows of the metrics that the page has a name for; their methods are `RowKey`.
+    """The rows of the kind's metrics, with a `RowKey` as method.
 
-    Metrics of pixels do not depend on an extractor.
+    Metrics without features, such as distances of pixels, do not depend on an extractor.
     """
     known = list_metrics(runs[0].experiment)
     kinds: dict[MetricKind, dict[str, pd.DataFrame]] = {}
@@ -242,9 +232,9 @@ def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
         pixels = rows.metric.isin([name for name, about in known.items() if not about.features])
         keys = pd.Series([RowKey(str(name), run.name) for name in rows.method], rows.index, dtype=object)
         rows = rows.assign(extractor=rows.extractor.mask(pixels, ""), method=keys)
-        for (metric, reference, extractor), own in rows.groupby([*MetricKind._fields[:3]], sort=False):
-            kind = MetricKind(str(metric), str(reference), str(extractor), _count(own.samples))
-            kinds.setdefault(kind, {})[run.name] = own
+        for (metric, reference, extractor), part in rows.groupby([*MetricKind._fields[:3]], sort=False):
+            kind = MetricKind(str(metric), str(reference), str(extractor), _count(part.samples))
+            kinds.setdefault(kind, {})[run.name] = part
     return kinds
 
 
@@ -253,8 +243,8 @@ def _count(samples: pd.Series) -> tuple[int, ...]:
 
 
 def _find_elsewhere(kind: MetricKind, run: str, kinds: Kinds) -> Iterator[str]:
-    """As what other kind an experiment without the kind has the same metric."""
+    """In which other tables an experiment that is missing in this one has the same metric."""
     for other in kinds if run not in kinds[kind] else ():
         if run in kinds[other] and other[:2] == kind[:2]:
             extractor = f" by {other.extractor}" if other.extractor != kind.extractor else ""
-            yield f"{run} has it{extractor} from {describe_samples(other.counts)}"
+            yield f"{run} has it{extractor} from {count_samples(other.counts)}"

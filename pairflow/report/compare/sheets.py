@@ -1,4 +1,4 @@
-"""The numbers of a comparison: all of them in a frame, and its tables as sheets to download."""
+"""The numbers of a comparison: all together in a frame, and its tables as sheets to download."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
@@ -26,9 +26,9 @@ _COLUMNS = {
 def tabulate(grids: Iterable[ComparedGrid]) -> pd.DataFrame:
     """Rows `mean` and `difference`, with a 95 % interval each; columns that a row does not have are null.
 
-    `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null where a
-    cell's values come from unequal numbers of samples. `reason` says why a difference was not tested,
-    `visible` about the smallest difference that would have been decided.
+    `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null if a cell's
+    values come from unequal numbers of samples. `reason` says why a difference was not tested, and `visible`
+    is about the smallest difference that would have been decided.
     """
     rows = [row for grid in grids for row in _rows(grid)]
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
@@ -69,7 +69,7 @@ def list_sheets(grid: ComparedGrid, title: str, baseline: str) -> dict[str, Shee
     """Means with their deviations, and any differences from the baseline with their intervals."""
     sheets = {"means": _sheet(grid, "mean", f"{title}: means", grid.table.values(), _mean)}
     if grid.contrasts:
-        title = f"{title}: differences from {baseline}, those decided in bold"
+        title = f"{title}: differences from {baseline}, decided ones in bold"
         sheets["differences"] = _sheet(grid, "difference", title, grid.contrasts, _difference)
     return sheets
 

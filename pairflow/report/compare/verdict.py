@@ -1,4 +1,4 @@
-"""The verdict of a comparison in a few sentences, which the terminal and the page show."""
+"""The verdict of a comparison in a few sentences, for the terminal and the page."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ def write_verdict(sections: Sequence[DataSection]) -> list[str]:
 
 
 def _explain(sections: Sequence[DataSection]) -> str:
-    """Why experiments, or the methods of one, have no values that compare."""
+    """Why experiments, or the methods of one, have no comparable values."""
     first, *others = sections
     if others:
         return "; ".join(section.apart for section in others)
@@ -37,7 +37,7 @@ def _explain(sections: Sequence[DataSection]) -> str:
 
 
 def _judge(section: DataSection) -> Iterator[str]:
-    """A sentence for each subject by the leading measure, and one that counts the verdicts by the others."""
+    """A sentence for each subject by the leading measure, and one with the verdicts by other measures."""
     leading = section.leading
     if leading is None:
         return
@@ -69,7 +69,7 @@ def list_places(contrasts: Sequence[Contrast]) -> list[Place]:
 
 
 def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
-    """Where a comparison at equal NFE is not one at equal calls of the network, or at equal entropy."""
+    """Where a comparison at equal NFE has unequal network calls, or unequal entropies."""
     grids = {other.metric: other for other in section.evaluations[grid.evaluation]}
     for contrast in grid.contrasts:
         sides = [contrast.key, contrast.baseline]
@@ -89,13 +89,13 @@ def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
 
 
 def _name(grid: ComparedGrid, section: DataSection) -> str:
-    """A measure's name, which has an extractor only where the section has several."""
+    """A measure's name, with its extractor only if the section has several."""
     extractors = {other.extractor for other in section.grids} - {""}
     return grid.full_label if len(extractors) > 1 else grid.label
 
 
 def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
-    """What is wrong with the samples that are compared: whose, at which steps; of many methods only what."""
+    """What is wrong with the compared samples, by method and steps; for many methods only what."""
     steps: dict[tuple[RowKey, str], list[int]] = {}
     for contrast in contrasts:
         for nfe, by_side in contrast.warnings.items():

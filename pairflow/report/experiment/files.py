@@ -1,4 +1,4 @@
-"""The page's figures as files for a paper, a column wide: charts as SVG and PDF, pixels as PNG."""
+"""Saves the page's figures as files for a paper, one column wide: charts as SVG and PDF, images as PNG."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -21,7 +21,7 @@ def save(parts: Mapping[str, Any], folder: Path) -> None:
     """Every figure of a page's parts (`page.draw`), with the same bytes every time.
 
     Charts become `<name>.svg` and `<name>.pdf` with embedded fonts in the colours of the page's light theme,
-    pictures of pixels `<name>.png`, enlarged as on the page. Charts change thereby, so do it last.
+    images `<name>.png`, enlarged as on the page. Saving adds legends to the charts, so it must come last.
     """
     for name, figure in find_figures(parts):
         if isinstance(figure, Png):
@@ -31,13 +31,13 @@ def save(parts: Mapping[str, Any], folder: Path) -> None:
 
 
 def find_figures(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, Picture | Png]]:
-    """The name of each figure's files, and the figure: a chart's own, or the keys that lead to pixels."""
+    """The name of each figure's files, and the figure. Charts have names; images get the keys above them."""
     if isinstance(part, Picture):
         yield part.name, part
     elif isinstance(part, Png):
         yield "-".join(name_file(str(key)) for key in keys[1:]), part
     elif isinstance(part, Mapping):
-        for key, value in part.items():  # `png` only says what the value is
+        for key, value in part.items():  # a key `png` adds nothing to the name
             yield from find_figures(value, keys if key == "png" else (*keys, key))
     elif isinstance(part, list | tuple):
         for number, value in enumerate(part):
@@ -48,7 +48,7 @@ def find_figures(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, P
 
 
 def save_chart(picture: Picture, path: Path) -> None:
-    """`<path>.svg` and `<path>.pdf`, on white, with a legend below where the drawing has no names."""
+    """Write `<path>.svg` and `<path>.pdf`, on white, with a legend below unless the drawing has names."""
     with matplotlib.rc_context(_RC):
         if not picture.named:
             _add_legend(picture.figure)
@@ -58,7 +58,7 @@ def save_chart(picture: Picture, path: Path) -> None:
 
 
 def _add_legend(figure: Figure) -> None:
-    """Add a legend below and as much height, and lay the figure out again."""
+    """Add a legend below, enlarge the figure by its height, and lay the figure out again."""
     width, height = figure.get_size_inches()
     handles, labels = figure.axes[0].get_legend_handles_labels()
     side = "lower" if len(figure.axes) == 1 else "upper"  # panels have a label below

@@ -1,4 +1,4 @@
-"""Reads all that an experiment's page shows. `plan.lineage.require` must have checked its files before."""
+"""Reads everything that an experiment's page shows, after `plan.lineage.require` has checked its files."""
 
 import shlex
 from pathlib import Path
@@ -33,7 +33,7 @@ def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
 
 
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
-    """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
+    """Metadata of the gathered rows: the experiment, and the hashes of their files."""
     files = _metric_files(root, experiment)
     if page_of(experiment).bounded:
         files += _bound_models(root, experiment).values()
@@ -50,7 +50,7 @@ def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
 
 
 def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """A row per job, from the provenance beside its first output."""
+    """A row per job, from the provenance of its first output."""
     rows = [
         read_provenance(job.record) | vars(job) | {"step": job.rule}
         for job in jobs(root, experiment)
@@ -90,7 +90,7 @@ def read_contents(
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
-    """Rows of the first seed's and evaluation's first trial, at the NFE that it says are shown."""
+    """Method -> NFE -> rows of the first trial of the first seed and evaluation, at the shown NFE."""
     most = page_of(experiment).shown
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
@@ -101,9 +101,10 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
 
 
 def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
-    """(method, seed) -> the weights, beside which a log ends in the bound on the NLL of the held-out rows.
+    """(method, seed) -> the weights, next to a log that ends in the bound on the NLL of held-out rows.
 
-    The bounds are a function of the training, as the weights are; the log also has times.
+    Metadata have the hash of the weights, not of the log: the log also has times, which differ between equal
+    trainings.
     """
     return {
         (method, seed): paths.model(root, seed, method) / "model.safetensors"
@@ -113,9 +114,9 @@ def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], P
 
 
 def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and what the kind adds.
+    """Metric rows of each model: `nll_bound` (its last validation, in nats per token) and what the kind adds.
 
-    None where no rows are held out.
+    Empty if no rows are held out.
     """
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
     convert = page_of(experiment).prepare_bounds(root, held_out)

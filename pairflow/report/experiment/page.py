@@ -37,9 +37,9 @@ def draw(contents: Contents) -> dict[str, Any]:
 
 
 def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
-    """The whole page as HTML. It fetches nothing, and without its scripts everything is there to read.
+    """The whole page as HTML. It loads nothing, and is complete without its scripts.
 
-    `parts` are those that `draw` has drawn, if they are wanted elsewhere, too.
+    `parts` are the result of `draw`, if the caller needs it as well.
     """
     template = make_environment().get_template("experiment/template.html")
     parts = parts or draw(contents)
@@ -94,7 +94,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
 
 
 def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
-    """Total correlation and its standard error per method, and the ceiling, the same for all methods."""
+    """Total correlation and its standard error per method, and the ceiling, which all methods share."""
     methods = [name for name in contents.methods if name in contents.correlations]
     settings = contents.experiment.correlation
     if not methods or settings is None:
@@ -117,7 +117,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
 
 
 def _draw_training(contents: Contents) -> dict[str, Any] | None:
-    """Curves of the bases, and separate ones for each kind of distillation."""
+    """Curves of the bases, and separate curves for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
     logs = contents.logs
     pictures: dict[str, Picture] = {}
@@ -141,8 +141,8 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
 
 
 def _step_costs(timings: pd.DataFrame, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """A record per step, method and device, in the order of the workflow, which timings have: its runs, their
-    seconds in all, the largest memory (MiB), and the seconds as a share of the longest."""
+    """A record per step, method and device, in the order of the workflow: the number of runs, their total
+    seconds, the largest memory (MiB), and the seconds relative to the longest record."""
     if timings.empty:
         return []
     keys = ["step", "method", "device"]
@@ -150,6 +150,6 @@ def _step_costs(timings: pd.DataFrame, methods: Sequence[str]) -> list[dict[str,
     totals = jobs.agg(runs=("seconds", "size"), memory=("peak_memory_mb", "max"))
     totals = totals.assign(seconds=jobs["seconds"].sum(min_count=1)).reset_index()
     totals["share"] = np.nan_to_num(totals.seconds / (totals.seconds.max() or 1))
-    order = {name: place for place, name in enumerate([*timings.step.unique(), "", *methods])}
+    order = {name: index for index, name in enumerate([*timings.step.unique(), "", *methods])}
     ordered = totals.sort_values(keys[:2], key=lambda names: names.map(order), kind="stable")
     return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]

@@ -1,4 +1,4 @@
-"""The measurements of each evaluation: a table and charts, groups of further tables, how they were made."""
+"""The measurements of each evaluation: the main tables with charts, and groups of further tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from pairflow.report.words import name_file
 
 @dataclass(frozen=True)
 class Group:
-    """Tables that stand together under a title, and the charts of those that have one."""
+    """Tables under one title, and charts of some of them."""
 
     title: str
     tables: list[Grid]
@@ -23,9 +23,9 @@ class Group:
 
 @dataclass(frozen=True)
 class EvaluationBlock:
-    """One evaluation: its main tables with their charts, and the groups of the other metrics.
+    """One evaluation: its main tables with their charts, and the groups of further metrics.
 
-    `scope` says which samples they are counted from, and `details` are what the kind of data adds.
+    `scope` says from which samples they are computed, and `details` are what the kind of data adds.
     """
 
     name: str
@@ -76,22 +76,22 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
 
 
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
-    """All methods; the extractor is named where another grid has the same metric by another one."""
+    """The grid with all methods; its label names the extractor if the metric has several extractors."""
     rivals = {other.extractor for other in others if other.metric == grid.metric}
     name = f"({grid.extractor})" * (len(rivals) > 1)
     return contents.add_calls(replace(grid, rival=name, all_seeds=seeds))
 
 
 def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[Group]:
-    """The main tables, even if there are none, and the other groups that have any."""
+    """The group of the main tables, even if it is empty, and the further groups that have tables."""
     groups = []
     for name, title in {"": "", **titles}.items():
-        own = [table for table in tables if table.about.group == name]
+        members = [table for table in tables if table.about.group == name]
         charts = [
             figures.quality(table, table.frame.samples, f"{prefix}-{name_file(table.label)}")
-            for table in own
+            for table in members
             if table.about.chart
         ]
-        if own or not name:
-            groups.append(Group(title, own, charts))
+        if members or not name:
+            groups.append(Group(title, members, charts))
     return groups

@@ -41,7 +41,7 @@ def list_sheets(
 
 
 def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: str) -> Sheet:
-    """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
+    """Tables of one evaluation under one title; `scope` says from which samples they are computed."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
     origin = contents.name_origin(f"evaluation {evaluation}")
@@ -54,7 +54,7 @@ def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: 
 
 
 def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
-    """Every method at its best number of steps, and real data; records have shares, not per cent."""
+    """Every method at its best number of steps, and real data; records have shares, not percent."""
     title = "Every method at its best number of sampling steps"
     columns = {
         "Method": [*(line.method for line in headline.lines), "real data"],
@@ -75,7 +75,7 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
 
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
-    """Total correlation per method, and its ceiling; `correlation` is that part of the page."""
+    """Total correlation per method, and its ceiling; `correlation` is this part of the page."""
     rows, ceiling = correlation["rows"], correlation["ceiling"]
     texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
     columns = {"Method": [*rows, "ceiling: draws from the data"], "Total correlation (bits)": texts}
@@ -127,7 +127,7 @@ def _text_sheet(
     align: str,
     *origin: str,
 ) -> Sheet:
-    """A table of words: heading -> its column."""
+    """A table of texts; `columns` are the texts under each heading."""
     caption = f"{title}; {contents.name_origin(*origin)}"
     part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)), align)
     return Sheet(f"{contents.name}-{name}", title, [part], records)
@@ -145,12 +145,12 @@ def _part(table: Grid, caption: str) -> Part:
 
 
 def _explain_bold(table: Grid) -> str:
-    """What is in bold, as the page says it."""
+    """What is in bold, in words; the page explains it alike."""
     if not any(cell.best for cells in table.rows.values() for cell in cells):
         return ""
     best = f"{table.about.best} mean"
     if table.tested:
-        return f"; in bold the {best} and what follows it, down to the first that is worse by test"
+        return f"; in bold the {best} and the next ones, down to the first that is significantly worse"
     if table.count == 1:
         return f"; {best} in bold"
     repeated = "seeds" if table.seeds > 1 else "trials"
@@ -162,7 +162,7 @@ def _entry(cell: Cell, note: str = "") -> Entry:
 
 
 def _records(table: Grid) -> Iterable[dict[str, Any]]:
-    """A record per method and NFE, named as in metrics.parquet; the last one is that of real data."""
+    """A record per method and NFE, named as in metrics.parquet; the last record is that of real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
     if table.about.compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}
@@ -175,6 +175,6 @@ def _records(table: Grid) -> Iterable[dict[str, Any]]:
 
 
 def _numbers(cell: Cell, seeds: int) -> dict[str, float | int]:
-    """Over several seeds `std` is between these, as on the page, and `trial_std` between trials of one."""
+    """Over several seeds, `std` is between seeds, as on the page, and `trial_std` is between trials."""
     trials = {"seeds": cell.seeds, "trial_std": cell.trials} if seeds > 1 else {}
     return {"mean": cell.mean, "std": cell.std, "count": cell.count, **trials}

@@ -1,4 +1,4 @@
-"""The comparison of methods in words: sentences made from the numbers, left out where those are missing."""
+"""The comparison of methods in words: sentences from the numbers, left out if the numbers are missing."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ from pairflow.report.differences import Place, describe_differences, describe_en
 from pairflow.report.grid import Grid, describe_scope, leading_grid, list_grids
 from pairflow.report.words import OURS, baselines, format_duration, format_percent, join_steps, join_words
 
-_NAMED = 4  # of more methods than these, a sentence names only the best
+_NAMED = 4  # of more methods than this, a sentence names only the best three
 
 
 def write_summary(contents: Contents) -> list[str]:
@@ -49,7 +49,7 @@ def _rank(grid: Grid, contents: Contents) -> str:
 
 
 def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
-    """PairFlow and models of own pairs less a baseline; Holm's correction is over all methods."""
+    """PairFlow and models of own pairs minus a baseline; Holm's correction is over all methods."""
     others = sorted({method for method, _ in grid.values} - {baseline})
     tests = grid.compare(dict.fromkeys(others, baseline))
     entropies = _find_entropies(grid, contents)
@@ -71,7 +71,7 @@ def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
 
 
 def _find_entropies(grid: Grid, contents: Contents) -> Mapping[tuple[str, int], float]:
-    """The mean entropy of samples of text at the places of a grid; empty for other data."""
+    """The mean entropy of text samples by the methods and columns of a grid; empty for other data."""
     for other in list_grids(contents.metrics, contents.experiment, grid.evaluation):
         if other.metric == "entropy":
             by_calls = grid.unit != other.unit
@@ -80,7 +80,7 @@ def _find_entropies(grid: Grid, contents: Contents) -> Mapping[tuple[str, int], 
 
 
 def _title(grid: Grid) -> str:
-    return f"{grid.about.leads_as} {grid.beside}".rstrip()
+    return f"{grid.about.leads_as} {grid.qualifier}".rstrip()
 
 
 def _describe_distance(contents: Contents) -> str:

@@ -48,7 +48,7 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     assert headline.best.method == "pairflow"
     assert headline.sentence == (
         "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; all "
-        "of the data are valid. Of its distinct molecules 25.0 % break the rules that all of the data keep. "
+        "of the data are valid. Of its distinct molecules 25.0 % break the rules that all of the data obey. "
         "Its difference from udlm at 4 sampling steps was not tested."
     )
 
@@ -161,7 +161,7 @@ def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
 @pytest.mark.parametrize("complete", [True, False])
 def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, complete):
     contents = make(settings={} if complete else OTHER)
-    assert ("those off the rules break them" in parse(render(contents)).words()) is complete
+    assert ("molecules off the rules break them" in parse(render(contents)).words()) is complete
     about = list_metrics(contents.experiment)["novel_strict"]
     assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
 

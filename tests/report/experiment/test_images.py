@@ -59,7 +59,7 @@ def test_pairs_are_rows_from_data_to_source():
     assert (pixels[1:4, 9:12] == between[0, 1]).all()
     assert (pixels[5:8, 17:20] == x0[1]).all()
     assert found["png"].alt == (
-        "2 pairs of pairflow, one a row: data x1, states at t = 0.75, 0.5, 0.25, source x0"
+        "2 pairs of pairflow, one per row: data x1, states at t = 0.75, 0.5, 0.25, source x0"
     )
 
 

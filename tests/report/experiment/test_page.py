@@ -42,7 +42,7 @@ def test_the_same_bytes_every_time(make, make_images, molecule_page, image_page)
 
 
 def test_what_is_in_bold_is_said(document, words, metric_rows):
-    assert "worse by test (over the trials of this training, p ≤ 0.05" in document.words()
+    assert "significantly worse (over the trials of this training, p ≤ 0.05" in document.words()
     two = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
     assert "without a test, which needs 3 seeds." in words(metrics=two)
 

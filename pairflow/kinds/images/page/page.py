@@ -1,4 +1,4 @@
-"""What pages show of images: samples, pairs with states between, nearest training images."""
+"""What pages show of images: samples, pairs with intermediate states, nearest training images."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ from pairflow.report.pixels import ROOM, Png, encode, enlarge, tile
 from pairflow.report.words import join_steps
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
-SAMPLES = 64  # at most, for each method and NFE
+SAMPLES = 64  # most samples per method and NFE
 _PAIRS = 6
 _NEIGHBOURS = 12
-_SHOWN = 64  # images of a grid, if they are small
-_BYTES = 2**18  # most raw pixels of a grid
-_COLUMNS = 8
-_LEAST = 40  # CSS pixels of an image in a grid
-_STRIP = 90  # CSS pixels of an image in a row of neighbours
+_SHOWN = 64  # most images of a grid
+_BYTES = 2**18  # most raw bytes of a grid
+_COLUMNS = 8  # most columns of a grid
+_LEAST = 40  # least width of an image in a grid, in CSS pixels
+_STRIP = 90  # most CSS pixels for an image in a row of neighbours
 
 
 class ImagesPage(KindPage):
@@ -45,7 +45,7 @@ class ImagesPage(KindPage):
         ends         coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points,
                      states at t = S/(S+1), ..., 1/(S+1), their sources
         neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
-                     (B, H, W, C), and how far apart they are (B,)
+                     (B, H, W, C), and their distances (B,)
         accuracies   extractor -> share of test images that it classifies correctly; None without test images
         """
         train, seed = read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
@@ -67,15 +67,15 @@ class ImagesPage(KindPage):
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """The networks by whose features images are compared, and those with more features than samples."""
+        """The networks whose features are compared, and the networks with more features than samples."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
         accuracies, features = contents.part["accuracies"], []
-        for grid in tables:  # whose features it compares, and from how many samples; of pixels, the number
+        for grid in tables:
             if grid.extractor:
                 by = f" by the features of {name_extractor(grid.extractor, accuracies)}"
-                own = f"{grid.about.label}{by if grid.about.features else ''}"
-                features.append(f"{own}, from {grid.samples} samples")
+                metric = f"{grid.about.label}{by if grid.about.features else ''}"  # pixels have no features
+                features.append(f"{metric}, from {grid.samples}")
         few = dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)
         return Details({"features": [*dict.fromkeys(features)], "deficient": [*few]})
 
@@ -100,7 +100,7 @@ class ImagesPage(KindPage):
 
 
 def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:
-    """`classifier-1a2b3c4d` in words, with its accuracy where that is known."""
+    """`classifier-1a2b3c4d` in words, with its accuracy if that is known."""
     kind, _, weights = extractor.partition("-")
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)
@@ -108,7 +108,7 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
-    """Some pairs as images: x1, states between (B, S, H, W, C) and x0; of real numbers the nearest tokens."""
+    """Some pairs as images: x1, intermediate states (B, S, H, W, C) and x0; real numbers are rounded."""
     parts = kind_page.draw_pairs(root, seed, coupling, _PAIRS)
     if np.issubdtype(parts[0].dtype, np.floating):
         levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
@@ -119,7 +119,7 @@ def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.n
 
 
 def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarray, ...]]:
-    """Method -> first samples of its highest NFE, their nearest training images, L2 distances of pixels."""
+    """Method -> first samples at its highest NFE, their nearest training images, and L2 pixel distances."""
     first = {
         method: train.draw(by_nfe[max(by_nfe)][:_NEIGHBOURS]) for method, by_nfe in samples.items() if by_nfe
     }
@@ -134,9 +134,9 @@ def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarra
 
 
 def draw_grid(images: np.ndarray, title: str) -> Png:
-    """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
+    """The first samples (B, H, W, C), row by row in the order they were drawn, without any selection."""
     size, width = images[0].size, images.shape[2] + 1
-    least = -(-_LEAST // width) * width
+    least = -(-_LEAST // width) * width  # CSS pixels of an image that is enlarged by a whole factor
     columns = max(1, min(_COLUMNS, ROOM // least))
     rows = max(1, min(_SHOWN, _BYTES // size) // columns)
     first = images[: rows * columns]
@@ -144,14 +144,14 @@ def draw_grid(images: np.ndarray, title: str) -> Png:
 
 
 def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> dict[str, Any]:
-    """Some pairs of a coupling, one a row, under the times of its columns, from t = 1 to t = 0.
+    """Some pairs of a coupling, one per row, with the times of the columns, from t = 1 to t = 0.
 
-    x1 and x0 are (B, H, W, C), the states between them (B, S, H, W, C).
+    x1 and x0 are (B, H, W, C), the intermediate states (B, S, H, W, C).
     """
     states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
     times = np.linspace(1, 0, states.shape[1]).tolist()
     listed = ", ".join(f"{time:.3g}" for time in times[1:-1])
-    alt = f"{len(x1)} pairs of {coupling}, one a row: data x1, states at t = {listed}, source x0"
+    alt = f"{len(x1)} pairs of {coupling}, one per row: data x1, states at t = {listed}, source x0"
     png = encode(tile(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt)
     return {"png": png, "times": times}
 

@@ -1,4 +1,4 @@
-"""The charts that only pages on molecules have: reasons, properties, speed and guidance."""
+"""The charts that only pages on molecules have: invalid samples, properties, speed and guidance."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -14,8 +14,8 @@ from pairflow.report.drawing import Picture, describe, describe_lines, line_char
 from pairflow.report.grid import Grid
 from pairflow.report.words import format_percent, pluralise, shorten
 
-_PANELS = 3  # small ones side by side
-_PANEL = 0.72  # inches: the height of one
+_PANELS = 3  # most small panels in a row
+_PANEL = 0.72  # inches: the height of a panel
 _TRAINING = "training molecules"
 REASONS = {
     "invalid_empty": Fill("muted"),
@@ -25,20 +25,20 @@ REASONS = {
     "invalid_kekulize": Fill("purple", "----"),
 }
 TRAINING = Fill("rule")
-_BESIDE = (Style("ink", "", ":"), Style("muted", "s", "--"), Style("muted", "d", ":"))  # real data, controls
+_REAL = (Style("ink", "", ":"), Style("muted", "s", "--"), Style("muted", "d", ":"))  # real data, controls
 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
     """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
     steps = tables[0].columns
     calls = tables[0].calls.get(method, steps)
-    said = {}
+    counts = {}
     with drawing.canvas(drawing.LOW) as (figure, axes):
         below = np.zeros(len(steps))
         for table in tables:
             cells = table.rows[method]
             texts = (f"{cell.text} at {nfe}" for nfe, cell in zip(steps, cells, strict=True))
-            said[table.label] = ", ".join(texts)
+            counts[table.label] = ", ".join(texts)
             values = np.nan_to_num([cell.mean for cell in cells])
             look = REASONS[table.metric].options
             axes.bar(range(len(steps)), values, 0.7, below, **look, label=table.label)
@@ -46,20 +46,20 @@ def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Pic
         axes.set_xticks(range(len(steps)), map(str, calls))
         axes.grid(visible=False, axis="x")
         axes.set(ylim=(0, samples), xlabel="calls of the network", ylabel=f"invalid of {samples:,}")
-        return drawing.finish(figure, name, describe(f"Invalid samples of {method} by reason", said))
+        return drawing.finish(figure, name, describe(f"Invalid samples of {method} by reason", counts))
 
 
 def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
-    """Shares of molecules per bin of one property: a panel per method, the training molecules filled in each.
+    """Shares of molecules per bin of one property: a panel per method, each with the training molecules.
 
-    `counts` has rows low, high, samples, training. Its first and last bin are open: arrows on either side
-    have their shares, which so do not look like peaks.
+    `counts` has rows low, high, samples, training. The first and the last bin are open: arrows show their
+    shares, because bars would look like peaks.
     """
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
     filled = _shares(training["training"])
     shares = {method: _shares(bins["samples"]) for method, bins in counts.items() if bins["samples"].sum()}
-    said = {name: _describe_bins(share, edges) for name, share in {_TRAINING: filled, **shares}.items()}
+    texts = {name: _describe_bins(share, edges) for name, share in {_TRAINING: filled, **shares}.items()}
     title = f"Distribution of {label}, means within the training molecules’ range and shares beyond it"
     look, columns = contrast(counts), min(len(counts), _PANELS)
     rows = -(-len(counts) // columns)
@@ -83,7 +83,7 @@ def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pic
         first.set_ylim(bottom=0)
         figure.supxlabel(label, fontsize=7.75)
         figure.supylabel("share of molecules", fontsize=7.75)
-        return drawing.finish(figure, name, describe(title, said))
+        return drawing.finish(figure, name, describe(title, texts))
 
 
 def _shares(counts: pd.Series) -> np.ndarray:
@@ -97,7 +97,7 @@ def _describe_bins(share: np.ndarray, edges: np.ndarray) -> str:
     return ", ".join(filter(None, [mean, beyond]))
 
 
-STAGES = {  # metric -> what is left then
+STAGES = {  # metric -> the name of its stage: every stage is a part of the previous one
     "valid": "valid",
     "unique_strict": "different",
     "novel_strict": "novel",
@@ -111,19 +111,19 @@ STAGES = {  # metric -> what is left then
 def survivors(shares: pd.DataFrame, name: str) -> Picture:
     """The share of samples that is left at each of STAGES: rows method, stage (its number), share (in %).
 
-    Rows of real data and of controls are methods of their own, which have no number of steps (`nfe`).
+    Real data and controls are also methods, without a number of steps (`nfe`).
     """
     methods = shares.method[shares.nfe.notna()].unique()
-    beside = [method for method in shares.method.unique() if method not in methods]
+    real = [method for method in shares.method.unique() if method not in methods]
     looks = {
         **{method: contrast(methods)(method) for method in methods},
-        **dict(zip(beside, _BESIDE, strict=False)),
+        **dict(zip(real, _REAL, strict=False)),
     }
 
-    def say(row: Any) -> list[str]:
+    def write(row: Any) -> list[str]:
         return [f"{[*STAGES.values()][row.stage]} {format_percent(row.share / 100)}"]
 
-    lines = drawing.make_lines(shares, "stage", "share", say, looks.__getitem__)
+    lines = drawing.make_lines(shares, "stage", "share", write, looks.__getitem__)
     with line_chart(lines, "", "left (% of samples)") as (figure, axes):
         axes.set_xticks(range(len(STAGES)), [*STAGES.values()], rotation=30, ha="right")
         drawing.start_at_zero(axes)
@@ -137,11 +137,11 @@ def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Pictu
     `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid.
     """
 
-    def say(row: Any) -> list[str]:
+    def write(row: Any) -> list[str]:
         steps = f"NFE {row.nfe:,}, {pluralise(row.calls, 'call')}"
         return [steps, f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
 
-    lines = drawing.make_lines(rows, "seconds", "valid", say)
+    lines = drawing.make_lines(rows, "seconds", "valid", write)
     x, y = f"seconds per {samples:,} samples", f"valid of {samples:,}"
     with line_chart(lines, x, y) as (figure, axes):
         axes.set_xscale("log")
@@ -152,19 +152,20 @@ def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Pictu
 
 
 def guidance(rows: pd.DataFrame, title: str, name: str) -> Picture:
-    """Novel molecules against those in the class asked for: a line per method through the guidance weights.
+    """Novel molecules against molecules of the wanted class: a line per method through the guidance weights.
 
-    `rows` have method, weight, valid and novel_strict (shares of the samples), in_class (of the valid ones).
+    `rows` have method, weight, valid and novel_strict (shares of the samples), in_class (share of the valid
+    samples).
     """
 
-    def say(row: Any) -> list[str]:
+    def write(row: Any) -> list[str]:
         shares = {"in the class": row.in_class, "novel": row.novel_strict, "valid": row.valid}
         texts = (f"{what} {format_percent(share)}" for what, share in shares.items())
         return [f"guidance {row.weight:g}", *texts]
 
     x, y = "in the class (% of valid samples)", "novel (% of samples)"
-    per_cent = rows.assign(x=100 * rows.in_class, y=100 * rows.novel_strict)
-    lines = drawing.make_lines(per_cent.sort_values(["method", "weight"]), "x", "y", say)
+    percent = rows.assign(x=100 * rows.in_class, y=100 * rows.novel_strict)
+    lines = drawing.make_lines(percent.sort_values(["method", "weight"]), "x", "y", write)
     with line_chart(lines, x, y) as (figure, axes):
         drawing.start_at_zero(axes)
         weights = ", ".join(f"{weight:g}" for weight in sorted(rows.weight.unique()))

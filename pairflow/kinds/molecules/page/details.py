@@ -1,4 +1,4 @@
-"""The part of the section on quality that only molecules have: tables, reasons, properties, speed."""
+"""The part of the section on quality that only molecules have: invalid samples, properties, speed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,13 +25,14 @@ YIELDS = {  # counts of molecules -> the same per second
 def describe_molecules(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str, complete: bool
 ) -> Details:
-    """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
+    """The details of one evaluation from its tables; `prefix` makes the names of its drawings unique."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
     properties = draw_properties(contents, evaluation, measured, prefix)
     speed = measure_speed(contents, evaluation, rows, prefix, complete)
     reasons, fills = {}, {}
     if members := [table for table in measured.values() if table.about.group == "reasons"]:
-        samples, fills = int(rows.samples.max()), {own.label: charts.REASONS[own.metric] for own in members}
+        samples = int(rows.samples.max())
+        fills = {table.label: charts.REASONS[table.metric] for table in members}
         reasons = {
             method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
             for method in members[0].rows
@@ -54,8 +55,8 @@ def describe_molecules(
 def draw_survivors(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> Picture | None:
-    """What is left of the samples of each method from stage to stage, at its best number of steps, beside
-    held-out molecules and controls; None where plausible molecules were not counted."""
+    """What is left from stage to stage of each method's samples, at its best number of steps, and of held-out
+    molecules and controls; None if plausible molecules were not counted."""
     if not (plausible := measured.get("plausible")):
         return None
     best = {method: plausible.best(method)[1] for method in plausible.rows}
@@ -72,8 +73,8 @@ def draw_survivors(
 def draw_properties(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> dict[int, list[dict[str, Any]]]:
-    """NFE, the most steps first -> each property with its distribution, and every method's distance
-    (`metric`) from training molecules, as it is printed."""
+    """NFE, the highest first -> each property with its distributions, and every method's distance (`metric`)
+    from the training molecules, as text."""
     properties: dict[int, list[dict[str, Any]]] = {}
     for nfe, methods in sorted(contents.part["properties"].get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
@@ -83,8 +84,8 @@ def draw_properties(
             picture = charts.histograms(counts, label, f"{prefix}-{name_file(label)}-nfe{nfe}")
             metric, distances = f"{name}_wasserstein", {}
             if (table := measured.get(metric)) and nfe in table.columns:
-                place = table.columns.index(nfe)
-                distances = {method: cells[place].text for method, cells in table.rows.items()}
+                index = table.columns.index(nfe)
+                distances = {method: cells[index].text for method, cells in table.rows.items()}
             shape = {"label": label, "metric": metric, "picture": picture, "distances": distances}
             properties[nfe].append(shape)
     return properties
@@ -93,7 +94,7 @@ def draw_properties(
 def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
     """Rows evaluation, method, nfe, seed, metric, value: molecules per second, for the metrics of `YIELDS`.
 
-    Unique and novel ones are counted within each trial, by canonical SMILES, and added up over the trials.
+    Unique and novel molecules are counted within each trial, by canonical SMILES, and summed over trials.
     """
     counts = metrics[metrics.metric.isin(YIELDS)].groupby([*RUN, "metric"])["value"].sum().reset_index()
     both = counts.merge(sampling_times(timings), on=RUN)
@@ -103,13 +104,13 @@ def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFram
 def measure_speed(
     contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str, complete: bool
 ) -> dict[str, Any] | None:
-    """Valid molecules against time: a chart, the tables of molecules per second of the step `sample`, and the
-    devices."""
+    """Valid molecules against time: a chart, tables of molecules per second of the step `sample`, and the
+    devices; None without timings."""
     yields = sampling_yields(rows, contents.timings)
     if yields.empty:
         return None
     shown = [name for name in YIELDS.values() if name in set(yields.metric)]
-    if complete:  # a novel molecule breaks the rules of the data, and is no yield
+    if complete:  # novel molecules break the rules of the data, so that nobody wants them
         shown = [name for name in shown if name != "novel_per_second"]
     seeds = yields.dropna(subset="value").seed.nunique()
     made = [
@@ -123,6 +124,7 @@ def measure_speed(
     times = sampling_times(contents.timings)
     times = times[times.evaluation == evaluation]
     both = valid.merge(times, on=keys)
+    # A job draws all trials, whereas the chart has the molecules and seconds of one.
     per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     count = contents.experiment.count_calls
@@ -136,11 +138,10 @@ def measure_speed(
 
 
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, Any] | None:
-    """Charts of an evaluation that is repeated at several weights of guidance; None without several weights,
-    or where no class was counted.
+    """Charts of an evaluation with several guidance weights; None without them, or if no class was counted.
 
-    `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
-    property's distribution at each weight, where the page shows it.
+    `trades`: NFE -> the share of novel molecules against the share in the class. `shapes`: NFE -> method ->
+    the property's distribution at each weight, if the page shows this property.
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
@@ -162,8 +163,8 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
     for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in PROPERTIES else ():
         for nfe, methods in contents.part["properties"].get(evaluation, {}).items():
             for method, counts in methods.items():
-                own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
-                own[f"guidance {weight:g}"] = counts[counts.property == name]
+                by_weight = by_nfe.setdefault(nfe, {}).setdefault(method, {})
+                by_weight[f"guidance {weight:g}"] = counts[counts.property == name]
     shapes = {
         nfe: {
             method: charts.histograms(

@@ -35,7 +35,7 @@ class Gallery:
 
 
 def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
-    """Up to `number` of the valid samples, chosen at random by `seed`; repeats are kept."""
+    """Up to `number` of the valid samples, chosen at random by `seed`; duplicates are not removed."""
     with rdBase.BlockLogs():
         parsed = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
         valid = [text for text in samples if parsed.get(text) is not None]
@@ -46,7 +46,7 @@ def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
 
 def _draw(molecule: Chem.Mol) -> Markup:
     canvas = rdMolDraw2D.MolDraw2DSVG(_WIDTH, _HEIGHT)
-    options: Any = canvas.drawOptions()  # RDKit's stubs give every option the type of all of them
+    options: Any = canvas.drawOptions()  # RDKit's stubs are wrong about the types of options
     options.clearBackground = False
     options.fixedBondLength = 24
     options.bondLineWidth = 1.4

@@ -34,9 +34,9 @@ from pairflow.report.words import format_count, format_percent
 
 _EXAMPLES = 12  # training molecules
 _SHOWN = 12  # molecules of a gallery
-_DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # the first one measured
-_MEMORISED = 0.2  # training loss over validation loss of a network that has nothing left to learn
-FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
+_DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # the headline has the first measured one
+_MEMORISED = 0.2  # training loss over validation loss: below it, longer training does not help
+FEW = 100  # with fewer valid molecules in a trial, the share of unique molecules says little
 
 
 class MoleculesPage(KindPage):
@@ -48,8 +48,8 @@ class MoleculesPage(KindPage):
 
         samples     method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
         examples    some training molecules as SMILES
-        properties  evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
-                    molecules have the property in a bin, as `chemistry.histograms` counts them
+        properties  evaluation -> NFE -> method -> rows property, low, high, samples, training: the numbers
+                    of molecules in each bin of a property, by `chemistry.histograms`
         """
         from pairflow.kinds.molecules.prepare import Vocabulary
 
@@ -62,7 +62,7 @@ class MoleculesPage(KindPage):
                 counts, _ = read_table(paths.measured(root, run, "properties"), "property histograms")
                 frame = counts.to_pandas()
                 by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
-                if run.method in by_method:  # of another seed; the training molecules are the same
+                if run.method in by_method:  # from another seed, with the same training molecules
                     frame["samples"] += by_method[run.method]["samples"]
                 by_method[run.method] = frame
         return {
@@ -75,7 +75,7 @@ class MoleculesPage(KindPage):
         }
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
+        """Shares of the samples, of valid samples or of distinct molecules, all by canonical SMILES."""
         measured = list_grids(results.metrics, results.experiment, leading.evaluation)
         grids = {grid.metric: grid for grid in measured}
         valid = grids["valid"].means
@@ -111,7 +111,7 @@ class MoleculesPage(KindPage):
             real = measures["plausible"].real
             text += (
                 f" {measures['plausible'].text(best)} are plausible: different, novel, and with nothing "
-                f"unusual in them beside the training molecules; of held-out molecules {real} are."
+                f"unusual compared with the training molecules; of held-out molecules {real} are."
             )
         elif "useful" in measures:
             text += (
@@ -119,11 +119,11 @@ class MoleculesPage(KindPage):
             )
         if is_complete(results.experiment) and "novel" in measures:
             off = measures["novel"].text(best)
-            text += f" Of its distinct molecules {off} break the rules that all of the data keep."
+            text += f" Of its distinct molecules {off} break the rules that all of the data obey."
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
-        """The molecules are new ones, unless what is new would break the rules of the data."""
+        """The command asks for novel molecules, unless these would break the rules of the data."""
         model, out = root.as_posix(), f"{root.name}_samples.smi"
         wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
         temperature = experiment.evaluations[leading_evaluation(experiment.evaluations)].temperature
@@ -157,12 +157,12 @@ class MoleculesPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Invalid, useless and known molecules, and trials with too few of them."""
+        """Boxes about invalid, useless and known molecules, and about trials with too few valid ones."""
         if invalid := flawed.get("invalid"):
             named = headline.name_shares(invalid)
             text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, results)}"
             yield _warn_of_use(headline.best in invalid, text)
-        if useless := flawed.get("useless"):  # valid as they may be
+        if useless := flawed.get("useless"):
             word = "plausible" if "plausible" in headline.measures else "useful"
             text = (
                 f"Under {HOPELESS:.0%} of the samples are {word} molecules: {headline.name_shares(useless)}. "
@@ -210,7 +210,7 @@ def _warn_of_use(severe: bool, text: str) -> Box:
 
 
 def _advise(headline: Headline, results: FinishedExperiment) -> str:
-    """What would give more valid molecules: no longer training where the network has memorised its data."""
+    """How to get more valid molecules; not by longer training if the network has memorised its data."""
     method = headline.best.method.partition("+")[0]  # a distillation has another loss
     log = results.logs.get(method) if results.experiment.training.loss == "nelbo" else None
     loss, nll = (1.0, 1.0) if log is None else end_losses(log)

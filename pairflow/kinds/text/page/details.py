@@ -1,4 +1,4 @@
-"""Samples of text beside real text and beside rows that anyone can draw: a table, charts and warnings."""
+"""Compares samples of text with real text and with trivial baselines: a table, charts and warnings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,8 +26,8 @@ from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_number, pluralise
 
 HELD_OUT = "held-out text"
-_LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
-_LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
+_LEAST_ENTROPY = 0.9  # relative to held-out text: samples with less entropy vary too little
+_LEAST_DISTINCT = 0.5  # the same for distinct 4-grams
 _COLUMNS = {
     "judge_ppl": "Perplexity",
     "gen_ppl": "GPT-2’s",
@@ -47,11 +47,11 @@ _MARKS = {
 
 
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
-    """Real text and the controls, and every method at each number of steps: the two parts of a table.
+    """A table with two parts: real text and the controls, and every method at each number of steps.
 
-    Empty where the controls were not measured. `judge` is what the perplexity is measured by, and `columns`
-    are heading -> metric. `charts` show the perplexity against the entropy: through the numbers of steps, and
-    then through the temperatures at each number of steps, where there are several.
+    Empty if the controls were not measured. `judge` names the model that measures the perplexity, and
+    `columns` are heading -> metric. `charts` show the perplexity against the entropy: along the numbers of
+    steps, and along the temperatures at each number of steps, if there are several.
     """
     points = find_points(contents.metrics, evaluation)
     if len(points) <= len(CONTROLS):
@@ -60,17 +60,17 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
     methods = [*rows.method.unique()]
     judged = contents.measured
     judged = judged[(judged.evaluation == evaluation) & (judged.metric == "judge_ppl")]
-    *_, order, number = judged.extractor.iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
+    *_, order, digest = judged.extractor.iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
     keys = legend(methods, f"{prefix}-text", contrast(methods))
-    for place, name in enumerate(points.index):
-        keys.append((key(_MARKS[name], f"{prefix}-mark{place}"), name))
+    for number, name in enumerate(points.index):
+        keys.append((key(_MARKS[name], f"{prefix}-mark{number}"), name))
     real = points.reset_index().assign(setting="", warnings=[[] for _ in points.index])
     both = pd.concat([real, rows], ignore_index=True).astype({"nfe": "Int64", "calls": "Int64"})
     shown = {name: heading for name, heading in _COLUMNS.items() if name in both}
     printed = {heading: _print(both[name], METRICS[name].digits) for name, heading in shown.items()}
     lines = both[["method", "setting", "warnings"]].assign(texts=[*zip(*printed.values(), strict=True)])
     records = lines.to_dict("records")
-    title = f"Beside real text and controls, evaluation {evaluation}"
+    title = f"Compared with real text and controls, evaluation {evaluation}"
     named = {
         "Rows": (both.method + " " + both.setting).str.rstrip(),
         **printed,
@@ -80,7 +80,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
     numbers = both.rename(columns={"method": "rows"})[["rows", "nfe", "calls", *shown]].to_dict("records")
     return Details(
         {
-            "judge": f"a Kneser-Ney model of {order}-grams, {number}",
+            "judge": f"a Kneser-Ney model of {order}-grams, {digest}",
             "parts": [records[: len(points)], records[len(points) :]],
             "columns": {heading: name for name, heading in shown.items()},
             "legend": keys,
@@ -97,10 +97,10 @@ def _print(values: pd.Series, least: int) -> list[str]:
 
 
 def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
-    """Every method at each number of steps: rows method, nfe, calls of the network, setting (these two in
-    words), warnings (what its values give warning of, in words), and the mean of each metric.
+    """Every method at each number of steps: rows with method, nfe, calls of the network, setting (NFE and
+    calls in words), warnings (in words), and the mean of each metric.
 
-    Empty where the controls were not measured.
+    Empty if the controls were not measured.
     """
     points, methods = find_points(results.metrics, evaluation), results.experiment.methods
     means = mean_values(results.measured, evaluation, ["method", "nfe"])
@@ -111,7 +111,8 @@ def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
     )
     count = results.experiment.count_calls
     calls = [count(row.method, row.nfe, evaluation) for row in rows.itertuples()]
-    settings = [f"NFE {nfe:,}, {pluralise(own, 'call')}" for nfe, own in zip(rows.nfe, calls, strict=True)]
+    both = zip(rows.nfe, calls, strict=True)
+    settings = [f"NFE {nfe:,}, {pluralise(number, 'call')}" for nfe, number in both]
     controls = [points.loc[name].to_dict() for name in (HELD_OUT, "shuffled") if len(rows)]
     warnings = [find_warnings(row, *controls) for row in rows.to_dict("records")]
     return rows.assign(calls=calls, setting=settings, warnings=warnings)
@@ -122,35 +123,35 @@ def _draw(
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
     charts = [_plane(rows, points, f"{title} sampling steps", f"{prefix}-plane")]
-    heated = [rows.iloc[:0]]
+    parts = [rows.iloc[:0]]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
     for name, temperature in sorted(temperatures.items(), key=lambda item: item[1]):
-        own = measured_rows(contents, name)
-        settings = [f"temperature {temperature:g}, {pluralise(calls, 'call')}" for calls in own.calls]
-        heated.append(own.assign(setting=settings))
-    for nfe, own in pd.concat(heated).groupby("nfe"):
+        part = measured_rows(contents, name)
+        settings = [f"temperature {temperature:g}, {pluralise(calls, 'call')}" for calls in part.calls]
+        parts.append(part.assign(setting=settings))
+    for nfe, part in pd.concat(parts).groupby("nfe"):
         name = f"{prefix}-frontier{nfe}"
-        charts.append(_plane(own, points, f"{title} temperature, NFE {nfe}", name))
+        charts.append(_plane(part, points, f"{title} temperature, NFE {nfe}", name))
     return charts
 
 
 def _plane(rows: pd.DataFrame, points: pd.DataFrame, title: str, name: str) -> Picture:
-    """The judge's perplexity against the entropy: a line per method through its settings, and the points."""
+    """The judge's perplexity against the entropy: a line per method along its settings, and the `points`."""
     look = contrast(rows.method)
     both = pd.concat([rows, points.reset_index().assign(setting=points.index)], ignore_index=True)
-    lines = make_lines(both, "entropy", "judge_ppl", _say, lambda name: _MARKS.get(name) or look(name))
+    lines = make_lines(both, "entropy", "judge_ppl", _write, lambda name: _MARKS.get(name) or look(name))
     x, y = "entropy of a sample (nats)", "judge perplexity"
     with line_chart(lines, x, y) as (figure, axes):
         make_log(axes, lines)
         return finish(figure, name, describe_lines(f"{title}; perplexity at entropy", lines), lines)
 
 
-def _say(row: Any) -> Sequence[str]:
+def _write(row: Any) -> Sequence[str]:
     return [row.setting, f"perplexity {row.judge_ppl:,.4g}", f"entropy {row.entropy:.3f}"]
 
 
 def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
-    """The mean of each metric: a row for real text and for each control, as far as these were measured."""
+    """The mean of each metric: a row for real text and for each control that was measured."""
     means = mean_values(metrics, evaluation, ["method"]).rename(index={REAL: HELD_OUT})
     return means.loc[[name for name in _MARKS if name in means.index]]
 
@@ -158,9 +159,9 @@ def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
 def find_warnings(
     values: Mapping[str, float], real: Mapping[str, float], shuffled: Mapping[str, float]
 ) -> list[str]:
-    """What is suspicious about samples, from their means and the means of real and shuffled text.
+    """What is suspicious about samples, by their means and the means of real and shuffled text.
 
-    A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
+    A good perplexity is no proof: a common word, repeated, has one (arXiv 2606.08417).
     """
     suspicious = {
         "likelier than real text": values["judge_ppl"] < real["judge_ppl"],
@@ -173,5 +174,5 @@ def find_warnings(
 
 def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> pd.DataFrame:
     """Means over seeds and trials: a row for each value of the keys, a column for each metric."""
-    own = rows[rows.evaluation == evaluation].dropna(subset="value")
-    return own.groupby([*keys, "metric"])["value"].mean().unstack()
+    part = rows[rows.evaluation == evaluation].dropna(subset="value")
+    return part.groupby([*keys, "metric"])["value"].mean().unstack()

@@ -27,8 +27,8 @@ from pairflow.report.kind_page import (
 )
 from pairflow.report.results import FinishedExperiment
 
-_PAIRS = 3  # of each coupling
-_LONGEST = 400  # tokens of a pair that are shown
+_PAIRS = 3  # per coupling
+_LONGEST = 400  # most tokens of a pair that are shown
 _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 
 
@@ -37,7 +37,7 @@ class TextPage(KindPage):
     counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """With some `pairs` of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
+        """Rows in words, and some `pairs` of each coupling as lines of text from t = 1 (x1) to t = 0 (x0)."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {
             token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
@@ -52,7 +52,7 @@ class TextPage(KindPage):
         return {"rows": rows, "pairs": pairs}
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
-        """A perplexity per token, and bits per character."""
+        """The bound as a perplexity per token, and in bits per character."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         tokens = np.count_nonzero(mark_padding(held_out, tokeniser.padding) >= 0)
         density = tokens / max(sum(len(tokeniser.decode(row)) for row in held_out), 1)
@@ -66,8 +66,8 @@ class TextPage(KindPage):
         limit = ""
         if differ_in_entropy(min(found), max(found)):
             limit = (
-                f" The methods’ entropies, {min(found):.2f} to {max(found):.2f} nats, are too unlike for "
-                "their perplexities to be compared, so that best here only means likeliest."
+                f" The methods’ entropies, {min(found):.2f} to {max(found):.2f} nats, are too different for "
+                "a comparison of perplexities, so that best here only means likeliest."
             )
         return (
             f"{name_best(leading, best, 'The')} writes text of perplexity "
@@ -84,7 +84,7 @@ class TextPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Methods whose samples, at their best number of steps, have a value like that of nonsense."""
+        """A box about methods whose samples, at their best number of steps, have suspicious values."""
         if suspects := flawed.get("nonsense"):
             named = "; ".join(
                 f"{line.method}: {', '.join(flaw.text for flaw in flaws)}" for line, flaws in suspects.items()
@@ -93,7 +93,8 @@ class TextPage(KindPage):
                 f"Samples are suspicious: {named}. Read some, and compare them with the controls, before you "
                 "trust a good perplexity."
             )
-            yield Box("Perhaps not text.", text, len(suspects.get(headline.best, ())) > 1, late=True)
+            severe = len(suspects.get(headline.best, ())) > 1
+            yield Box("These samples may not be real text.", text, severe, late=True)
 
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
@@ -102,15 +103,15 @@ class TextPage(KindPage):
 
 
 def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:
-    """Some pairs, each as lines `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
+    """Some pairs, each as lines from `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
     x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
-    way = np.concatenate([x1[:, None], states, x0[:, None]], axis=1)  # (B, S + 2, N)
+    paths_of_pairs = np.concatenate([x1[:, None], states, x0[:, None]], axis=1)  # (B, S + 2, N)
     return [
         [
             f"t = {time:<5.3g} {''.join(symbols[token] for token in row)}"
             for time, row in zip((1.0, *TIMES, 0.0), pair[:, :_LONGEST].tolist(), strict=True)
         ]
-        for pair in way
+        for pair in paths_of_pairs
     ]
 
 

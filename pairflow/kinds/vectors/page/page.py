@@ -16,12 +16,12 @@ from pairflow.report.drawing import Picture, canvas, finish
 from pairflow.report.kind_page import KindPage, Samples, read_pairs
 from pairflow.report.words import name_file
 
-SHOWN = 600  # points of a cloud
-_PAIRS = 150  # lines of a coupling
+SHOWN = 600  # most points of a cloud
+_PAIRS = 150  # lines per coupling
 _WIDTH = 2.4  # inches
-_TALLEST = 1.2  # height of the axes over their width; data that are taller are drawn narrower
+_TALLEST = 1.2  # largest height of the axes over their width; taller data are drawn narrower
 _LABELS = 0.25  # inches for the numbers of an axis
-_MARGIN = 0.05  # of the range of the data, on each side
+_MARGIN = 0.05  # on each side, relative to the range of the data
 
 Clouds = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, d)
 
@@ -30,11 +30,11 @@ class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """In the first two coordinates: some training vectors (B, 2), method -> NFE -> samples (B, 2), and of
-        each coupling sources x0 and data points x1 (B, 2)."""
+        """The first two coordinates of some training vectors (B, 2), of samples (method -> NFE -> (B, 2))
+        and of pairs (coupling -> x0 and x1, (B, 2) each)."""
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
-        pairs = {name: read_pairs(root, seed, name, _PAIRS) for name in names}  # the same rows of each
+        pairs = {name: read_pairs(root, seed, name, _PAIRS) for name in names}  # the same rows in each
         return {
             "training": train[:SHOWN, :2],
             "points": {
@@ -45,7 +45,7 @@ class VectorsPage(KindPage):
         }
 
     def draw(self, contents: Contents) -> dict[str, Any]:
-        """The data, then each method's samples by NFE; and the lines of the pairs."""
+        """The clouds of the data and of each method's samples by NFE, and the lines of the pairs."""
         part = contents.part
         return {
             "clouds": draw_clouds(part["training"], part["points"]) if part else {},
@@ -56,8 +56,8 @@ class VectorsPage(KindPage):
 
 
 def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture]]:
-    """Method -> NFE -> its samples (B, 2) over the data (B, 2), which give the frame; under `data` and 0 the
-    data by themselves."""
+    """Method -> NFE -> its samples (B, 2) over the data (B, 2), which define the frame; under `data` and 0
+    only the data."""
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
@@ -75,7 +75,7 @@ def _draw_cloud(data: np.ndarray, samples: np.ndarray | None, what: str, name: s
 
 
 def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
-    """Lines from sources (B, 2) to the data points that they belong to."""
+    """Lines from sources (B, 2) to their data points (B, 2)."""
     groups = {"source x0": ("blue", x0), "data x1": ("vermillion", x1)}
     alt = f"{len(x0)} pairs of {coupling}: lines from the sources x0 to the data points x1"
     ends, name = np.stack([x0, x1], axis=1), f"pairs-{name_file(coupling)}"
@@ -91,7 +91,7 @@ def _draw_points(
 ) -> Picture:
     """Groups of points (B, 2) in their colours, over lines between pairs (P, 2, 2).
 
-    `framed` points decide the frame, whose axes have the same unit.
+    The points `framed` define the frame, whose axes have the same unit.
     """
     low, high = framed.min(axis=0), framed.max(axis=0)
     width, height = high - low
