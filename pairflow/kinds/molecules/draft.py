@@ -293,8 +293,8 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
     if name == "small transformer" and selfies and few:
         sentences.append(
             f"With fewer than {_FEW:,} molecules consider `--from zinc250k`, to start from a model that has "
-            f"seen many more: after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} of "
-            f"the samples were useful, and {_FROM_SCRATCH} without it."
+            f"seen many more: after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} "
+            f"of the samples were useful, and {_FROM_SCRATCH} without it."
         )
     if name == "mlp" and sizes.length > first.length["mlp"]:
         sentences.append(

@@ -60,8 +60,8 @@ def test_the_small_networks_numbers_are_in_the_results():
 def test_a_start_from_a_model_of_others_is_proposed_for_few_molecules():
     few = {"rows": 19_999, "representation": "selfies"}
     text = "With fewer than 20,000 molecules consider `--from zinc250k`, to start from a model that has seen "
-    why = "many more: after 1,000 iterations on 450 molecules 25 % of the samples were useful, and 1 % without it."
-    assert text + why in expected(72, "cpu", **few)
+    text += "many more: after 1,000 iterations on 450 molecules 25 % of the samples were useful, and "
+    assert text + "1 % without it." in expected(72, "cpu", **few)
     assert "--from" not in expected(72, "cpu", rows=20_000, representation="selfies")
     assert "--from" not in expected(80, "cpu", **few)
     small = expected(72, "cpu", rows=999)

@@ -63,7 +63,7 @@ def test_a_page_of_one_method_has_no_contest(make, metric_rows, parse):
     for said in ("the best method", "Comparison of methods", "Each method at", "in bold", "In bold"):
         assert said not in pages[1].words()
     assert "of the samples of udlm at 32 sampling steps are valid molecules" in pages[1].words()
-    for said in ("the best method, ", "Comparison of methods", "Each method at", "In bold is the best"):
+    for said in ("the best method, ", "Comparison of methods", "Each method at", "Bold: the best value"):
         assert said in pages[2].words()
 
 
