@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import forks
@@ -306,6 +307,9 @@ def quick_python(forkserver, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bin")
     server = forkserver.Process(target=forks.serve, args=(str(folder / "socket"),))
     server.start()
+    while not (folder / "socket").exists():
+        assert server.is_alive()
+        time.sleep(0.01)
     forks.write_command(folder / "python", str(folder / "socket"))
     yield {**os.environ, "PAIRFLOW_DATA_DIR": "", "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
     server.terminate()
