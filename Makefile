@@ -72,7 +72,7 @@ clean:  ## remove .venv and built files; results stay
 # With TORCH_INDEX, an index that has torch without CUDA, both packages of the locked versions come from there.
 TORCH_INDEX ?=
 CUDA := $(if $(TORCH_INDEX),torch==|torchvision==|triton==|nvidia-(cub|cudnn|cuf|cus|n),none==)
-TORCH := $(if $(TORCH_INDEX), && $(PIP) --index-url "$(TORCH_INDEX)" $$(grep -oE '^(torch|torchvision)==[^ ]+' envs/requirements.txt) 2>> .venv/install.log)
+TORCH := $(if $(TORCH_INDEX), && $(PIP) -i "$(TORCH_INDEX)" $$(grep -oE '^(torch|torchvision)==[^ ]+' envs/requirements.txt) 2>> .venv/install.log)
 
 # uv installs in a third of pip's time. Where it cannot reach the packages (pip may know of a mirror), pip does. The
 # pairing engine needs four of them and compiles while the others are downloaded. Without that the first pairing does.

@@ -205,8 +205,10 @@ def keep(x: Tensor, given: Tensor | None) -> Tensor:
 
 
 def as_given(given: Tensor, x0: Tensor) -> Tensor:
-    """Given symbols, (N,) or (B, N), for states x0 (B, N) as int64; InputError for others."""
-    return as_tokens("given", given, x0.shape[2 - as_integers("given", given).ndim :])
+    """Given symbols, (N,) or (B, N), for states x0 (B, N), as int64; InputError for anything else."""
+    given = as_integers("given", given)
+    require_shape("given", given, x0.shape if given.ndim == 2 else x0.shape[1:])
+    return given
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:

@@ -20,12 +20,12 @@ from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 
 PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
-SECONDS = 45  # that the search may take until the first sample is delivered; a batch may take some more
+SECONDS, FEWEST = 45, 500  # after this time the search ends if none of so many samples was delivered
 
 
 class TooFewAccepted(InputError):
-    """None of the last 20,000 samples was delivered, or none in the first seconds, so that the next are not
-    worth waiting for."""
+    """None of the last 20,000 samples was delivered, or none of at least 500 in the first 45 seconds: it is
+    not worth waiting for the next."""
 
 
 class SampleStream:
@@ -34,8 +34,8 @@ class SampleStream:
     `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
     steps if the settings have none. The samples are a function of the model, the settings and the kind of
     device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
-    samples passed the filters, or none in the first 45 seconds. `inputs` are the files that are read;
-    `delivery` counts all samples.
+    samples passed the filters, or none of at least 500 in the first 45 seconds. `inputs` are the files that
+    are read; `delivery` counts all samples.
 
         for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -70,7 +70,8 @@ class SampleStream:
                 return
             if dropped >= PATIENCE:
                 raise TooFewAccepted(f"none of the last {dropped:,} samples was {self.delivery.explain()}")
-            if not delivered and (seconds := time.monotonic() - started) > SECONDS:
+            seconds = time.monotonic() - started
+            if not delivered and dropped >= FEWEST and seconds > SECONDS:
                 which = f"first {dropped:,} samples, in {seconds:.0f} s,"
                 raise TooFewAccepted(f"none of the {which} was {self.delivery.explain()}")
 

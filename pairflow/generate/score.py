@@ -36,8 +36,8 @@ class Scorer:
         self.noun = self.rows.noun
 
     def read(self, path: Path, column: str | None = None) -> list[Candidate]:
-        """The rows of a file, of a table by a column that is found if it is not given; InputError if it
-        cannot be read or no row of it can be scored."""
+        """The rows of a file; without `column` the column of a table is found. InputError if the file cannot
+        be read, or if none of its rows can be scored."""
         rows = list(self.rows.read(path, column))
         if all(row.tokens is None for row in rows):
             first = f": {rows[0].reason} (the first of {len(rows):,})" if rows else ": the file has none"
@@ -58,8 +58,8 @@ class Scorer:
         return pd.DataFrame(lines, columns=columns).astype({"tokens": "Int64"})
 
     def subtract(self, table: pd.DataFrame, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """A table of scores of another model with `nll_difference`, which is `nll_bound` minus that of this
-        model, for the rows as this model reads them; InputError if they are split otherwise."""
+        """Add the column `nll_difference` to another model's table of scores: its `nll_bound` minus the bound
+        of this model. `rows` are the same rows, read for this model; InputError if they are other ones."""
         if [row.text for row in rows] != list(table[self.rows.column]):
             raise InputError(
                 f"--against: this model splits the file into {len(rows):,} rows, --model into {len(table):,}"
@@ -69,11 +69,13 @@ class Scorer:
         return table
 
     def require_like(self, other: "Scorer") -> None:
-        """InputError unless both models write rows alike, so that their probabilities are of the same."""
+        """InputError unless both models write rows in the same way: only then do their bounds compare."""
         ours, theirs = ((judge.noun, judge.rows.notation) for judge in (self, other))
         if ours != theirs:
-            found, expected = (f"{noun}s {notation}".strip() for noun, notation in (theirs, ours))
-            raise InputError(f"--against: expected a model of {expected}, as --model, found {found}")
+            found, expected = (
+                f"{noun}s{f' as {notation}' * bool(notation)}" for noun, notation in (theirs, ours)
+            )
+            raise InputError(f"--against: expected a model of {expected}, like --model; found {found}")
 
     def _measure(self, tokens: np.ndarray) -> dict[str, float]:
         model, settings, padding = self.model, self.settings, self.rows.padding

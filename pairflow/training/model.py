@@ -348,7 +348,7 @@ class DiscreteModel(Model):
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
         """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon.
 
-        Symbols (R, N) that are `given` take turns: row number i keeps those of i mod R.
+        Rows of `given` symbols (R, N) take turns: sample number i keeps the symbols of row i mod R.
         """
         rows = 0
         for batch in count():

@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "fine-tuning and scoring": ("molecules", [PARENT, TUNED]),
 }
 RESUMED = {"resume": "elsewhere/states", "save_every": 0}
-TRIALS = int(os.environ.get("PAIRFLOW_SIGNALS", "16"))  # in each group
+TRIALS = int(os.environ.get("PAIRFLOW_SIGNALS", "20"))  # in each group
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def knock(start, call: Call, number: int, delay: float) -> None:
     assert "Traceback" not in said, said
 
 
-@pytest.mark.promise("signal", times=16)
+@pytest.mark.promise("signal", times=20)
 def test_a_step_that_gets_signals_at_random_moments_ends_in_the_same_bytes(calls, start):
     """Two signals to each step before it may end."""
     assert len(calls) <= TRIALS // 2  # so that each step is tried

@@ -153,8 +153,8 @@ def prepare(
     rejected texts.
 
     `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it. Without it
-    `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and those of all
-    molecules.
+    `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and all tokens
+    of the molecules.
 
     InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left, if
     `validation_rows` has a row that does not exist, and if the split leaves no validation rows or fewer

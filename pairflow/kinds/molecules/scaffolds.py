@@ -1,8 +1,8 @@
 """Scaffolds that samples keep: written in tokens so that the model fills gaps where they grow.
 
-A *start* is the SMILES of a scaffold with `*` for each gap. One at its end is open: the model decides where
-the molecule ends. Those within have a number of tokens each, and a start that ends in an atom is whole, as
-that of two fragments and the linker between them.
+A *start* is the SMILES of a scaffold with `*` for each gap. A gap at its end is open: the model decides where
+the molecule ends. Every other gap has a fixed number of tokens. A start of two fragments, with a gap for the
+linker between them, ends in an atom: nothing is open there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +31,10 @@ _RANDOM = 300  # SMILES among which one that ends as wanted is looked for
 
 
 class Scaffold(NamedTuple):
-    """A scaffold as its user wrote it, its name, and where it stands; `starts` write it, `query` finds it in
-    molecules of at least so many `atoms`."""
+    """A scaffold: its text and name in the user's file, and `where` in it, for messages.
+
+    `starts` are the ways to write it; `query` finds it in molecules of at least `atoms` atoms.
+    """
 
     text: str
     name: str
@@ -43,12 +45,12 @@ class Scaffold(NamedTuple):
 
 
 class Growth:
-    """Rows of scaffolds in turn, and the molecules that samples of these rows are.
+    """Rows of scaffolds in turn, and the molecules that samples of these rows become.
 
     `given` (R, N) are the symbols of the rows, FREE in gaps; sample number i has row i mod R. Scaffolds take
     turns, and so do the starts of each. For gaps of a start, a total number of tokens is drawn from
-    `lengths`, those of molecules. What the scaffold leaves of it is cut at random into the gaps and the end:
-    each way with at least one token in every part is equally likely.
+    `lengths`, the lengths of molecules. The tokens that the scaffold does not need are cut at random into the
+    gaps and the end: each way with at least one token in every part is equally likely.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Growth:
 
     @property
     def scaffold(self) -> Scaffold:
-        """That of the sample which was assembled last."""
+        """The scaffold of the sample that was assembled last."""
         return self._rows[self._number % len(self._rows)][0]
 
     def assemble(self, tokens: Sequence[int]) -> str:

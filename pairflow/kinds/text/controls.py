@@ -19,7 +19,7 @@ def draw_shuffled(training: np.ndarray, count: int, random: np.random.Generator)
 def draw_chain(training: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
     """(count, N): each token is drawn from the tokens that follow the last two in the training rows (M, N).
 
-    The first two tokens are those of a training row. If nothing follows two tokens, any third token of a
+    A training row gives the first two tokens. If nothing follows two tokens, any third token of a
     trigram is drawn.
     """
     length = training.shape[1]

@@ -116,7 +116,7 @@ class RealText:
         yield _row("distinct_4", distinct_share(rows, SPAN))
 
     def compare_ngrams(self, rows: np.ndarray) -> Iterator[Row]:
-        """The distances of n-gram frequencies from those of the held-out rows."""
+        """The distances between the n-gram frequencies of samples and of held-out rows."""
         for size, metric in _SIZES.items():
             if size <= rows.shape[1]:
                 yield _row(metric, jensen_shannon(rows, self.real.held_out, size), "test")
