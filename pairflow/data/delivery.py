@@ -42,6 +42,10 @@ class Delivery(ABC):
         """The tokens of a sample, of which it is noted from which seed they come."""
         return tokens
 
+    def prepare(self, out: Path) -> str:
+        """Add what a file such as `out` holds without being asked for; a sentence on what is missing."""
+        return ""
+
     @abstractmethod
     def decode(self, tokens: list[int]) -> str:
         """The text of a sample."""
