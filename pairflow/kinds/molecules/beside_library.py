@@ -18,21 +18,21 @@ from pairflow.kinds.molecules.library import Row, read_rows
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.survey import column_of
-from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, some
+from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingNeighbours, some
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured: a text with the metrics, the rows of the file, and what is usual in the library."""
+    """What was measured: a text with the metrics, the rows of the file, and the library and its norms."""
 
     summary: str
     rows: list[Row]
-    known: frozenset[str]
+    library: TrainingNeighbours
     norms: Norms
 
     def write(self, out: Path) -> None:
         """Write a line for each row; InputError for a file that cannot hold it."""
-        write = files.writer(out, parsed=False, properties=True)
+        write = files.writer(out, parsed=False, properties=True, count=len(self.rows))
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
             write(temporary, table, Metadata(kind="molecules"))
@@ -40,19 +40,21 @@ class Measured:
     def _describe(self, row: Row) -> dict[str, Any]:
         smiles = canonical(row.text.strip()) if not row.reason else None
         line = {"name": row.name, "smiles": smiles or row.text, "valid": "yes" if smiles else "no"}
-        molecule = Chem.MolFromSmiles(smiles) if smiles else None
-        if molecule is None:
+        if not smiles or (molecule := Chem.MolFromSmiles(smiles)) is None:
             return line
-        known = {"known": "yes" if smiles in self.known else "no"}
-        return line | known | plausible.describe_oddities(molecule, self.norms) | describe(molecule)
+        known = {"known": "yes" if smiles in self.library else "no"}
+        oddities = plausible.describe_oddities(molecule, self.norms)
+        return line | known | oddities | describe(molecule) | self.library.describe(smiles)
 
 
 def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
     """Measure a file of molecules beside the file of a library; InputError if the library has none."""
     rows, own = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
-    trained = list(
-        dict.fromkeys(filter(None, (canonical(row.text.strip()) for row in own if not row.reason)))
-    )
+    names: dict[str, str] = {}
+    for row in own:
+        if not row.reason and (smiles := canonical(row.text.strip())):
+            names.setdefault(smiles, row.name)
+    trained = [*names]
     if not trained:
         raise InputError(f"{reference}: holds no molecule that RDKit reads")
     texts, known = [row.text.strip() for row in rows], frozenset(trained)
@@ -60,9 +62,8 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     chosen = [trained[row] for row in some(len(trained), PROPERTY_ROWS)]
     structures = tabulate(("fingerprint", "scaffold"), trained, threads, progress)
     properties = tabulate(PROPERTIES, chosen, threads, progress).dropna().to_numpy()
-    library = chemistry.TrainingMolecules(
-        Neighbours(structures["fingerprint"]), frozenset(structures["scaffold"]), properties
-    )
+    neighbours = Neighbours(structures["fingerprint"])
+    library = chemistry.TrainingMolecules(neighbours, frozenset(structures["scaffold"]), properties)
     described = chemistry.describe_samples(texts, library, plausible.PARTS, threads, progress)
     useful = chemistry.are_useful(described, library, known)
     left = plausible.survive(described[~described.index.isin(known)], norms, threads, progress).sum()
@@ -73,7 +74,8 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     counts |= count_reasons(text for text in texts if canonical(text) is None)
     likeness = chemistry.compare(described, library)
     title = f"{molecules} beside {reference} ({len(trained):,} molecules)"
-    return Measured(_summarise(title, len(texts), counts, likeness), rows, known, norms)
+    nearest = TrainingNeighbours(trained, [*names.values()], neighbours)
+    return Measured(_summarise(title, len(texts), counts, likeness), rows, nearest, norms)
 
 
 def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str, float]) -> str:
