@@ -204,4 +204,4 @@ def _by_hand(kind: str) -> Iterator[Call]:
         yield call("score", "scores.csv", tables, "library.smi", model=root, draws=2)
         smiles = root / "data/smiles.parquet"
         yield call("norms", "norms.parquet", [smiles], smiles=smiles)
-        yield call("metrics", "metrics.csv", [], "library.smi", reference="library.smi")
+        yield call("metrics", "metrics.html", [], "library.smi", reference="library.smi")

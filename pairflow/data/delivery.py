@@ -43,6 +43,10 @@ class Delivery(ABC):
         """Note the seed and the noise that a sample comes from; returns its tokens."""
         return tokens
 
+    def prepare(self, out: Path) -> str:
+        """Add what a file such as `out` holds without being asked for; a sentence on what is missing."""
+        return ""
+
     @abstractmethod
     def decode(self, tokens: list[int]) -> str:
         """The text of a sample."""

@@ -53,8 +53,11 @@ class SampleStream:
         self.settings = settings.model_copy(update=measured)
         kind, self.model = self.choice.load(device)
         self.delivery = kind.delivery(self.model, self.settings)
+
+    @property
+    def inputs(self) -> list[Path]:
         chosen_by = [self.choice.source] if self.choice.source else []
-        self.inputs = [*self.choice.files, *chosen_by, *self.delivery.inputs]
+        return [*self.choice.files, *chosen_by, *self.delivery.inputs]
 
     def __iter__(self) -> Iterator[str]:
         self.delivery.begin()
@@ -93,6 +96,7 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
     the search continues.
     """
     settings, delivery = stream.settings, stream.delivery
+    lacking = delivery.prepare(out)
     write = delivery.writer(out)
     require_apart({"--out": out}, stream.inputs)
     require_writable(out)
@@ -134,7 +138,7 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
         saved.unlink(missing_ok=True)
     seconds = time.perf_counter() - started
     summary = f"{settings.count:,} {delivery.summarise(rows, seconds)}, seed {settings.seed}"
-    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", delivery.warn()]))
+    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", lacking, delivery.warn()]))
 
 
 def require_writable(out: Path) -> None:

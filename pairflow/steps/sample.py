@@ -26,8 +26,8 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 )
 @out(
     "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet) "
-    "or text (.txt, .csv).",
+    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
+    "or .html for a page to look through) or text (.txt, .csv).",
 )
 @resumable
 @on_device
@@ -39,6 +39,7 @@ def main(settings: AnySettings, model: Path, out: Path, resume, device, threads,
     \b
       pairflow sample --model results/demo --count 1000 --unique --novel --out molecules.csv
       pairflow sample --model models/pairflow --nfe 4 --count 1000 --weight :450 --out molecules.sdf
+      pairflow sample --model zinc250k --count 1000 --out molecules.html
       pairflow sample --model results/shakespeare --count 100 --out samples.txt
 
     For an evaluation it writes token rows in trials, as the workflow does; an interrupted run resumes:

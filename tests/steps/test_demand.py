@@ -248,9 +248,21 @@ def test_properties_and_the_nearest_training_molecule_come_with_the_molecules(
         assert row.inchikey == Chem.MolToInchiKey(Chem.MolFromSmiles(row.smiles))
         assert 0 < row.similarity <= 1
         assert row.smiles not in names or row.nearest == row.smiles
+    assert sample("x.html", count=5).exit_code == 0
+    page = (tmp_path / "x.html").read_text()
+    assert all(text in page for text in (*found["inchikey"], *map(json.dumps, found["nearest_name"])))
     other = dataclasses.replace(metadata, data="0" * 64)
     write_table(model / "smiles.parquet", frame, other)
     refused(sample("x.csv", **options), "sample", "do not belong together: they come from different data")
+
+
+def test_a_page_of_a_model_without_training_molecules_says_what_it_lacks(sample, model, tmp_path):
+    done = sample("x.html", count=5)
+    line = f"The page has no nearest training molecules: {model}/smiles.parquet: no such file"
+    assert (done.exit_code, done.stderr.splitlines()[1]) == (0, line)
+    page = (tmp_path / "x.html").read_text()
+    assert '"name":"qed"' in page
+    assert '"name":"nearest"' not in page
 
 
 def test_molecules_in_space(sample, tmp_path):
@@ -345,7 +357,12 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
 @pytest.mark.parametrize(
     ("out", "options", "text"),
     [
-        ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .xlsx, .sdf, .parquet"),
+        ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .xlsx, .sdf, .parquet, .html"),
+        (
+            "x.html",
+            {"count": 10_001},
+            "x.html: a page holds at most 10,000 molecules; expected .csv or .parquet",
+        ),
         ("x.csv", {"3d": True}, "x.csv: only SDF files (.sdf) hold coordinates; leave out --3d"),
         ("x.sdf", {"raw": True}, "x.sdf: SDF files can only hold valid molecules; leave out --raw"),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),

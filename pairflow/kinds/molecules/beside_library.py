@@ -19,21 +19,21 @@ from pairflow.kinds.molecules.library import Row, read_rows
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.survey import column_of
-from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, some
+from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingNeighbours, some
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The result: a text with the metrics, the rows of the file, and the library's SMILES and norms."""
+    """The result: a text with the metrics, the rows of the file, and the library's molecules and norms."""
 
     summary: str
     rows: list[Row]
-    known: frozenset[str]
+    library: TrainingNeighbours
     norms: Norms
 
     def write(self, out: Path) -> None:
-        """Write a line for each row; InputError for a format that cannot hold the columns."""
-        write = files.writer(out, parsed=False, properties=True)
+        """Write a line for each row; InputError for a format that cannot hold the columns or the rows."""
+        write = files.writer(out, parsed=False, properties=True, count=len(self.rows))
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
             write(temporary, table, Metadata(kind="molecules"))
@@ -41,19 +41,21 @@ class Measured:
     def _describe(self, row: Row) -> dict[str, Any]:
         smiles = canonical(row.text.strip()) if not row.reason else None
         line = {"name": row.name, "smiles": smiles or row.text, "valid": "yes" if smiles else "no"}
-        molecule = Chem.MolFromSmiles(smiles) if smiles else None
-        if molecule is None:
+        if not smiles or (molecule := Chem.MolFromSmiles(smiles)) is None:
             return line
-        known = {"known": "yes" if smiles in self.known else "no"}
-        return line | known | plausible.describe_oddities(molecule, self.norms) | describe(molecule)
+        known = {"known": "yes" if smiles in self.library else "no"}
+        oddities = plausible.describe_oddities(molecule, self.norms)
+        return line | known | oddities | describe(molecule) | self.library.describe(smiles)
 
 
 def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
     """Compare a file of molecules with the file of a library; InputError if the library has no molecule."""
     rows, own = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
-    trained = list(
-        dict.fromkeys(filter(None, (canonical(row.text.strip()) for row in own if not row.reason)))
-    )
+    names: dict[str, str] = {}
+    for row in own:
+        if not row.reason and (smiles := canonical(row.text.strip())):
+            names.setdefault(smiles, row.name)
+    trained = [*names]
     if not trained:
         raise InputError(f"{reference}: holds no molecule that RDKit reads")
     texts, known = [row.text.strip() for row in rows], frozenset(trained)
@@ -61,9 +63,8 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     chosen = [trained[row] for row in some(len(trained), PROPERTY_ROWS)]
     structures = tabulate(("fingerprint", "scaffold"), trained, threads, progress)
     properties = tabulate(PROPERTIES, chosen, threads, progress).dropna().to_numpy()
-    library = chemistry.TrainingMolecules(
-        Neighbours(structures["fingerprint"]), Counter(structures["scaffold"]), properties
-    )
+    neighbours = Neighbours(structures["fingerprint"])
+    library = chemistry.TrainingMolecules(neighbours, Counter(structures["scaffold"]), properties)
     described = chemistry.describe_samples(texts, library, plausible.PARTS, threads, progress)
     useful = chemistry.are_useful(described, library, known)
     left = plausible.survive(described[~described.index.isin(known)], norms, threads, progress).sum()
@@ -74,7 +75,8 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     counts |= count_reasons(text for text in texts if canonical(text) is None)
     likeness = chemistry.compare(described, library)
     title = f"{molecules} compared with {reference} ({len(trained):,} molecules)"
-    return Measured(_summarise(title, len(texts), counts, likeness), rows, known, norms)
+    nearest = TrainingNeighbours(trained, [*names.values()], neighbours)
+    return Measured(_summarise(title, len(texts), counts, likeness), rows, nearest, norms)
 
 
 def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str, float]) -> str:

@@ -1,4 +1,5 @@
-"""Writes files of molecules for other programs: SMILES, CSV, Excel, SDF or Parquet, by the suffix.
+"""Writes files of molecules, chosen by the suffix: SMILES, CSV, Excel, SDF or Parquet for other programs, or
+a page to look through.
 
 A table of molecules has the columns `name` and `smiles`, a column for each property, and for an SDF file with
 3D coordinates `conformer` (RDKit molecules). Numbers in text files are rounded to `DIGITS`; Excel and Parquet
@@ -6,6 +7,7 @@ files have all digits.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,18 @@ from pairflow.kinds.molecules.library import require_openpyxl
 
 DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
 """Digits after the decimal point of each property."""
+PAGE = ".html"
+_MOST = 10_000  # molecules of a page, which takes 3 kB for each
 
 
 def writer(
-    path: Path, parsed: bool, properties: bool, in_space: bool = False
+    path: Path, parsed: bool, properties: bool, in_space: bool = False, count: int = 0
 ) -> Callable[[Path, pd.DataFrame, Metadata], None]:
     """The function that writes a table as a file with the suffix of `path`.
 
     `parsed`: every string of the table is a valid molecule; `properties`: the table has columns of
-    properties; `in_space`: it has conformers. InputError for an unknown suffix, and for a table that the
-    format cannot hold.
+    properties; `in_space`: it has conformers; `count`: the number of its rows. InputError for an unknown
+    suffix, and for a table that the format cannot hold.
     """
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
@@ -37,10 +41,12 @@ def writer(
         raise InputError(f"{path}: SDF files can only hold valid molecules; leave out --raw")
     if suffix == ".smi" and properties:
         raise InputError(
-            f"{path}: SMILES files cannot hold properties; expected .csv, .xlsx, .sdf or .parquet"
+            f"{path}: SMILES files cannot hold properties; expected .csv, .xlsx, .sdf, .parquet or .html"
         )
     if suffix != ".sdf" and in_space:
         raise InputError(f"{path}: only SDF files (.sdf) hold coordinates; leave out --3d")
+    if suffix == PAGE and count > _MOST:
+        raise InputError(f"{path}: a page holds at most {_MOST:,} molecules; expected .csv or .parquet")
     if suffix == ".xlsx":
         require_openpyxl(path)
     return _WRITERS[suffix]
@@ -59,11 +65,13 @@ def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
+def as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as CSV files have it: numbers rounded, and no text a formula."""
+    return pd.DataFrame({name: [as_cell(_rounded(name, value)) for value in table[name]] for name in table})
+
+
 def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    rounded = pd.DataFrame(
-        {name: [as_cell(_rounded(name, value)) for value in table[name]] for name in table}
-    )
-    rounded.to_csv(path, index=False, lineterminator="\n")
+    as_text(table).to_csv(path, index=False, lineterminator="\n")
 
 
 def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
@@ -103,4 +111,11 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
             file.write(Chem.SDWriter.GetText(molecule, molid=number))
 
 
-_WRITERS = {".smi": _smi, ".csv": _csv, ".xlsx": _xlsx, ".sdf": _sdf, ".parquet": write_table}
+def _page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
+    """A page with structures, loaded by name because pages stand on a higher floor, as in `kinds.page_of`."""
+    import_module("pairflow.kinds.molecules.page.browse").write_page(path, table, metadata)
+
+
+_WRITERS = {
+    **{".smi": _smi, ".csv": _csv, ".xlsx": _xlsx, ".sdf": _sdf, ".parquet": write_table, PAGE: _page},
+}

@@ -15,7 +15,7 @@ from rdkit import Chem, rdBase
 from torch import Tensor
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, read_metadata, read_table
+from pairflow.artifacts import Metadata, read_metadata
 from pairflow.config import DemandSettings, parse_noises
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
@@ -33,6 +33,7 @@ from pairflow.kinds.molecules.selection import Selection, filters_from
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.survey import column_of
+from pairflow.kinds.molecules.training_molecules import TrainingNeighbours
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
@@ -53,8 +54,8 @@ class MoleculeDelivery(Delivery):
     noun = "molecules"
 
     def __init__(self, model: DiscreteModel, settings: DemandSettings):
-        self.model, self.settings = model, settings
-        self.norms = self._read_norms() if settings.plausible or settings.properties else None
+        self.model = model
+        self._read(settings)
         self.filters = filters_from(settings, self.norms)
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
@@ -68,12 +69,6 @@ class MoleculeDelivery(Delivery):
             self.noises = parse_noises(settings.noise)
             self.seeds = torch.tensor(np.array([origin.tokens for origin in self.origins], np.int64))
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
-        if settings.nearest:
-            self.trained = path = training_smiles(model.folder)
-            metadata = read_metadata(path)
-            metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
-            metadata.require_same_data(model.data, path, model.folder)
-            self.inputs += (path,)
         self.begin()
 
     def _grow(self, source: str) -> None:
@@ -91,13 +86,36 @@ class MoleculeDelivery(Delivery):
         _, rows = self.model.draw(settings, settings.nfe or 1, FIRST_ROWS, "lengths")
         return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
+    def _read(self, settings: DemandSettings) -> None:
+        """Read what the settings need to know of the training molecules."""
+        self.settings = settings
+        self.norms = self._read_norms() if settings.plausible or settings.properties else None
+        if settings.nearest:
+            self.trained = training_smiles(self.model.folder)
+            self._require_own(self.trained)
+            self.inputs += (self.trained,)
+
+    def _require_own(self, path: Path) -> None:
+        """InputError unless a file describes the molecules that the model was trained on."""
+        metadata = read_metadata(path)
+        metadata.require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
+        metadata.require_same_data(self.model.data, path, self.model.folder)
+
+    def prepare(self, out: Path) -> str:
+        """A page has the properties, and the nearest training molecules if these are known."""
+        if out.suffix.lower() != files.PAGE or self.settings.raw:
+            return ""
+        known = find_file(self.model.folder, SMILES, paths.data) is not None
+        self._read(self.settings.model_copy(update={"properties": True, "nearest": known}))
+        if known:
+            return ""
+        return f"The page has no nearest training molecules: {self.model.folder / SMILES}: no such file"
+
     def _read_norms(self) -> Norms | None:
         """The norms of the model's training molecules; None, or InputError for --plausible, if missing."""
         path = find_file(self.model.folder, NORMS, paths.reference)
         if path:
-            metadata = read_metadata(path)
-            metadata.require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
-            metadata.require_same_data(self.model.data, path, self.model.folder)
+            self._require_own(path)
             return Norms.read(path)
         if self.settings.plausible:
             raise InputError(
@@ -139,7 +157,7 @@ class MoleculeDelivery(Delivery):
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
         settings, model = self.settings, self.model
         columns = settings.properties or settings.nearest
-        write = files.writer(out, not settings.raw, columns, settings.three_d)
+        write = files.writer(out, not settings.raw, columns, settings.three_d, settings.count)
         metadata = Metadata(
             kind="molecules",
             vocabulary=model.vocabulary,
@@ -160,7 +178,7 @@ class MoleculeDelivery(Delivery):
         if growth := self.growth:
             parts.append(lambda smiles: {"core": growth.scaffold.text, "core_name": growth.scaffold.name})
         if settings.nearest:
-            neighbours = TrainingNeighbours(self.trained, threads or available_cpus(), not quiet)
+            neighbours = TrainingNeighbours.read(self.trained, threads or available_cpus(), not quiet)
             parts.append(neighbours.describe)
         if settings.three_d:
             parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
@@ -254,30 +272,6 @@ class ScoredMolecules(Scored):
                 except InputError as error:
                     reason = str(error)
                 yield Candidate(row.number, row.name, text, tokens, reason)
-
-
-class TrainingNeighbours:
-    """The training molecules of a file `smiles.parquet`, among which the most similar is found."""
-
-    def __init__(self, path: Path, threads: int = 1, progress: bool = False):
-        frame = read_table(path, "smiles")[0].to_pandas()
-        trained = frame[frame["split"] == "train"].drop_duplicates("smiles")
-        self.smiles = list(trained["smiles"])
-        self.names = list(trained["name"]) if "name" in trained else [""] * len(trained)
-        self._rows = {smiles: row for row, smiles in enumerate(self.smiles)}
-        described = tabulate(["fingerprint"], self.smiles, threads, progress)
-        self._neighbours = Neighbours(described["fingerprint"])
-
-    def describe(self, smiles: str) -> dict[str, float | str]:
-        """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
-
-        A training molecule is nearest to itself. Both texts are empty if no fingerprint shares a bit.
-        """
-        row, similarity = self._rows.get(smiles, -1), 1.0
-        if row < 0:
-            [similarity], [row] = self._neighbours.nearest(tabulate(["fingerprint"], [smiles])["fingerprint"])
-        nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
-        return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
 
 
 def training_smiles(folder: Path) -> Path:

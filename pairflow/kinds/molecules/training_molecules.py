@@ -4,6 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,45 @@ class DatasetMolecules:
         """InputError unless the file `path` was made from these molecules."""
         if metadata.inputs.get("smiles") != digest(self.path):
             raise InputError(f"{path}: was made from a file other than {self.path}")
+
+
+@dataclass(frozen=True)
+class TrainingNeighbours:
+    """Training molecules, each once, among which the most similar one is looked up: canonical SMILES, names,
+    and their fingerprints."""
+
+    smiles: Sequence[str]
+    names: Sequence[str]
+    neighbours: Neighbours
+
+    @classmethod
+    def read(cls, path: Path, threads: int = 1, progress: bool = False) -> "TrainingNeighbours":
+        """Read the training molecules of a file `smiles.parquet`."""
+        frame = read_table(path, "smiles")[0].to_pandas()
+        trained = frame[frame["split"] == "train"].drop_duplicates("smiles")
+        smiles = [*trained["smiles"]]
+        names = [*trained["name"]] if "name" in trained else [""] * len(trained)
+        return cls(
+            smiles, names, Neighbours(tabulate(["fingerprint"], smiles, threads, progress)["fingerprint"])
+        )
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {smiles: row for row, smiles in enumerate(self.smiles)}
+
+    def __contains__(self, smiles: str) -> bool:
+        return smiles in self._rows
+
+    def describe(self, smiles: str) -> dict[str, float | str]:
+        """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
+
+        A training molecule is nearest to itself. Texts are empty where no molecule shares a bit.
+        """
+        row, similarity = self._rows.get(smiles, -1), 1.0
+        if row < 0:
+            [similarity], [row] = self.neighbours.nearest(tabulate(["fingerprint"], [smiles])["fingerprint"])
+        nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
+        return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
 
 
 def some(count: int, most: int) -> np.ndarray:

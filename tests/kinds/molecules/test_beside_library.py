@@ -29,6 +29,10 @@ def test_molecules_are_counted_and_listed(step, library, tmp_path):
     assert table.loc["ethanol", ["smiles", "known"]].tolist() == ["CCO", "yes"]
     assert table.loc["ring", ["known", "plausible", "new_rings"]].tolist() == ["no", "no", "1"]
     assert table.loc["broken", ["smiles", "known", "qed"]].tolist() == ["C((", "", ""]
+    nearest = ["nearest", "nearest_name", "similarity"]
+    assert table.loc[["ethanol", "broken"], nearest].values.tolist() == [["CCO", "8", "1.000"], [""] * 3]
+    assert step("metrics", mine, reference=library, out=out.with_suffix(".html"), quiet=True).exit_code == 0
+    assert '"name":"similarity"' in out.with_suffix(".html").read_text()
 
 
 def test_a_library_without_molecules_is_a_line(step, library, tmp_path):

@@ -11,8 +11,9 @@ from rdkit.Chem import rdFingerprintGenerator
 from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.descriptors import tabulate
-from pairflow.kinds.molecules.on_demand import TrainingNeighbours, training_smiles
+from pairflow.kinds.molecules.on_demand import training_smiles
 from pairflow.kinds.molecules.similarity import BITS, Neighbours, internal_diversity
+from pairflow.kinds.molecules.training_molecules import TrainingNeighbours
 
 SMILES = [
     *("CCO", "CCN", "CCCO", "c1ccccc1", "Cc1ccccc1"),
@@ -73,7 +74,7 @@ def neighbours(tmp_path):
         split = ["train"] * len(KNOWN) + ["validation"]
         table = pd.DataFrame({"smiles": [*KNOWN, "Cc1ccccc1O"], "split": split, **columns})
         write_table(tmp_path / "smiles.parquet", table, Metadata(kind="smiles"))
-        return TrainingNeighbours(tmp_path / "smiles.parquet")
+        return TrainingNeighbours.read(tmp_path / "smiles.parquet")
 
     return read
 

@@ -26,6 +26,6 @@ def test_drawings_scale_and_take_the_colours_of_the_page():
     [molecule] = molecules.draw_gallery(["CCO"], 1, 0).molecules
     assert molecule.svg.startswith("<svg")
     assert "px'" not in molecule.svg[: molecule.svg.index(">")]
-    assert "viewBox='0 0 150 110'" in molecule.svg
+    assert "viewBox='0 0 200 147'" in molecule.svg
     assert "var(--vermillion" in molecule.svg
     assert "<rect" not in molecule.svg

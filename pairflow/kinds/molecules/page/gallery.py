@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
-from matplotlib.colors import to_rgb
 from rdkit import Chem, rdBase
-from rdkit.Chem.Draw import rdMolDraw2D
 
 from pairflow import rng
-from pairflow.report.colours import HEX, themed
+from pairflow.kinds.molecules.page.drawing import draw
+from pairflow.report.colours import themed
 
-_WIDTH, _HEIGHT = 150, 110
-_ATOMS = {-1: "ink", 6: "ink", 7: "blue", 8: "vermillion", 9: "green", 16: "orange", 17: "green"}
+_SIZE = (200, 147)
 
 
 @dataclass(frozen=True)
@@ -45,15 +42,7 @@ def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
 
 
 def _draw(molecule: Chem.Mol) -> Markup:
-    canvas = rdMolDraw2D.MolDraw2DSVG(_WIDTH, _HEIGHT)
-    options: Any = canvas.drawOptions()  # RDKit's stubs are wrong about the types of options
-    options.clearBackground = False
-    options.fixedBondLength = 24
-    options.bondLineWidth = 1.4
-    options.setAtomPalette({number: to_rgb(HEX[name]) for number, name in _ATOMS.items()})
-    rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule)
-    canvas.FinishDrawing()
-    text = canvas.GetDrawingText()
+    svg = draw(molecule, *_SIZE, bond=30, line=1.6)
+    width, height = _SIZE
     # An element that scales with the page.
-    size = f"width='{_WIDTH}px' height='{_HEIGHT}px' "
-    return Markup(themed(text[text.index("<svg") :].replace(size, "aria-hidden='true' ", 1)))
+    return Markup(themed(svg.replace(f"width='{width}px' height='{height}px' ", "aria-hidden='true' ", 1)))

@@ -15,8 +15,8 @@ from pairflow.steps.options import existing, out, quiet, threads
 @out(
     "--out",
     required=False,
-    help="Output file with a line for each molecule (.csv, .xlsx, .parquet): whether it is valid, known and "
-    "plausible, its properties and alerts.",
+    help="Output file with a line for each molecule (.csv, .xlsx, .parquet, or .html for a page to look "
+    "through): whether it is valid, known and plausible, its properties, alerts and nearest neighbour.",
 )
 @threads
 @quiet

@@ -1,0 +1,91 @@
+"""A page to look through molecules: structures, filters and files of a selection, in one file."""
+
+import csv
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+from pandas.api.types import is_numeric_dtype
+from rdkit import Chem, rdBase
+
+from pairflow.artifacts import Metadata
+from pairflow.config import DemandSettings
+from pairflow.kinds.molecules.files import DIGITS, as_text
+from pairflow.kinds.molecules.page.drawing import SIZE, draw_compact
+from pairflow.report.templates import make_environment
+
+_FOLDER = Path(__file__).parent
+_LABELS = {
+    "smiles": "SMILES",
+    "qed": "QED",
+    "sa": "SA score",
+    "logp": "logP",
+    "weight": "weight (g/mol)",
+    "inchikey": "InChIKey",
+    "nearest": "nearest training molecule",
+    "nearest_name": "name of the nearest",
+    "similarity": "similarity to the nearest",
+    "seed_similarity": "similarity to the seed",
+}
+_EVIDENT = ("count", "properties", "nearest")
+_CHOICES = {"yes", "no"}
+
+
+def write_page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
+    """Write a table of molecules as a page that opens offline."""
+    page = make_environment().get_template("kinds/molecules/page/browse.html")
+    script = Markup((_FOLDER / "browse.js").read_text(encoding="utf-8"))
+    content = htmlsafe_json_dumps(_collect(table), separators=(",", ":"))
+    html = page.render(count=len(table), settings=_list_settings(metadata), script=script, content=content)
+    path.write_text(html, encoding="utf-8")
+
+
+def _list_settings(metadata: Metadata) -> list[str]:
+    """How the molecules were made, as far as the page does not show it and it is not the default."""
+    asked = {
+        name: value for name, value in metadata.parameters.items() if name not in _EVIDENT and value != []
+    }
+    defaults = {name: field.default for name, field in DemandSettings.model_fields.items()}
+    changed = {name: value for name, value in asked.items() if value != defaults.get(name)}
+    texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
+    return [name if text is True else f"{name} {text}" for name, text in texts.items()]
+
+
+def _collect(table: pd.DataFrame) -> dict[str, Any]:
+    """What the script needs: columns with their values, structures by SMILES, and the lines of a CSV file."""
+    columns = [
+        {"name": name, "label": _LABELS.get(name, name.replace("_", " ")), **_read(name, table[name])}
+        for name in table
+    ]
+    head, *lines = map(_write_line, [[*table], *as_text(table).itertuples(index=False)])
+    smiles = {*table["smiles"], *table.get("nearest", pd.Series(dtype=object)).dropna()}
+    return {"columns": columns, "head": head, "lines": lines, "size": SIZE, "drawings": _draw_all(smiles)}
+
+
+def _write_line(cells: Iterable[Any]) -> str:
+    line = StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def _read(name: str, column: pd.Series) -> dict[str, Any]:
+    """A column as numbers, choices, lists or texts; missing values are null."""
+    known = column.dropna().infer_objects()
+    if is_numeric_dtype(known) and len(known):
+        values = [None if pd.isna(value) else round(value, DIGITS.get(name, 4)) for value in column.tolist()]
+        return {"kind": "number", "digits": DIGITS.get(name), "values": values}
+    texts = ["" if pd.isna(value) else str(value) for value in column]
+    if name == "alerts":
+        return {"kind": "list", "values": [list(filter(None, text.split("; "))) for text in texts]}
+    return {"kind": "choice" if len(known) and _CHOICES.issuperset(known) else "text", "values": texts}
+
+
+def _draw_all(texts: set[str]) -> dict[str, Any]:
+    """Structures by SMILES; strings that RDKit cannot read have none."""
+    with rdBase.BlockLogs():
+        molecules = {text: Chem.MolFromSmiles(text) for text in sorted(texts) if text}
+    return {text: draw_compact(molecule) for text, molecule in molecules.items() if molecule is not None}
