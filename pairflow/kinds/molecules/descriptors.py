@@ -119,7 +119,6 @@ InChIKey, empty for a molecule that InChI lacks; the packed fingerprint as `simi
 after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts; whether no group of _FILTERS
 is in it; and the functions above."""
 PROPERTIES = ("qed", "sa", "logp", "weight")
-COMPUTED = ("qed", "logp", "weight", "rings")  # what a model can be conditioned on
 STRUCTURES = ("fingerprint", "scaffold")
 PIECES = ("fragments", "passes")
 _UNREADABLE = {
