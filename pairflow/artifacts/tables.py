@@ -41,7 +41,7 @@ class Metadata:
     `padding` and `mask` are the vocabulary's symbols for them, if it has any. `shape` is (C, H, W) if rows
     are images: N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes
     from and `split` the part of it (train or validation); both are None for a user's own array. `condition`
-    is what the rows' labels mean, as the facts of `data.classes.Condition`.
+    is what the rows' labels mean, as the facts of `data.classes.Properties`.
     """
 
     kind: str
@@ -197,7 +197,7 @@ def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
 
 def label_column(labels: np.ndarray) -> dict[str, Any]:
     """Labels (M,) as a column `label`, or (M, P) as a column of lists, `labels`."""
-    return {"label": labels} if labels.ndim == 1 else {"labels": row_column(labels)}
+    return {"label": labels} if np.ndim(labels) == 1 else {"labels": row_column(labels)}
 
 
 def label_array(table: pa.Table) -> np.ndarray | None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, field_serializer, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_serializer, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.config.conditions import split_conditions
@@ -89,14 +89,16 @@ GuidanceWeight = Annotated[
 ]
 
 
+_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}
+
+
 class GuidedUpdate(Update):
     """The same, of a conditional model."""
 
-    condition: tuple[str, ...] = Field(
+    condition: Annotated[tuple[str, ...], WithJsonSchema(_TEXTS)] = Field(
         (),
         description="What the model is asked for: a class that it knows, such as qed=high, or a number "
         "(logp=2.5); of several properties with commas between, or given several times.",
-        json_schema_extra={"type": ["array", "string", "null"]},
     )
     guidance: GuidanceWeight = Field(1.0)
 

@@ -108,7 +108,7 @@ Facts = Annotated[
 ]
 
 
-class Condition(NamedTuple):
+class Properties(NamedTuple):
     """The properties that a conditional model is trained for.
 
     Its labels are integers (M,), the classes of the rows, if it is a single property learnt by classes; else

@@ -25,7 +25,7 @@ from pairflow.config import (
     parse_method,
 )
 from pairflow.config.sampling import GuidedUpdate, Update
-from pairflow.data.classes import Condition
+from pairflow.data.classes import Properties
 from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
@@ -72,7 +72,7 @@ class Model(ABC):
     data: str | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     known: str | None = None
-    condition: Condition | None = None
+    condition: Properties | None = None
     weights: str | None = None
     folder: Path = Path()
 
@@ -100,7 +100,7 @@ class Model(ABC):
             vocabulary=metadata.vocabulary,
             shape=metadata.shape,
             data=metadata.data,
-            condition=Condition.from_facts(metadata.condition),
+            condition=Properties.from_facts(metadata.condition),
             **attributes,
         )
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
@@ -124,7 +124,7 @@ class Model(ABC):
             network_settings=facts["network"],
             training=described.training,
             folder=Path(folder),
-            condition=Condition.from_facts(facts.get("condition")),
+            condition=Properties.from_facts(facts.get("condition")),
             **{key: facts[key] for key in _STORED if key in facts},
         )
         network_settings = described.network.model_dump()

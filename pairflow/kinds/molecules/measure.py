@@ -11,7 +11,7 @@ import pandas as pd
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_metadata, read_table, token_array
 from pairflow.config.conditions import split_conditions
-from pairflow.data.classes import Classes, Condition
+from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
@@ -104,7 +104,7 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
 def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
     """The properties that RDKit computes among those that samples were asked for, and the label (B,) that
     each sample of a trial was to have."""
-    condition = Condition.from_facts(metadata.condition)
+    condition = Properties.from_facts(metadata.condition)
     conditions = split_conditions(metadata.parameters.get("condition"))
     if condition is None or not conditions:
         return {}

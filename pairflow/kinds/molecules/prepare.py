@@ -17,7 +17,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.artifacts import digest, read_object, token_dtype
 from pairflow.config import Settings, check, nearest
-from pairflow.data.classes import Classes, Condition
+from pairflow.data.classes import Classes, Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
@@ -317,7 +317,7 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
 
 def label_molecules(
     conditioned: Sequence[Conditioning], molecules: pd.DataFrame, table: Path
-) -> tuple[Condition, np.ndarray]:
+) -> tuple[Properties, np.ndarray]:
     """The properties by the training molecules, and the labels (M,) or (M, P) of all `molecules`, which have
     `row`, `smiles` and `split` as `PreparedMolecules` has them. `row` counts the rows of the raw file
     `table`.
@@ -331,7 +331,7 @@ def label_molecules(
         else _read_numbers(table, str(own.column))[molecules["row"]]
         for own in conditioned
     ]
-    condition = Condition(
+    condition = Properties(
         tuple(
             Classes.from_values(own.name(), column[training], own.labels(), own.number)
             for own, column in zip(conditioned, values, strict=True)

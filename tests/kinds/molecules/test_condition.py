@@ -9,7 +9,7 @@ import pytest
 
 from pairflow.config import check
 from pairflow.config.conditions import split_conditions
-from pairflow.data.classes import KNOTS, Classes, Condition
+from pairflow.data.classes import KNOTS, Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.measure import measure_targets
@@ -23,9 +23,9 @@ def test_quantiles_of_the_training_rows_are_the_thresholds():
     classes = Classes.from_values("logp", np.array([5.0, 1, 4, 2, 6, 3, np.nan]), THREE)
     assert classes.thresholds == (2.0, 4.0)
     values = np.array([-9.0, 2, 2.01, 4, 4.5, np.nan])
-    assert Condition((classes,)).labels([values]).tolist() == [0, 0, 1, 1, 2, 3]
-    assert Condition((classes,)).labels([values]).dtype == np.uint8
-    assert "knots" not in Condition((classes,)).facts
+    assert Properties((classes,)).labels([values]).tolist() == [0, 0, 1, 1, 2, 3]
+    assert Properties((classes,)).labels([values]).dtype == np.uint8
+    assert "knots" not in Properties((classes,)).facts
 
 
 def test_a_number_has_a_label_between_the_knots_around_it():
@@ -34,7 +34,7 @@ def test_a_number_has_a_label_between_the_knots_around_it():
     own = Classes.from_values("logp", np.append(grid, np.nan), THREE, number=True)
     np.testing.assert_allclose(own.knots, np.linspace(0, 1, KNOTS) ** 2)
     values = np.array([0, 0.25, (own.knots[1] + 3 * own.knots[2]) / 4, 1, -5, 7, np.nan])
-    condition = Condition((own,))
+    condition = Properties((own,))
     assert condition.labels([values]).dtype == np.float32
     np.testing.assert_allclose(condition.labels([values]), np.array([[0, 4, 1.75, 8, 0, 8, 9]]).T)
     np.testing.assert_allclose(own.values(np.array([0.0, 4, 1.75])), values[:3])
@@ -43,14 +43,14 @@ def test_a_number_has_a_label_between_the_knots_around_it():
     spread = own.values(condition.spread(0, 1000)[:, 0])
     np.testing.assert_allclose(np.quantile(spread, [0.25, 0.5, 0.75]), np.array([1, 4, 9]) / 16, atol=0.01)
     np.testing.assert_array_equal(condition.spread(100, 50), condition.spread(0, 150)[100:])
-    assert Condition.from_facts(json.loads(json.dumps(condition.facts))) == condition
+    assert Properties.from_facts(json.loads(json.dumps(condition.facts))) == condition
     many = Classes.from_values("rings", np.array([0.0] * 40 + [1] * 40 + [2] * 40), THREE, number=True)
     assert many.knots == (0, 1, 2)  # of nine quantiles, the different ones
 
 
 def test_several_properties_have_a_label_each():
     number = Classes(property="logp", names=THREE, thresholds=(1, 2), knots=(0, 1, 3))
-    condition = Condition((number, Classes(property="qed", names=("low", "high"), thresholds=(0.5,))))
+    condition = Properties((number, Classes(property="qed", names=("low", "high"), thresholds=(0.5,))))
     labels = condition.labels([np.array([2.0, np.nan]), np.array([0.6, 0.4])])
     assert (labels.dtype, labels.tolist()) == (np.float32, [[1.5, 1], [3, 0]])
     assert condition.targets(["qed=high", "logp=2"], 5, 1).tolist() == [[1.5, 1]]
@@ -82,7 +82,7 @@ def test_a_property_with_too_few_values_is_refused():
 
 
 def test_a_condition_names_a_class():
-    condition = Condition((Classes(property="a=b", names=THREE, thresholds=(1, 2)),))
+    condition = Properties((Classes(property="a=b", names=THREE, thresholds=(1, 2)),))
     assert [condition.targets([f"a=b={name}"], 0, 1).tolist() for name in THREE] == [[0], [1], [2]]
     assert condition.targets(["a=b=spread"], 2, 4).tolist() == [2, 0, 1, 2]
     for wrong, message in {
@@ -98,7 +98,7 @@ def test_a_condition_names_a_class():
         assert str(error.value) == message
 
 
-TWO = Condition(
+TWO = Properties(
     (
         Classes(property="logp", names=THREE, thresholds=(1, 2), knots=(-2.25, 1, 4.5)),
         Classes(property="x, y", names=THREE, thresholds=(1, 2)),
