@@ -68,12 +68,13 @@ def main() -> None:
 def measure(folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The counts of each trial under both laws, which start from the same masks and random numbers."""
     model = Model.load(folder)
-    vocabulary, label = Vocabulary.load(model.vocabulary_file()), model.label(options.condition)
+    vocabulary, label = Vocabulary.load(model.vocabulary_file()), model.labels((options.condition,), 0, 1)
+    [own] = model.condition.properties
     corruption = model.corruption
     for nfe, weight, trial in product(options.nfe, options.weights, range(options.trials)):
         for law, sampler in LAWS.items():
             rows = sampler(
-                corruption.denoiser(model.network, torch.tensor(label)),
+                corruption.denoiser(model.network, label),
                 corruption.source((options.samples, model.length)),
                 steps=nfe,
                 prediction=model.prediction,
@@ -82,10 +83,10 @@ def measure(folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any
             )
             molecules = [canonical(vocabulary.decode(row)) for row in rows.numpy()]
             valid = [molecule for molecule in molecules if molecule is not None]
-            labels = model.condition.labels(compute(model.condition.property, valid))
+            labels = own.numbers(compute(own.property, valid))
             yield {
                 **{"seed": model.seed, "nfe": nfe, "weight": weight, "law": law, "trial": trial},
-                **{"valid": len(valid), "in_class": float(np.mean(labels == label))},
+                **{"valid": len(valid), "in_class": float(np.mean(labels == label.item()))},
                 "unique": len({*valid}),
             }
 

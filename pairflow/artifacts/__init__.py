@@ -10,6 +10,8 @@ from pairflow.artifacts.tables import (
     Metadata,
     as_metrics,
     identity,
+    label_array,
+    label_column,
     read_metadata,
     read_table,
     row_column,

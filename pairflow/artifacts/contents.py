@@ -25,8 +25,9 @@ _MOST_SEED = 2**63 - 1
 class Column:
     """What a column may hold: `noun`s whose type `fits`, or lists of them.
 
-    `width` names the length of the lists: `length` (in the metadata), `rows` (of the table), or a parameter
-    in the metadata. Numbers are finite if `finite`, from `lowest` to `highest`; tokens are below K.
+    `width` names the length of the lists: `length` (in the metadata), `rows` (of the table), `properties` (of
+    the condition), or a parameter in the metadata. Numbers are finite if `finite`, from `lowest` to
+    `highest`; tokens are below K.
     """
 
     noun: str
@@ -68,6 +69,8 @@ _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
 _FLOATS = Column("finite numbers", _is_real)
 _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
+_LABELS = Column("finite float32 numbers", types.is_float32, width="properties", lowest=0, optional=True)
+_CLASSES = {"label": _LABEL, "labels": _LABELS}
 # No search ends in lower potentials, and their exponentials would be 0.
 _POTENTIAL = Column("integers", types.is_integer, lowest=-2000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
@@ -81,8 +84,8 @@ _FINGERPRINT = Column("256 bytes", lambda kind: kind == pa.binary(256))
 _RATES = dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True))
 
 COLUMNS: dict[str, dict[str, Column]] = {
-    "tokens": {"tokens": _TOKENS, "label": _LABEL},
-    "pairs": {**_PAIRS, "label": _LABEL, "potential": _POTENTIAL},
+    "tokens": {"tokens": _TOKENS, **_CLASSES},
+    "pairs": {**_PAIRS, **_CLASSES, "potential": _POTENTIAL},
     "shard of pairs": _PAIRS,
     "samples": {"tokens": _TOKENS, **_TRIALS},
     "vectors": {"values": _VECTORS},
@@ -176,6 +179,7 @@ def require_contents(
         elif not isinstance(value, str):
             raise InputError(f"{place}: expected a text, found {value!r}")
     widths = {**parameters, "rows": row_count, "length": facts["length"]}
+    widths["properties"] = len(facts.get("condition") or ())
     require_columns(path, table, COLUMNS.get(kind, {}), kind, widths, facts["vocabulary_size"])
     if kind == "known molecules":  # searched by bisection, so that hashes must ascend
         hashes = table["hash"]

@@ -40,8 +40,8 @@ class Metadata:
 
     `padding` and `mask` are symbols, if the vocabulary has them. `shape` is (C, H, W) if rows are images:
     N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes from and
-    `split` the part of it (train or validation); both are None for a user's own array. `condition` are the
-    classes of the rows' labels, as `data.condition` describes them.
+    `split` the part of it (train or validation); both are None for a user's own array. `condition` is the
+    meaning of the rows' labels, as the facts of `data.classes.Properties`.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Metadata:
     split: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
-    condition: Mapping[str, Any] | None = None
+    condition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
 
     @property
     def dimensions(self) -> tuple[int, int]:
@@ -196,6 +196,18 @@ def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListAr
 def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
     """The rows of an array (M, N) as a fixed-size list column."""
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).reshape(-1)), rows.shape[1])
+
+
+def label_column(labels: np.ndarray) -> dict[str, Any]:
+    """Labels (M,) as a column `label`, or (M, P) as a column of lists, `labels`."""
+    return {"label": labels} if np.ndim(labels) == 1 else {"labels": row_column(labels)}
+
+
+def label_array(table: pa.Table) -> np.ndarray | None:
+    """The labels (M,) or (M, P) of the rows of a table; None without any."""
+    if "labels" in table.column_names:
+        return token_array(table["labels"])
+    return table["label"].to_numpy() if "label" in table.column_names else None
 
 
 def token_array(column: pa.ChunkedArray) -> np.ndarray:

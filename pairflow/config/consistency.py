@@ -4,8 +4,9 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from pairflow.arguments import checked_choice, nearest
+from pairflow.config.conditions import ONE_BY_CLASSES, read_conditions
 from pairflow.config.flows import FLOWS, Flow
-from pairflow.config.methods import BASES, parse_method
+from pairflow.config.methods import BASES, INDEPENDENT, parse_method
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
 from pairflow.kinds import list_settings
 
@@ -32,12 +33,15 @@ def require_consistency(experiment: "Experiment") -> None:
 
 def _conditions(experiment: "Experiment") -> None:
     for name, evaluation in experiment.evaluations.items():
-        if evaluation.condition is None:
-            continue
         where, known = f"evaluations.{name}.condition", experiment.data.conditions()
-        if not known:
+        if evaluation.condition and not known:
             raise ValueError(f"{where}: needs the settings data.condition")
-        checked_choice(where, evaluation.condition, known)
+        read_conditions(evaluation.condition, known, where)
+    choices = [*experiment.data.conditions().values()]
+    if len(choices) > 1 or any(choice.bounds for choice in choices):
+        for name in experiment.methods:
+            if parse_method(name).couple != INDEPENDENT:
+                raise ValueError(f"methods: '{name}' takes {ONE_BY_CLASSES}")
 
 
 def _methods(experiment: "Experiment") -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pairflow.config.check import Name, Settings
+from pairflow.config.conditions import Choice
 from pairflow.config.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -50,9 +51,9 @@ class DataSettings(Settings):
         """Whether a section `data` with these values is of this kind, by its source."""
         return values.get("source") in cls.names
 
-    def conditions(self) -> tuple[str, ...]:
-        """The classes that samples may be asked for, such as qed=high."""
-        return ()
+    def conditions(self) -> Mapping[str, Choice]:
+        """Property -> what samples may be asked for, if models are trained with a condition."""
+        return {}
 
     def require_consistency(self, experiment: Any) -> None:
         """ValueError with the names of the settings of an experiment that do not fit such data."""

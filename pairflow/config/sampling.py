@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, field_serializer, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings
+from pairflow.config.conditions import split_conditions
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
 
@@ -88,11 +89,16 @@ GuidanceWeight = Annotated[
 ]
 
 
+_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}
+
+
 class GuidedUpdate(Update):
     """How a sampler turns source states into samples of a class, with a conditional model."""
 
-    condition: str | None = Field(
-        None, min_length=1, description="Class that the model knows, such as qed=high."
+    condition: Annotated[tuple[str, ...], WithJsonSchema(_TEXTS)] = Field(
+        (),
+        description="What the model is asked for: a class that it knows, such as qed=high, or a number "
+        "(logp=2.5); of several properties with commas between, or given several times.",
     )
     guidance: GuidanceWeight = Field(1.0)
 
@@ -103,9 +109,15 @@ class GuidedUpdate(Update):
 
     @model_validator(mode="after")
     def _guidance_needs_a_condition(self) -> Self:
-        if self.guidance != 1 and self.condition is None:
+        if self.guidance != 1 and not self.condition:
             raise ValueError("guidance: needs a condition, such as qed=high")
         return self
+
+    _split = field_validator("condition", mode="before")(split_conditions)
+
+    @field_serializer("condition")
+    def _one_text(self, condition: tuple[str, ...]) -> str | None:
+        return ",".join(condition) or None
 
 
 class MeasuredAt(Settings):
@@ -182,7 +194,7 @@ class Evaluation(Sampling):
             every = (first, *getattr(self, key))
             if len(set(every)) < len(every):
                 raise ValueError(f"{key}: with {first:g} itself, {list(every)} contains a duplicate")
-        if self.guidances and self.condition is None:
+        if self.guidances and not self.condition:
             raise ValueError("guidances: needs a condition, such as qed=high")
         return self
 

@@ -1,66 +1,182 @@
-"""Classes of a property of the data, which a conditional model is trained and guided with.
+"""The properties of the data which a conditional model is trained for and guided with.
 
 A class is a quantile of the training rows: with three classes each of `low`, `middle` and `high` holds about
-a third of them, fewer or more where many rows have the same value. Conditions are not continuous.
+a third of them, fewer or more where many rows have the same value. A property that a model learns as a number
+has *knots* too, quantiles at equal distances, between whose embeddings a network interpolates.
 """
 
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from pairflow.config import Settings, nearest
+from pairflow.config import Settings
+from pairflow.config.conditions import SPREAD, Choice, read_conditions
 from pairflow.errors import InputError
+
+KNOTS = 9  # of a property that is learnt as a number, fewer where many rows have the same value
 
 
 class Classes(Settings):
     """Named classes of a property, lowest first: class c holds thresholds[c - 1] < value <= thresholds[c].
 
-    Label c stands for class c; rows without a value have the number of classes as their label.
+    Class c has the number c, and rows without a value the number of classes. Label c stands for class c, or
+    for knot c if there are `knots`; any label between two knots stands for the value between them. The label
+    `size` stands for rows without a value.
     """
 
     property: str
     names: tuple[str, ...] = Field(min_length=2)
     thresholds: tuple[float, ...]
+    knots: tuple[float, ...] = ()
 
     @model_validator(mode="after")
     def _one_threshold_between_two_classes(self) -> Self:
         if len(self.thresholds) != len(self.names) - 1 or list(self.thresholds) != sorted(self.thresholds):
             raise ValueError(f"thresholds: expected {len(self.names) - 1} ascending numbers")
+        if self.knots and (len(self.knots) < 2 or (np.diff(self.knots) <= 0).any()):
+            raise ValueError("knots: expected two or more ascending numbers")
         return self
 
     @classmethod
-    def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...]) -> Self:
-        """The quantile classes of values (M,), NaN if missing; InputError if a class would be empty."""
-        number = len(names)
+    def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...], number: bool = False) -> Self:
+        """The quantile classes of values (M,), NaN if missing, and the knots of a property that is learnt as
+        a number; InputError if a class would be empty."""
+        count = len(names)
         finite = values[np.isfinite(values)]
         if not len(finite):
             raise InputError(f"condition: no training row has a value of {name}")
-        thresholds = np.quantile(finite, np.arange(1, number) / number, method="inverted_cdf")
+        thresholds = np.quantile(finite, np.arange(1, count) / count, method="inverted_cdf")
         classes = cls(property=name, names=names, thresholds=tuple(map(float, thresholds)))
-        sizes = np.bincount(classes.labels(finite), minlength=number)
+        sizes = np.bincount(classes.numbers(finite), minlength=count)
         if not sizes.all():
             raise InputError(
-                f"condition: {name} has too few different values for {number} classes: "
+                f"condition: {name} has too few different values for {count} classes: "
                 f"'{names[int(np.argmin(sizes))]}' would be empty; choose fewer classes"
             )
-        return classes
+        knots = np.unique(np.quantile(finite, np.linspace(0, 1, KNOTS))) if number else np.empty(0)
+        return classes.model_copy(update={"knots": tuple(map(float, knots))})
+
+    def size(self) -> int:
+        """The number of labels with an embedding of their own, without that of rows without a value."""
+        return len(self.knots or self.names)
+
+    def choice(self) -> Choice:
+        """What samples may be asked for."""
+        return Choice(self.names, (self.knots[0], self.knots[-1]) if self.knots else None)
+
+    def numbers(self, values: np.ndarray) -> np.ndarray:
+        """(M,) uint8: the number of the class of each value."""
+        numbers = np.searchsorted(np.asarray(self.thresholds), values, side="left")
+        return np.where(np.isfinite(values), numbers, len(self.names)).astype(np.uint8)
 
     def labels(self, values: np.ndarray) -> np.ndarray:
-        """(M,) uint8: the label of each value."""
-        labels = np.searchsorted(np.asarray(self.thresholds), values, side="left")
-        return np.where(np.isfinite(values), labels, len(self.names)).astype(np.uint8)
+        """(M,) float64: the label of each value; outside the knots that of the nearest one."""
+        if not self.knots:
+            return self.numbers(values).astype(np.float64)
+        between = np.interp(values, self.knots, np.arange(len(self.knots)))
+        return np.where(np.isfinite(values), between, self.size())
 
-    def parse(self, condition: str) -> int:
-        """The label that `property=class` names; InputError if there is no such property or class."""
-        name, equals, label = condition.rpartition("=")
-        if not equals:
-            raise InputError(f"condition: expected {self.property}=<class>, found '{condition}'")
-        if name != self.property:
-            raise InputError(f"condition: the model was trained for {self.property}, not for '{name}'")
-        if label not in self.names:
-            raise InputError(
-                f"condition: unknown class '{label}' of {name}{nearest(label, self.names)}: "
-                f"known are {', '.join(self.names)}"
-            )
-        return self.names.index(label)
+    def values(self, labels: np.ndarray) -> np.ndarray:
+        """(M,) float64: the values that labels between the knots stand for."""
+        return np.interp(labels, np.arange(len(self.knots)), self.knots)
+
+    def targets(self, asked: str | float | None, places: np.ndarray) -> np.ndarray:
+        """(M,) float64: the labels of samples for a class, a number, SPREAD or None, which is no value.
+
+        A class of a property that is learnt as a number is asked for by its middle. SPREAD takes the label
+        at each of the `places` (M,), from 0, the lowest, up to 1.
+        """
+        if asked == SPREAD:
+            return places * (self.size() - 1) if self.knots else np.floor(places * self.size())
+        label = float(self.size())
+        if isinstance(asked, str):
+            label = number = self.names.index(asked)
+            ends = (*self.knots[:1], *self.thresholds, *self.knots[-1:])
+            if self.knots:
+                label = self.labels(np.array(ends[number : number + 2])).mean()
+        elif asked is not None:
+            label = self.labels(np.array(asked)).item()
+        return np.full(len(places), label, np.float64)
+
+
+# What a file says of a condition. The names of tags in angle brackets do not appear in messages.
+Facts = Annotated[
+    Annotated[Classes, Tag("<one>")] | Annotated[tuple[Classes, ...], Field(min_length=1), Tag("<several>")],
+    Discriminator(lambda facts: "<several>" if isinstance(facts, list | tuple) else "<one>"),
+]
+
+
+class Properties(NamedTuple):
+    """The properties that a conditional model is trained for.
+
+    Its labels are integers (M,), the classes of the rows, if it is a single property learnt by classes; else
+    they are float32 numbers (M, P), a label of each of the P properties.
+    """
+
+    properties: tuple[Classes, ...]
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Self | None:
+        """What the metadata of a table describe; None without a condition."""
+        if not facts:
+            return None
+        return cls(tuple(Classes(**own) for own in ([facts] if isinstance(facts, Mapping) else facts)))
+
+    @property
+    def facts(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """The properties as JSON: the only one by itself if its labels are integers."""
+        every = [own.model_dump(mode="json", exclude_defaults=True) for own in self.properties]
+        return every[0] if self.are_integers else every
+
+    @property
+    def are_integers(self) -> bool:
+        """Whether labels are integers (M,)."""
+        return len(self.properties) == 1 and not self.properties[0].knots
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of labels of each property, without that of rows without a value."""
+        return tuple(own.size() for own in self.properties)
+
+    def labels(self, values: Iterable[np.ndarray]) -> np.ndarray:
+        """The labels (M,) or (M, P) of rows with these values (M,) of each property."""
+        pairs = zip(self.properties, values, strict=True)
+        return self._as_stored(own.labels(column) for own, column in pairs)
+
+    def read(self, conditions: Iterable[str]) -> dict[str, str | float]:
+        """Property -> what is asked of it; InputError for what the model does not know."""
+        return read_conditions(conditions, {own.property: own.choice() for own in self.properties})
+
+    def targets(self, conditions: Iterable[str], first: int, rows: int) -> np.ndarray:
+        """The labels (rows,) or (rows, P) of samples from number `first` on under `conditions`; those of a
+        property that is not asked for say that there is no value. InputError as in `read`."""
+        return self._targets(self.read(conditions), first, rows)
+
+    def spread(self, first: int, rows: int) -> np.ndarray:
+        """The same with SPREAD for all properties."""
+        return self._targets({own.property: SPREAD for own in self.properties}, first, rows)
+
+    def _targets(self, asked: Mapping[str, str | float], first: int, rows: int) -> np.ndarray:
+        samples, places = np.arange(first, first + rows), list[np.ndarray]()
+        if self.are_integers:
+            places = [(samples % self.sizes[0] + 0.5) / self.sizes[0]]  # each class in turn
+        else:
+            places = [(samples + 0.5) * step % 1 for step in _even_steps(len(self.properties))]
+        return self._as_stored(
+            own.targets(asked.get(own.property), at) for own, at in zip(self.properties, places, strict=True)
+        )
+
+    def _as_stored(self, labels: Iterable[np.ndarray]) -> np.ndarray:
+        columns = np.stack([*labels], axis=-1)
+        return columns[:, 0].astype(np.uint8) if self.are_integers else columns.astype(np.float32)
+
+
+def _even_steps(dimensions: int) -> list[float]:
+    """Steps whose multiples, modulo 1, fill a cube evenly: the powers of 1 / g with g^(d + 1) = g + 1
+    (Roberts 2018)."""
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    return [root**-power for power in range(1, dimensions + 1)]

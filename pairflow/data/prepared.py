@@ -16,6 +16,7 @@ from pairflow.artifacts import (
     atomic,
     digest,
     identity,
+    label_column,
     row_column,
     token_column,
     token_dtype,
@@ -91,7 +92,7 @@ def write_prepared(
         paths = dict(zip(files, temporary, strict=True))
         for split, rows in parts.items():
             column = {"tokens": token_column(rows, symbols)} if symbols else {"values": row_column(rows)}
-            label = {"label": labels[split]} if labels else {}
+            label = label_column(labels[split]) if labels else {}
             metadata = Metadata("tokens" if symbols else "vectors", split=split, **row_format, **shared)
             write_table(paths[split], pa.table(column | label), metadata)
         paths["vocabulary"].write_text(vocabulary + "\n", encoding="utf-8")

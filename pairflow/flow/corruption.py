@@ -44,7 +44,8 @@ Device = torch.device | str | None
 Network = Callable[..., Tensor]
 """Tokens (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) out: the modules of `pairflow.networks`.
 
-Those of conditional models take a `label` too, of each row (B,) or of all.
+Those of conditional models take a `label` too: integers (B,), one for all, or numbers (B, P), as
+`networks.layers.TimeEmbedding` has them.
 """
 
 
@@ -114,9 +115,9 @@ class Corruption(ABC):
 
         With a `schedule` that does not begin at 0, x0 are states on the way from noise to data.
 
-        A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight. `own`
-        are settings that only some samplers take; the others leave them out. InputError for a setting that
-        is not known or out of range, and for tokens that are no symbols.
+        A `label`, of each row (B, ...) or of all, is what the samples are to be; `guidance` is its weight.
+        `own` are settings that only some samplers take; the others leave them out. InputError for a setting
+        that is not known or out of range, and for tokens that are no symbols.
         """
         update = self.sampler(sampler)
         checked_choice("conversion", conversion, ("exact", "none"))
@@ -127,8 +128,11 @@ class Corruption(ABC):
             given = as_given(given, x0)
             require_below("given", given, self.symbols, low=FREE)
         if label is not None:
-            label = torch.as_tensor(each_row("label", label, len(x0), dimensions=1), device=x0.device)
-            label = as_integers("label", label)
+            label = torch.as_tensor(label, device=x0.device)
+            if label.ndim < 2:
+                label = as_integers("label", each_row("label", label, len(x0), dimensions=1))
+            else:
+                require_shape("label", label, (len(x0), *label.shape[1:]))
         elif guidance != 1:
             raise InputError(f"guidance: expected 1 where there is no label, found {guidance!r}")
         return update(
@@ -282,7 +286,7 @@ def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None 
     if label is None:
         parts = [network(*part) for part in zip(*inputs, strict=True)]
     else:
-        labels = label.expand(len(x_t)).split(rows)
+        labels = label.expand(len(x_t), *label.shape[1:]).split(rows)
         parts = [network(*part, label=of) for *part, of in zip(*inputs, labels, strict=True)]
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 

@@ -51,7 +51,7 @@ def trials(model: "Model", settings: SampleSettings | FlowSampleSettings) -> Tri
 
         def draw(batch: BlockKey) -> np.ndarray:
             trial, first, rows = batch
-            _, samples = denoiser.draw(update, update.nfe, rows, "sample", trial, first)
+            _, samples = denoiser.draw(update, update.nfe, rows, "sample", trial, first, first=first)
             return samples.numpy().astype(token_dtype(denoiser.corruption.symbols))
 
         symbols = model.vocabulary_size

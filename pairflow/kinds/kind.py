@@ -202,8 +202,9 @@ class OnDemandKind(Kind):
 
     def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
         """InputError for a setting that this kind does not support; `folder` is the model's."""
-        if unsupported := settings.model_dump(exclude_defaults=True, exclude={*self.demanded}):
-            name = next(iter(unsupported))
+        fields = type(settings).model_fields.items()
+        given = (name for name, field in fields if getattr(settings, name) != field.default)
+        if name := next((name for name in given if name not in self.demanded), ""):
             users = " or ".join(sorted(kind.rows for kind in on_demand_kinds() if name in kind.demanded))
             option = "--" + name.replace("_", "-").replace("three-d", "3d")
             raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")

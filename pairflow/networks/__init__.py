@@ -21,14 +21,14 @@ def build(
     vocabulary_size: int,
     shape: Sequence[int] | None = None,
     mask: int | None = None,
-    classes: int = 0,
+    classes: Sequence[int] = (),
 ) -> nn.Module:
     """The network that `settings` names: {"name": ..., then the constructor's own keywords}.
 
     vocabulary_size: number of symbols in states and logits; `mask` is one of them where states have masks.
-    shape: (C, H, W) of images. classes: labels of rows (see `TimeEmbedding`). A network gets those of these
-    that its constructor has. Raises InputError for an unknown name, for rows that the network cannot take,
-    and for classes where it has none.
+    shape: (C, H, W) of images. classes: numbers of labels of rows (see `TimeEmbedding`). A network gets those
+    of these that its constructor has. Raises InputError for an unknown name, for rows that the network cannot
+    take, and for classes where it has none.
     """
     name = settings["name"]
     names = names_of(DISCRETE.name)

@@ -5,7 +5,7 @@ gates each block: adaptive layer normalisation (adaLN; DiT, Peebles and Xie 2023
 how a batch is split between passes and processes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -23,9 +23,10 @@ class TimeEmbedding(nn.Module):
     """(B,) -> (B, width), by default from 128 frequencies. sigma runs from 0 (data) to 6.9 (kappa = 1e-3).
 
     frequencies: (F,), of the sinusoids of `scale` sigma. persistent: stores them with the weights. waves: the
-    two halves of the perceptron's input. linear: makes its layers. classes: labels that rows may have, whose
-    embedding is added; one more stands for rows without a label. The frequencies are NumPy's: on the device
-    "meta", where a model's shapes are checked, PyTorch's first arithmetic takes two seconds.
+    two halves of the perceptron's input. linear: makes its layers. classes: the number
+    of labels of each of the P properties of a row, whose embeddings are added; one more label stands for rows
+    without a value. Between two labels their embeddings are interpolated. The frequencies are NumPy's: on the
+    device "meta", where a model's shapes are checked, PyTorch's first arithmetic takes two seconds.
     """
 
     def __init__(
@@ -37,30 +38,43 @@ class TimeEmbedding(nn.Module):
         scale: float = 1.0,
         waves: tuple[Callable[[Tensor], Tensor], ...] = (torch.cos, torch.sin),
         linear: Callable[[int, int], nn.Linear] = nn.Linear,
-        classes: int = 0,
+        classes: Sequence[int] = (),
     ):
         super().__init__()
         if frequencies is None:
             frequencies = np.geomspace(FASTEST, SLOWEST, FREQUENCIES, dtype=np.float32)
         self.scale, self.waves = scale, waves
         self.frequencies: Tensor
+        self.absent: Tensor
+        self.start: Tensor
         self.register_buffer("frequencies", torch.from_numpy(frequencies), persistent=persistent)
         self.perceptron = nn.Sequential(linear(2 * len(frequencies), width), nn.SiLU(), linear(width, width))
 
         self.classes = classes
         if classes:
-            self.labels = nn.Embedding(classes + 1, width)
+            self.labels = nn.Embedding(sum(classes) + len(classes), width)
             nn.init.normal_(self.labels.weight, std=LABEL_SCALE)
+            absent = np.array(classes)
+            start = np.cumsum(absent + 1) - absent - 1  # of each property in the table of embeddings
+            self.register_buffer("absent", torch.from_numpy(absent), persistent=False)
+            self.register_buffer("start", torch.from_numpy(start), persistent=False)
 
     def forward(self, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-        """label: of each row (B,), or of all, from 0 to `classes`; None counts as `classes`, no label."""
+        """label: of each row (B, P), from 0 to `classes`; None counts as `classes`, which is no label. That
+        of a single property may be (B,), or one for all."""
         angles = self.scale * sigma[:, None].float() * self.frequencies  # (B, F)
         time = self.perceptron(torch.cat([wave(angles) for wave in self.waves], dim=-1))
         if not self.classes:
             return time
         if label is None:
-            label = torch.full((), self.classes, device=sigma.device)
-        return time + self.labels(label)
+            label = self.absent
+        elif label.ndim < 2:
+            label = label[..., None]
+        below = self.labels(self.start + label.long())  # (B, P, width)
+        if label.is_floating_point():
+            above = self.labels(self.start + label.ceil().long())
+            below = below.lerp(above, label.frac()[..., None].to(below.dtype))
+        return time + below.sum(dim=-2)
 
 
 class Modulation(nn.Module):

@@ -1,5 +1,7 @@
 """A residual perceptron over the whole sequence: for demos and laptops, as it trains quickly on a CPU."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -23,7 +25,7 @@ class MLP(nn.Module):
         blocks: int,
         time_width: int,
         dropout: float,
-        classes: int = 0,
+        classes: Sequence[int] = (),
     ):
         super().__init__()
         self.vocabulary_size = vocabulary_size

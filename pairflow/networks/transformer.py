@@ -1,5 +1,7 @@
 """The diffusion transformer of MDLM and UDLM: adaLN time conditioning, rotary positions, full attention."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -30,7 +32,7 @@ class DiffusionTransformer(nn.Module):
         heads: int,
         time_width: int,
         dropout: float,
-        classes: int = 0,
+        classes: Sequence[int] = (),
     ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary_size, width)

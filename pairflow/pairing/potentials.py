@@ -12,6 +12,7 @@ from pairflow.artifacts import (
     Metadata,
     Provenance,
     digest,
+    label_array,
     read_table,
     row_column,
     save_table,
@@ -20,7 +21,8 @@ from pairflow.artifacts import (
 )
 from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PotentialsSettings
-from pairflow.errors import Interrupted
+from pairflow.config.conditions import ONE_BY_CLASSES
+from pairflow.errors import InputError, Interrupted
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import (
     Balance,
@@ -82,7 +84,9 @@ def _read_data(settings: PotentialsSettings, path: Path) -> tuple[np.ndarray, Me
     table, metadata = read_table(path, *flow.rows)
     if not flow.tokens:
         return points_of(table, metadata), metadata, None
-    labels = None if metadata.condition is None else table["label"].to_numpy()
+    labels = None if metadata.condition is None else label_array(table)
+    if labels is not None and labels.ndim > 1:
+        raise InputError(f"{path}: expected {ONE_BY_CLASSES}")
     return token_array(table["tokens"]), metadata, labels
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Provenance, row_column, token_column, token_dtype
+from pairflow.artifacts import Provenance, label_column, row_column, token_column, token_dtype
 from pairflow.config import SolveSettings, TeachSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
@@ -34,7 +34,6 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     """
     from pairflow.runtime.device import choose
     from pairflow.runtime.progress import network_bar
-    from pairflow.training import redi
     from pairflow.training.model import DiscreteModel, Model
 
     provenance = Provenance()
@@ -50,9 +49,8 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
         table.make(batches, draw, partial(network_bar, teacher.network, calls, quiet)), axis=1
     )
     pairs = {"x0": column(x0), "x1": column(x1)}
-    if teacher.classes:
-        labels = redi.classes_of_pairs(teacher.classes, 0, settings.count)
-        pairs["label"] = pa.array(labels.numpy().astype(np.uint8))
+    if teacher.condition:
+        pairs |= label_column(teacher.condition.spread(0, settings.count))
     table.write(pa.table(pairs))
 
 

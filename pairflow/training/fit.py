@@ -15,6 +15,7 @@ from pairflow.artifacts import (
     Provenance,
     atomic,
     digest,
+    label_array,
     read_metadata,
     read_table,
     token_array,
@@ -39,7 +40,8 @@ class TrainingRows(NamedTuple):
 
     In a continuous flow x0 and x1 (M, ...) are vectors or images of numbers, and nothing validates.
     `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
-    `inputs` the hashes of the files. `labels` (M,) are the classes of x1 by `metadata.condition`, or None.
+    `inputs` the hashes of the files. `labels` (M,) or (M, P) are those of x1 by `metadata.condition`,
+    or None.
     `potentials` (M,) of the rows come with a balanced coupling; else None.
     """
 
@@ -68,7 +70,7 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
         x1 = token_array(table["tokens"]) if tokens else points_of(table, metadata)
     measured = token_array(read_table(validation, "tokens")[0]["tokens"]) if tokens else np.empty((0, *shape))
     # The labels of images are no classes, and the pairs of a coupling have none of their own.
-    labelled = tokens and metadata.condition is not None and "label" in table.column_names
+    labels = label_array(table) if tokens and metadata.condition is not None else None
     return TrainingRows(
         x0=x0,
         x1=x1,
@@ -76,7 +78,7 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
         validation=measured,
         padding=held_out.padding if tokens else None,
         inputs={"data": digest(data), "validation": digest(validation)},
-        labels=table["label"].to_numpy() if labelled else None,
+        labels=labels,
         potentials=table["potential"].to_numpy() if "potential" in table.column_names else None,
     )
 
@@ -96,12 +98,12 @@ def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> Traini
         raise InputError(f"{data} and {labelled} do not belong together: they hold other rows")
     described = replace(rows.metadata, condition=metadata.condition)
     inputs = {**rows.inputs, "labels": digest(labelled)}
-    return rows._replace(labels=table["label"].to_numpy(), metadata=described, inputs=inputs)
+    return rows._replace(labels=label_array(table), metadata=described, inputs=inputs)
 
 
 def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
     """The labels that a conditional model is to learn; None where rows have none."""
-    return None if rows.labels is None else Labels(rows.labels, model.classes, model.seed, model.device)
+    return None if rows.labels is None else Labels(rows.labels, model.sizes, model.seed, model.device)
 
 
 def read_base_rows(
@@ -143,10 +145,10 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
         raise InputError(f"{data}: these pairs were not made by the model in {parent.folder}")
-    if not parent.classes:
+    if not parent.condition:
         return rows._replace(labels=None)
     same = rows.metadata.condition == parent.condition_facts
-    if not same or rows.labels is None or not np.isin(rows.labels, range(parent.classes + 1)).all():
+    if not same or rows.labels is None or (rows.labels > parent.sizes).any():
         raise InputError(f"{data}: has no labels of the classes that the model in {parent.folder} knows")
     return rows
 

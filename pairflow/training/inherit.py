@@ -53,7 +53,8 @@ def _requirements(model: Model) -> dict[str, Any]:
     facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}
     if isinstance(model, DiscreteModel):
         facts |= {"noise": type(model.corruption).__name__.lower(), "prediction": model.prediction}
-        facts |= {"condition": model.condition and model.condition.names}
+        own = model.condition
+        facts |= {"condition": own and (own.properties[0].names if own.are_integers else own.sizes)}
     return facts
 
 

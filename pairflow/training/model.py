@@ -25,7 +25,7 @@ from pairflow.config import (
     parse_method,
 )
 from pairflow.config.sampling import GuidedUpdate, Update
-from pairflow.data.classes import Classes
+from pairflow.data.classes import Properties
 from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
@@ -52,7 +52,7 @@ class Model(ABC):
     """A network that takes sources to rows of N tokens or numbers, and what it was trained with.
 
     A distilled model has the `training` of its base method, and a `distillation` of its own. `mask` is the
-    vocabulary's own, `prediction` is what the network has learnt, `condition` are the classes that it knows.
+    vocabulary's own, `prediction` is what the network has learnt, `condition` is what it was trained for.
     `shape` is (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the
     hashes of the files that it was made from; `folder` is where it was loaded from.
     """
@@ -72,7 +72,7 @@ class Model(ABC):
     data: str | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     known: str | None = None
-    condition: Classes | None = None
+    condition: Properties | None = None
     weights: str | None = None
     folder: Path = Path()
 
@@ -100,7 +100,7 @@ class Model(ABC):
             vocabulary=metadata.vocabulary,
             shape=metadata.shape,
             data=metadata.data,
-            condition=Classes(**metadata.condition) if metadata.condition else None,
+            condition=Properties.from_facts(metadata.condition),
             **attributes,
         )
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
@@ -124,7 +124,7 @@ class Model(ABC):
             network_settings=facts["network"],
             training=described.training,
             folder=Path(folder),
-            condition=described.condition,
+            condition=Properties.from_facts(facts.get("condition")),
             **{key: facts[key] for key in _STORED if key in facts},
         )
         network_settings = described.network.model_dump()
@@ -198,14 +198,14 @@ class Model(ABC):
         return self.training
 
     @property
-    def condition_facts(self) -> dict[str, Any] | None:
-        """The classes that a conditional model knows, as JSON; None if it is unconditional."""
-        return self.condition.model_dump(mode="json") if self.condition else None
+    def condition_facts(self) -> dict[str, Any] | list[dict[str, Any]] | None:
+        """What a conditional model was trained for, as JSON; None if it is unconditional."""
+        return self.condition.facts if self.condition else None
 
     @property
-    def classes(self) -> int:
-        """The number of classes that a conditional model knows; 0 if it is unconditional."""
-        return len(self.condition.names) if self.condition else 0
+    def sizes(self) -> tuple[int, ...]:
+        """The number of labels of each property that a conditional model was trained for."""
+        return self.condition.sizes if self.condition else ()
 
     @property
     def device(self) -> torch.device:
@@ -269,7 +269,7 @@ class DiscreteModel(Model):
     def build(self, settings: dict[str, Any]) -> nn.Module:
         corruption = self.corruption
         symbols, mask = corruption.symbols, corruption.mask
-        sizes: dict[str, Any] = {"length": self.length, "vocabulary_size": symbols, "classes": self.classes}
+        sizes: dict[str, Any] = {"length": self.length, "vocabulary_size": symbols, "classes": self.sizes}
         return networks.build(settings, shape=self.shape, mask=mask, **sizes)
 
     @property
@@ -289,13 +289,14 @@ class DiscreteModel(Model):
     def batch_rows(self) -> int:
         return self.corruption.rows_at_once(self.length)
 
-    def label(self, condition: str) -> int:
-        """The label of `property=class`; InputError if the model was not trained for it."""
+    def labels(self, conditions: tuple[str, ...], first: int, rows: int) -> Tensor:
+        """The labels (rows,) or (rows, P) of samples from number `first` on; InputError if the model was not
+        trained for the conditions."""
         if self.condition is None:
             raise InputError(
                 f"condition: the model in {self.folder} was trained without data.condition, so it knows none"
             )
-        return self.condition.parse(condition)
+        return torch.tensor(self.condition.targets(conditions, first, rows), device=self.device)
 
     def draw(
         self,
@@ -305,21 +306,23 @@ class DiscreteModel(Model):
         *labels: str | int,
         repeats: int = 1,
         given: Tensor | None = None,
-        classes: Tensor | None = None,
+        first: int = 0,
+        label: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
 
         They are a function of `settings.seed` and the `labels`, and of how `settings` update a row. Every
         model with the same corruption, and every `nfe`, starts from the same `rows` source states, each
-        repeated `repeats` times. `given` symbols are kept, as `flow.samplers` explains. With a
-        `condition` they are of that class, with its `guidance`; InputError if the model does not know it.
-        Or `classes` (rows,) has the label of each row.
+        repeated `repeats` times. `given` symbols are kept, as `flow.samplers` explains. With a `condition`
+        the samples are asked for it, as samples from number `first` on, with its `guidance`; InputError if
+        the model does not know it. Or `label` (rows, ...) has the label of each row.
         """
         generator = self.generator(settings, *labels)
         x0 = self.corruption.source((rows, self.length), generator, self.device)
         x0 = x0.repeat_interleave(repeats, dim=0)
-        own = {} if classes is None else {"label": classes.repeat_interleave(repeats).to(self.device)}
-        return x0.cpu(), self.denoise(settings, nfe, x0, generator, given, **own)
+        if label is not None:
+            label = label.repeat_interleave(repeats, dim=0).to(self.device)
+        return x0.cpu(), self.denoise(settings, nfe, x0, generator, given, first, label=label)
 
     def generator(self, settings: Draws, *labels: str | int) -> torch.Generator:
         """Random numbers on the model's device, a function of the settings' seed and the labels."""
@@ -332,17 +335,22 @@ class DiscreteModel(Model):
         x0: Tensor,
         generator: torch.Generator,
         given: Tensor | None = None,
+        first: int = 0,
+        label: Tensor | None = None,
         **more: Any,
     ) -> Tensor:
         """Samples (B, N) on the CPU from states x0 (B, N) on the model's device, by the settings of an
-        update; `given` and `more` are arguments of `Corruption.sample`."""
+        update; `given`, `label` and `more` are arguments of `Corruption.sample`. Without a `label` the
+        settings' condition says it, as of samples from number `first` on."""
         update = settings.model_dump(include={*Update.model_fields})
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator, **more}
         if given is not None:
             sampling["given"] = given.to(self.device)
-        if "label" not in more and isinstance(settings, GuidedUpdate) and settings.condition:
-            label = torch.tensor(self.label(settings.condition), device=self.device)
-            sampling |= {"label": label, "guidance": settings.guidance}
+        if label is None and isinstance(settings, GuidedUpdate) and settings.condition:
+            label = self.labels(settings.condition, first, len(x0))
+            sampling["guidance"] = settings.guidance
+        if label is not None:
+            sampling["label"] = label
         return self.corruption.sample(self.network, x0, **sampling).cpu()
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:

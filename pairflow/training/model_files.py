@@ -22,7 +22,7 @@ from pairflow import published
 from pairflow.artifacts import Metadata, digest, read_object, read_table
 from pairflow.config import BaseTraining, Settings, check, nearest
 from pairflow.config.networks import Network
-from pairflow.data.classes import Classes
+from pairflow.data.classes import Facts
 from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.limits import MAX_VOCABULARY
@@ -54,7 +54,7 @@ class Description(Settings, extra="ignore"):
     prediction: Literal["leave_one_out", "posterior", "velocity"]
     inputs: dict[str, str] = Field(default_factory=dict)
     known: str | None = None
-    condition: Classes | None = None
+    condition: Facts | None = None
     weights: str
 
     @model_validator(mode="after")

@@ -60,22 +60,28 @@ class Batches:
 
 
 class Labels:
-    """The labels (M,) of a conditional model's rows, for its network to be given.
+    """The labels (M,), or (M, P) of P properties, of a conditional model's rows, for its network to be given.
 
-    Each is replaced by `classes` (no label) with probability 0.1, so that the network learns both factors of
-    `flow.samplers.Guidance`.
+    All of a row are replaced by `sizes` (no label) with probability 0.1, so that the network learns both
+    factors of `flow.samplers.Guidance`. Each of several is also replaced by itself with that probability, so
+    that samples may be asked for some of the properties.
     """
 
-    def __init__(self, labels: np.ndarray, classes: int, seed: int, device: torch.device):
-        self.labels, self.classes = torch.tensor(labels, device=device), classes
+    def __init__(self, labels: np.ndarray, sizes: tuple[int, ...], seed: int, device: torch.device):
+        self.labels = torch.tensor(labels, device=device)
+        self.absent = torch.tensor(sizes if labels.ndim > 1 else sizes[0], device=device)
         self.seed, self.device = seed, device
 
     def kept(self, batch: Tensor, iteration: int) -> Tensor:
         """Those of an iteration's batch (B,) after label dropout, whose draws change no others."""
-        labels = self.labels[batch].long()
+        labels = self.labels[batch]
         generator = random_generator(self.device, self.seed, "label", iteration)
-        dropped = torch.rand(labels.shape, generator=generator, device=self.device) < LABEL_DROPOUT
-        return labels.masked_fill(dropped, self.classes)
+        several = labels.ndim > 1 and labels.shape[1] > 1
+        shape = (len(labels), 1 + labels.shape[1]) if several else labels.shape
+        dropped = torch.rand(shape, generator=generator, device=self.device) < LABEL_DROPOUT
+        if several:
+            dropped = dropped[:, :1] | dropped[:, 1:]
+        return torch.where(dropped, self.absent, labels)
 
 
 class PairObjective(Objective):

@@ -14,16 +14,11 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
     """A batch of pairs (2, rows, N) on the CPU: uniform sources x0 and the teacher's samples x1 of them.
 
     A batch is a function of the seed, the method and the number of its first row. Those of a conditional
-    teacher are of `classes_of_pairs`.
+    teacher are spread over its labels, each class in turn, for classes are quantiles.
     """
     stream = ("pairs", settings.method, first)
-    classes = classes_of_pairs(teacher.classes, first, rows) if teacher.classes else None
-    return torch.stack(teacher.draw(settings, settings.steps, rows, *stream, classes=classes))
-
-
-def classes_of_pairs(classes: int, first: int, rows: int) -> torch.Tensor:
-    """The labels (rows,) of pairs from number `first` on: each class in turn, for they are quantiles."""
-    return torch.arange(first, first + rows) % classes
+    labels = torch.tensor(teacher.condition.spread(first, rows)) if teacher.condition else None
+    return torch.stack(teacher.draw(settings, settings.steps, rows, *stream, label=labels))
 
 
 def objective(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:

@@ -412,6 +412,7 @@ CONDITION = {
     "methods": ["mdlm", "pairflow"],
     "distillation": {},
 }
+NUMBER = {"source": "small_molecules", "length": 16, "condition": {"property": "qed", "number": True}}
 GUIDED = {"main": {"nfe": [1], "condition": "qed=high", "guidances": [0, 2.5]}}
 
 
@@ -435,10 +436,18 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
         ({"data": {"source": "small_molecules", "length": 16}}, "condition: needs the settings data.cond"),
         (
             {"evaluations": {"main": {"nfe": [1], "condition": "qed=hihg"}}},
-            "evaluations.main.condition: expected one of qed=low, qed=middle, qed=high, found 'qed=hihg' "
-            "(did you mean 'qed=high'?)",
+            "evaluations.main.condition: unknown class 'hihg' of qed (did you mean 'high'?): known are low, "
+            "middle, high",
         ),
         ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
+        (
+            {"methods": ["ot"], "data": NUMBER},
+            "methods: 'ot' takes only a condition of one property, by classes, or none",
+        ),
+        (
+            {"data": NUMBER, "evaluations": {"main": {"nfe": [1], "condition": ["qed=1", "qed=2"]}}},
+            "evaluations.main.condition: qed is asked for twice",
+        ),
         ({"evaluations": {"main": {"nfe": [1], "guidances": [2]}}}, "guidances: needs a condition, such as"),
         (
             {"evaluations": {"main": {"nfe": [1], "condition": "qed=high", "guidances": [1]}}},
@@ -446,7 +455,8 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
         ),
         (
             {"data": {"source": "small_molecules", "length": 16, "condition": {"property": "ph"}}},
-            "condition.property: input should be 'qed', 'logp', 'weight' or 'rings', found 'ph'",
+            "condition.property: unknown property 'ph': known are qed, logp, weight, rings; for a column of "
+            "your table: column: ph",
         ),
         (
             {"data": {"source": "small_molecules", "length": 16, "condition": {"classes": 2}}},

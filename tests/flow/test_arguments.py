@@ -71,6 +71,7 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "guidance: expected 1 where there is no label, found 2.0": {"guidance": 2.0},
     "label: expected a number or shape (2,), found shape (3,)": {"label": torch.zeros(3).long()},
     "label: expected an integer dtype, found torch.float32": {"label": 0.5},
+    "label: expected shape (2, 2), found (3, 2)": {"label": torch.zeros(3, 2)},
     "network: expected shape (2, 3, 5), found (2, 3, 7)": {"model": wide},
     "network: expected shape (2, 3, 6), found (2, 3, 7)": lambda: sample(
         Absorbing(K), wide, torch.full((2, 3), K)

@@ -244,3 +244,46 @@ def test_a_corruption_guides_towards_a_label_and_keeps_given_symbols(corruption)
         assert (x[:, 1] == 2).all()
         shares.append((x[:, 0] == 0).double().mean())
     assert shares[0] < 0.4 < 0.8 < shares[1] < shares[2]
+
+
+# Two labels of each row: whether the first symbol is 0, and whether the second one is 1. `SQUARE` are all
+# rows of three symbols, whose positions are independent; in DATA the labels depend on one another.
+SQUARE = torch.tensor(list(itertools.product(range(3), repeat=2)))
+ANY = 2  # no label
+
+
+def having(data, first, second):
+    """The rows with the labels that are asked for."""
+    own = torch.stack([data[:, 0] == 0, data[:, 1] == 1], dim=1).long()
+    asked = torch.tensor([first, second])
+    return data[((own == asked) | (asked == ANY)).all(1)]
+
+
+@pytest.mark.parametrize("weight", [1.0, *WEIGHTS])
+def test_several_labels_multiply_the_ratios_of_one_after_another(weight):
+    """p(x | y, z) / p(x) is p(x | y) / p(x) times p(x | y, z) / p(x | y). The last factor is p(x | z) / p(x)
+    only if the labels are independent. An exact conditional network is asked for both at once."""
+    alpha_t, alpha_s = 0.25, 0.5
+
+    def network(x_t, sigma, label=None):  # the exact denoiser of the rows with a label
+        data_of = having(data, *(label[0].tolist() if label is not None else (ANY, ANY)))
+        return posterior(data_of, False)(x_t, (-sigma).exp())
+
+    for data, independent in ((SQUARE, True), (DATA, False)):
+        corruption = Uniform(K)
+        q = ancestral.transition(
+            corruption.denoiser(network, torch.tensor([[1, 1]])),
+            STATES,
+            alpha_t,
+            alpha_s,
+            convert=True,
+            guidance=Guidance(corruption.denoiser(network), weight),
+        )
+        none, first, second, both = (
+            reverse(having(data, *labels), STATES, alpha_t, alpha_s, False)
+            for labels in ((ANY, ANY), (1, ANY), (ANY, 1), (1, 1))
+        )
+        chained = F.normalize(none * (first / none * both / first) ** weight, p=1, dim=-1)
+        torch.testing.assert_close(q, chained, rtol=0, atol=1e-6)
+        separate = F.normalize(none * (first / none * second / none) ** weight, p=1, dim=-1)
+        assert torch.allclose(q, separate, rtol=0, atol=1e-6) == independent

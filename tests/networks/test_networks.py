@@ -8,6 +8,7 @@ from pairflow.config import FLOWS, NETWORKS
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build, load, names_of
+from pairflow.networks.layers import TimeEmbedding
 
 SHAPE, N, K = (3, 4, 6), 72, 5
 SIZES = {"width": 32, "blocks": 2, "time_width": 16, "dropout": 0.5}
@@ -148,7 +149,7 @@ def test_without_a_mask_symbol_one_is_added():
 def test_labels_add_an_embedding_and_nothing_else(name):
     plain, conditional = (
         build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=classes)
-        for classes in (0, 3)
+        for classes in ((), (3,))
     )
     added = conditional.state_dict().keys() - plain.state_dict().keys()
     assert added == {"time.labels.weight"}
@@ -159,7 +160,7 @@ def test_labels_add_an_embedding_and_nothing_else(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_a_label_is_one_per_row_or_one_for_all(name):
     torch.manual_seed(0)
-    network = build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=3)
+    network = build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=(3,))
     with torch.no_grad():
         for parameter in network.parameters():  # the heads start at zero
             parameter.normal_()
@@ -171,7 +172,24 @@ def test_a_label_is_one_per_row_or_one_for_all(name):
     assert not torch.allclose(rows[0], rows[1])
 
 
+def test_a_label_between_two_has_the_embedding_between_theirs_and_properties_add_up():
+    embed = TimeEmbedding(6, classes=(3, 2))
+    time = TimeEmbedding(6)
+    time.load_state_dict({key: value for key, value in embed.state_dict().items() if key != "labels.weight"})
+    first, second = embed.labels.weight.split([4, 3])  # of each property, then of no label
+    labels, sigma = torch.tensor([[1.25, 1.0], [2.0, 0.5], [3.0, 2.0]]), torch.full((3,), 0.5)
+    expected = torch.stack(
+        [
+            0.75 * first[1] + 0.25 * first[2] + second[1],
+            first[2] + 0.5 * second[0] + 0.5 * second[1],
+            first[3] + second[2],
+        ]
+    )
+    torch.testing.assert_close(embed(sigma, labels) - time(sigma), expected)
+    torch.testing.assert_close(embed(sigma)[0], embed(sigma, labels)[2])
+
+
 def test_a_unet_takes_no_labels():
     with pytest.raises(InputError) as error:
-        build({**UNET, "head": "logistic"}, length=N, vocabulary_size=K, shape=SHAPE, classes=3)
+        build({**UNET, "head": "logistic"}, length=N, vocabulary_size=K, shape=SHAPE, classes=(3,))
     assert str(error.value) == "network unet: takes no condition; use an mlp or a transformer"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,8 @@ WRONG = {
     "condition: unknown class 'heigh' of weight (did you mean 'high'?): known are low, middle, high": {
         "condition": "weight=heigh"
     },
+    "condition: weight was trained by classes (low, middle, high), not by numbers: expected one of these, "
+    "found 42": {"condition": "weight=42"},
     "settings: guidance: needs a condition, such as qed=high": {"guidance": 2},
     "settings: guidance: input should be greater than or equal to 0, found -1.0": {
         "guidance": -1,
@@ -211,7 +214,7 @@ def test_the_pairs_of_a_conditional_teacher_are_of_each_class_in_turn(made, dist
     words = Vocabulary.load(made / "data/vocabulary.json")
     drawn = pd.Series(map(words.decode, token_array(pairs["x1"])))
     valid = drawn.map(canonical).notna()
-    classes = Classes(**metadata.condition).labels(compute("weight", drawn[valid].tolist()))
+    classes = Classes(**metadata.condition).numbers(compute("weight", drawn[valid].tolist()))
     assert np.mean(classes == labels[valid]) > 0.7
 
 
@@ -258,6 +261,61 @@ def test_classes_of_a_column_of_the_users_own_table(preprocess_own, tmp_path):
         [threshold] = metadata.condition["thresholds"]
         values = smiles[smiles.split == split].smiles.str.len()
         assert table["label"].to_pylist() == (values > threshold).astype(int).tolist()
+
+
+def test_numbers_of_several_properties_are_met_and_measured(tmp_path, step, model_files, refused):
+    """Two numbers, one of a column: targets spread over the training molecules, which R2 needs."""
+    source, files = tmp_path / "chains.csv", data_files(tmp_path)
+    chains = ["".join(atoms) for length in range(2, 8) for atoms in product("CO", repeat=length)]
+    source.write_text("smiles,oxygens\n" + "".join(f"{chain},{chain.count('O')}\n" for chain in chains))
+    condition = [{"property": "weight", "number": True}, {"column": "oxygens", "number": True}]
+    data = {"source": str(source), "length": 16, "drop_duplicates": True, "condition": condition}
+    assert step("preprocess", "molecules", settings=data, quiet=True, **files).exit_code == 0
+    labels = token_array(read_table(files["train"], "tokens")[0]["labels"])
+    weight, oxygens = read_metadata(files["train"]).condition
+    table = pd.read_parquet(files["smiles"])
+    of_training = table[table.split == "train"].smiles.tolist()
+    for number, (own, values) in enumerate(
+        ((weight, compute("weight", of_training)), (oxygens, [name.count("O") for name in of_training]))
+    ):
+        expected = np.interp(values, own["knots"], np.arange(len(own["knots"])))
+        np.testing.assert_allclose(labels[:, number], expected, rtol=1e-6)
+    settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 300}}
+    rows = {"data": files["train"], "validation": files["validation"], "labels": files["train"]}
+    run = step(
+        "train",
+        settings=settings,
+        **rows,
+        vocabulary=files["vocabulary"],
+        **model_files(tmp_path / "udlm"),
+        threads=1,
+        quiet=True,
+    )
+    assert run.exit_code == 0, run.output
+    shared = {"model": tmp_path / "udlm", "nfe": 8, "samples": 300, "threads": 1, "quiet": True}
+    out = {"out": tmp_path / "metrics.parquet", "properties": tmp_path / "properties.parquet"}
+    molecules = {"molecules": tmp_path / "described.parquet", "smiles": files["smiles"]}
+    run = step("describe_molecules", smiles=files["smiles"], out=molecules["molecules"], quiet=True)
+    assert run.exit_code == 0, run.output
+    values = {}
+    for weight in (0, 2):
+        asked = {"condition": "weight=spread,oxygens=spread", "guidance": weight, "trials": 1}
+        run = step("sample", out=tmp_path / "drawn.parquet", **shared, **asked)
+        assert run.exit_code == 0, run.output
+        drawn = {"samples": tmp_path / "drawn.parquet", "vocabulary": files["vocabulary"]}
+        run = step("evaluate", "molecules", **drawn, **molecules, **out, threads=1, quiet=True)
+        assert run.exit_code == 0, run.output
+        values[weight] = pd.read_parquet(out["out"]).set_index("metric").value
+    ignored, guided = values[0], values[2]
+    assert guided["weight_error"] < 0.7 * ignored["weight_error"]
+    assert ignored["weight_r2"] < 0 < guided["weight_r2"]
+    assert np.isnan(guided.get("oxygens_error", np.nan))  # RDKit does not compute it
+    del shared["samples"]
+    options = {**shared, "count": 5, "out": tmp_path / "new.smi"}
+    conditions = ["--condition", "weight=80", "--condition"]
+    assert step("sample", *conditions, "oxygens=low", **options).exit_code == 0
+    text = "condition: weight=9999 is outside the training molecules, which have 30.07 to 1"
+    refused(step("sample", **options, condition="oxygens=2,weight=9999"), "sample", text)
 
 
 def test_a_table_without_the_column_is_refused_in_one_line(preprocess_own, tmp_path, refused):

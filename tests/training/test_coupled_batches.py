@@ -27,7 +27,7 @@ def objective(flow: str, pool: int | None, labels: np.ndarray | None = None) -> 
     coupling = Transport(pool // BATCH) if pool else Independent()
     if flow == "numbers":
         return VelocityObjective(X1[flow], None, BATCH, SEED, CPU, coupling)
-    known = None if labels is None else Labels(labels, 2, SEED, CPU)
+    known = None if labels is None else Labels(labels, (2,), SEED, CPU)
     shared = {"labels": known, "coupling": coupling}
     return FlowObjective(X1[flow], None, Uniform(K), BATCH, "nelbo", SEED, CPU, **shared)
 

@@ -85,7 +85,7 @@ def test_the_student_sees_dropout_and_the_teacher_does_not():
 
 
 def test_the_student_and_the_teacher_are_given_the_labels_of_their_rows():
-    labels = Labels(np.arange(50) % 3, 3, seed=0, device=CPU)
+    labels = Labels(np.arange(50) % 3, (3,), seed=0, device=CPU)
     made = objective(labels=labels)
     for rows in (slice(0, 16), slice(4, 9)):
         made(Recorder(), 5, rows)

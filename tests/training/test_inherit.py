@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pairflow import networks
-from pairflow.data.classes import Classes
+from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.training.inherit import inherit, start_from
 from pairflow.training.model import DiscreteModel, Model
@@ -76,9 +76,9 @@ def test_old_symbols_keep_their_logits_in_any_order_and_beside_new_ones(family, 
 
 def test_a_conditional_model_starts_as_its_parent_whatever_the_label(family):
     _, parent, _ = family(new=OLD)
-    classes = Classes(property="qed", names=("low", "high"), thresholds=(0.5,))
-    network = networks.build(MLP, length=LENGTH, vocabulary_size=len(OLD), mask=0, classes=2)
-    child = replace(parent, network=network.eval(), condition=classes)
+    condition = Properties((Classes(property="qed", names=("low", "high"), thresholds=(0.5,)),))
+    network = networks.build(MLP, length=LENGTH, vocabulary_size=len(OLD), mask=0, classes=(2,))
+    child = replace(parent, network=network.eval(), condition=condition)
     assert inherit(child, parent, None) == []
     x_t, sigma = torch.randint(0, len(OLD), (3, LENGTH)), torch.ones(3)
     for label in (None, torch.tensor([0, 1, 2])):

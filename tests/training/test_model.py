@@ -80,8 +80,8 @@ class ItsClass(torch.nn.Module):
 
 
 def test_each_row_keeps_its_class_when_it_is_drawn_several_times():
-    settings, classes = SampleSettings(nfe=1, seed=3), torch.tensor([2, 0, 4])
-    _, samples = described(ItsClass()).draw(settings, 1, 3, "sample", repeats=2, classes=classes)
+    settings, label = SampleSettings(nfe=1, seed=3), torch.tensor([2, 0, 4])
+    _, samples = described(ItsClass()).draw(settings, 1, 3, "sample", repeats=2, label=label)
     assert samples.tolist() == [[label] * 4 for label in (2, 2, 0, 0, 4, 4)]
 
 

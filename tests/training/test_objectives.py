@@ -152,7 +152,7 @@ def labelled(rows=4000, classes=3):
     x1 = np.full((rows, 2), 9)
     labels = (np.arange(rows) % classes).astype(np.uint8)
     x1[:, 0] = labels  # so that a row says which label is its own
-    given = Labels(labels, classes, seed=0, device=CPU)
+    given = Labels(labels, (classes,), seed=0, device=CPU)
     return FlowObjective(x1, None, MASKS, rows, "nelbo", seed=0, device=CPU, labels=given)
 
 
@@ -175,6 +175,17 @@ def test_label_dropout_is_a_function_of_the_iteration_and_disturbs_no_other_draw
     x1 = conditional.x1.numpy()
     FlowObjective(x1, None, MASKS, len(x1), "nelbo", seed=0, device=CPU)(plain, 0)
     assert torch.equal(plain.states[0], network.states[0])
+
+
+def test_several_labels_of_a_row_are_dropped_together_and_one_by_one():
+    """Each share is a product of probabilities: all are dropped with 0.1, and else each with 0.1."""
+    rows = 20_000
+    labels = Labels(np.full((rows, 2), 0.5, np.float32), (3, 2), seed=0, device=CPU)
+    kept = labels.kept(torch.arange(rows), 0)
+    first, second = (kept == torch.tensor([3, 2])).T
+    assert ((kept == 0.5) | torch.stack([first, second], dim=1)).all()
+    for dropped, share in ((first, 0.19), (first & second, 0.1 + 0.9 * 0.01), (first & ~second, 0.9 * 0.09)):
+        assert abs(dropped.double().mean() - share) < 4 * (share / rows) ** 0.5
 
 
 def test_slices_of_a_batch_have_the_labels_of_the_batch():

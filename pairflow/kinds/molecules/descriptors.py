@@ -125,7 +125,6 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
 - `passes`: whether the molecule has no group of _FILTERS.
 """
 PROPERTIES = ("qed", "sa", "logp", "weight")
-COMPUTED = ("qed", "logp", "weight", "rings")  # what a model can be conditioned on
 STRUCTURES = ("fingerprint", "scaffold")
 PIECES = ("fragments", "passes")
 _UNREADABLE = {

@@ -17,9 +17,9 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.descriptors import COMPUTED
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
+    COMPUTED,
     LONGEST,
     MOLECULE_SOURCES,
     Molecules,

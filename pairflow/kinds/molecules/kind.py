@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind, Pace
 from pairflow.kinds.molecules import settings as molecules_settings
-from pairflow.kinds.molecules.settings import Chemistry, MoleculeDraws, Molecules
+from pairflow.kinds.molecules.settings import Chemistry, Conditioning, MoleculeDraws, Molecules
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -28,6 +28,7 @@ def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
     return Metric(label, best, chart=False, group=group, compared=False)
 
 
+_NAMES = {"qed": "QED", "logp": "logP", "weight": "molecular weight", "rings": "rings"}
 METRICS = {
     "plausible": _count("plausible", leads_as="the number of plausible molecules"),
     "useful_strict": _count("useful", leads_as="the number of useful molecules"),
@@ -70,6 +71,13 @@ METRICS = {
     "unique_per_second": _likeness("unique per second", "speed", "highest"),
     "novel_per_second": _likeness("novel per second", "speed", "highest"),
 }
+for _name, _label in _NAMES.items():
+    METRICS[f"{_name}_in_class"] = _count(f"in the class of {_label}", group="targets")
+    METRICS[f"{_name}_error"] = _likeness(f"mean absolute error of {_label}", "targets")
+    METRICS[f"{_name}_r2"] = _likeness(f"R² of {_label}", "targets", "highest")
+    for _class in Conditioning(column=_name).labels():
+        _text = f"mean absolute error of {_label}, {_class} targets"
+        METRICS[f"{_name}_error_{_class}"] = _likeness(_text, "targets")
 # If the data have every molecule that follows their rules, a novel molecule breaks the rules.
 OFF_RULES = {
     "novel_strict": _count("off the rules", "lowest"),
@@ -81,6 +89,7 @@ GROUPS = {
     "structure": "Pieces, scaffolds, similarity",
     "moses": "Compared with held-out molecules, and filters (MOSES)",
     "properties": "Distance of properties from the training set’s",
+    "targets": "How near samples come to what they were asked for",
     "reasons": "Why samples are invalid",
     "spellings": "Spellings, as the paper counts",
 }

@@ -1,6 +1,6 @@
 """Metric rows of samples of molecules, and histograms of their properties."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 
 from pairflow import rng
-from pairflow.artifacts import digest, read_metadata, read_table, token_array
-from pairflow.data.classes import Classes
+from pairflow.artifacts import Metadata, digest, read_metadata, read_table, token_array
+from pairflow.config.conditions import split_conditions
+from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
-from pairflow.kinds.molecules.descriptors import COMPUTED, PIECES, PROPERTIES, tabulate
+from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, tabulate
 from pairflow.kinds.molecules.kind import MoleculeFiles
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.settings import LONGEST, Chemistry, MoleculeDraws
+from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
 from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMolecules
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
@@ -108,12 +109,59 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
     return Norms.read(path)
 
 
+def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
+    """The properties that RDKit computes among those that samples were asked for, and the label (B,) that
+    each sample of a trial was to have."""
+    condition = Properties.from_facts(metadata.condition)
+    conditions = split_conditions(metadata.parameters.get("condition"))
+    if condition is None or not conditions:
+        return {}
+    asked, count = condition.read(conditions), metadata.parameters["samples"]
+    labels = condition.targets(conditions, 0, count).reshape(count, -1)
+    return {
+        own: labels[:, column]
+        for column, own in enumerate(condition.properties)
+        if own.property in asked and own.property in COMPUTED
+    }
+
+
+def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) -> dict[str, Any]:
+    """How valid samples, of which `valid` has the properties, meet the labels (V,) that they were to have.
+
+    The number that are in the class of their target by all properties, and by each of several; of a number
+    the mean absolute error, by the class of the target as well, and R2, which needs several targets.
+    """
+    values: dict[str, Any] = {}
+    met = np.ones(len(valid), bool)
+    for own, labels in asked.items():
+        found = valid[own.property].to_numpy(np.float64)
+        classes = own.numbers(own.values(labels)) if own.knots else labels
+        inside = own.numbers(found) == classes
+        met &= inside
+        values |= {f"{own.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
+        if own.knots:
+            targets = own.values(labels)
+            error = found - targets
+            values[f"{own.property}_error"] = _mean(np.abs(error))
+            if len(np.unique(targets)) > 1:
+                values[f"{own.property}_r2"] = 1 - (error**2).mean() / targets.var()
+                values |= {
+                    f"{own.property}_error_{name}": _mean(np.abs(error[classes == number]))
+                    for number, name in enumerate(own.names)
+                }
+    return values | ({"in_class": int(met.sum())} if asked else {})
+
+
+def _mean(errors: np.ndarray) -> float:
+    return float(errors.mean()) if len(errors) else np.nan
+
+
 class SampledMolecules:
     """Samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial. `described` is the table of the distinct molecules of
-    all trials. It has the column `in_class` for samples of a conditional model, and `useful`, `useful_strict`
-    and a column for each of `plausible.STAGES` if the settings ask for them.
+    all trials. It has the columns `useful`, `useful_strict` and a column for each of `plausible.STAGES` if
+    the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -127,9 +175,8 @@ class SampledMolecules:
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
         self.training = training_molecules.read_training(files.molecules, self.known)
         work = machine.threads or 1, machine.progress
-        condition, labels = self.metadata.parameters.get("condition"), self.metadata.condition
-        classes = Classes(**labels) if condition and labels and labels["property"] in COMPUTED else None
-        further = (*(PIECES if settings.moses else ()), *([classes.property] if classes else ()))
+        self.asked = read_asked(self.metadata)
+        further = (*(PIECES if settings.moses else ()), *(own.property for own in self.asked))
         further += plausible.PARTS if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         if settings.fcd:
@@ -142,9 +189,6 @@ class SampledMolecules:
             new = self.described[~self.described.index.isin(self.known.every)]
             found = plausible.survive(new, norms, *work)
             self.described = self.described.join(found).fillna(dict.fromkeys(found, False))
-        if classes:
-            numbers = classes.labels(self.described[classes.property].to_numpy(np.float64))
-            self.described["in_class"] = numbers == classes.parse(str(condition))
         if settings.moses:
             chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
             held_out = [self.known.held_out[row] for row in chosen]
@@ -165,12 +209,13 @@ class SampledMolecules:
         """The counts of one trial: its strings, and rows of `described` for its valid molecules, with repeats
         (`valid`) and without (`distinct`)."""
         chosen = [name for name in (*plausible.STAGES, "useful", "useful_strict") if name in distinct]
+        readable = np.array([canonical(text) is not None for text in texts])
         return {
             **count(texts, self.known.every),
             **count_reasons(text for text in texts if canonical(text) is None),
             "connected": chemistry.count_connected(texts),
             **{name: int(distinct[name].sum()) for name in chosen},
-            **({"in_class": int(valid["in_class"].sum())} if "in_class" in valid else {}),
+            **measure_targets({own: labels[readable] for own, labels in self.asked.items()}, valid),
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:

@@ -18,7 +18,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.artifacts import digest, read_object, token_dtype
 from pairflow.config import Settings, check, nearest
-from pairflow.data.classes import Classes
+from pairflow.data.classes import Classes, Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
@@ -298,10 +298,10 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
     parts = {"train": prepared.train, "validation": prepared.validation}
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
     labels = None
-    if settings.condition:
-        classes, numbers = label_molecules(settings.condition, prepared.smiles, source.fetch())
-        labels = {split: numbers[prepared.smiles["split"] == split] for split in parts}
-        row_format["condition"] = classes.model_dump(mode="json")
+    if settings.conditioned:
+        condition, every = label_molecules(settings.conditioned, prepared.smiles, source.fetch())
+        labels = {split: every[prepared.smiles["split"] == split] for split in parts}
+        row_format["condition"] = condition.facts
     write_prepared(
         files,
         parts,
@@ -317,28 +317,39 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
 
 
 def label_molecules(
-    condition: Conditioning, molecules: pd.DataFrame, table: Path
-) -> tuple[Classes, np.ndarray]:
-    """The classes of a property, from its values in the training molecules, and the labels (M,) of all.
+    conditioned: Sequence[Conditioning], molecules: pd.DataFrame, table: Path
+) -> tuple[Properties, np.ndarray]:
+    """The properties, from their values in the training molecules, and the labels (M,) or (M, P) of all.
 
     `molecules` is `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`. InputError
     for a column that is missing or has no numbers, and if a class would be empty.
     """
-    column = str(condition.column)
-    if condition.property:
-        values = compute(condition.property, molecules["smiles"].tolist())
-    else:
-        if (kind := library.format_of(table)) not in library.TABLES:
-            raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
-        fields = library.columns(table, 2**31)
-        if column not in fields:
-            found = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
-            raise InputError(f"{table}: {found}")
-        try:
-            numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
-        except ValueError as error:
-            raise InputError(f"{table}: column '{column}': {error}") from None
-        values = np.array(numbers, np.float64)[molecules["row"]]
-    training = values[(molecules["split"] == "train").to_numpy()]
-    classes = Classes.from_values(condition.name(), training, condition.labels())
-    return classes, classes.labels(values)
+    training = (molecules["split"] == "train").to_numpy()
+    values = [
+        compute(own.property, molecules["smiles"].tolist())
+        if own.property
+        else _read_numbers(table, str(own.column))[molecules["row"]]
+        for own in conditioned
+    ]
+    condition = Properties(
+        tuple(
+            Classes.from_values(own.name(), column[training], own.labels(), own.number)
+            for own, column in zip(conditioned, values, strict=True)
+        )
+    )
+    return condition, condition.labels(values)
+
+
+def _read_numbers(table: Path, column: str) -> np.ndarray:
+    """The numbers (R,) in a column of the raw file, NaN where a field is empty; InputError without any."""
+    if (kind := library.format_of(table)) not in library.TABLES:
+        raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
+    fields = library.columns(table, 2**31)
+    if column not in fields:
+        found = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
+        raise InputError(f"{table}: {found}")
+    try:
+        numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
+    except ValueError as error:
+        raise InputError(f"{table}: column '{column}': {error}") from None
+    return np.array(numbers, np.float64)

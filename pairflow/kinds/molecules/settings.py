@@ -1,11 +1,13 @@
 """Settings of molecules: the raw data, and the metrics of samples."""
 
+import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.conditions import Choice
 from pairflow.config.fields import DataSettings, NewSettings, Share, TrainingRows, without_braces
 from pairflow.config.sampling import RealDraws
 from pairflow.kinds import list_settings
@@ -49,6 +51,8 @@ Metals = Annotated[
     Literal["keep", "reject"],
     Field(description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row."),
 ]
+Computed = Literal["qed", "logp", "weight", "rings"]  # by RDKit, for a condition
+COMPUTED: tuple[str, ...] = get_args(Computed)
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
@@ -69,9 +73,9 @@ class Standardisation(Settings):
 
 
 class Conditioning(Settings):
-    """The property whose classes a conditional model learns. Give either `property` or `column`."""
+    """A property that a conditional model learns. Give either `property` or `column`."""
 
-    property: Literal["qed", "logp", "weight", "rings"] | None = Field(
+    property: Computed | None = Field(
         None,
         description="Property that RDKit computes: drug-likeness (qed), logP, molecular weight, or number of "
         "rings.",
@@ -81,6 +85,12 @@ class Conditioning(Settings):
     )
     classes: int = Field(
         3, ge=2, le=9, description="Classes, quantiles of the training rows: low, middle, high; q1, q2, ..."
+    )
+    number: bool = Field(
+        False,
+        exclude_if=lambda number: not number,
+        description="Learn the number itself, so that samples may be asked for one. Three classes, to be "
+        "asked for and for the report, remain.",
     )
 
     def name(self) -> str:
@@ -92,11 +102,38 @@ class Conditioning(Settings):
         names = {2: ("low", "high"), 3: ("low", "middle", "high")}
         return names.get(self.classes, tuple(f"q{c}" for c in range(1, self.classes + 1)))
 
+    @field_validator("property", mode="before")
+    @classmethod
+    def _computed(cls, name: Any) -> Any:
+        if isinstance(name, str) and name not in COMPUTED:
+            known = f"{nearest(name, COMPUTED)}: known are {', '.join(COMPUTED)}"
+            raise ValueError(f"unknown property '{name}'{known}; for a column of your table: column: {name}")
+        return name
+
     @model_validator(mode="after")
     def _one_source(self) -> "Conditioning":
         if (self.property is None) == (self.column is None):
             raise ValueError("expected either property or column")
+        if self.number and self.classes != 3:
+            raise ValueError("number: does not go with classes")
         return self
+
+
+def _require_distinct(conditions: tuple[Conditioning, ...]) -> tuple[Conditioning, ...]:
+    names = [condition.name() for condition in conditions]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{names} names a property twice")
+    return conditions
+
+
+# The names of tags in angle brackets do not appear in messages.
+Conditions = Annotated[
+    Annotated[Conditioning, Tag("<one>")]
+    | Annotated[
+        tuple[Conditioning, ...], Field(min_length=1), AfterValidator(_require_distinct), Tag("<several>")
+    ],
+    Discriminator(lambda given: "<several>" if isinstance(given, list | tuple) else "<one>"),
+]
 
 
 class Chemistry(Settings):
@@ -159,8 +196,8 @@ class Molecules(Standardisation, DataSettings):
         None, ge=1, le=LONGEST, description="Leave out molecules with more than this number of heavy atoms."
     )
     max_too_long_share: LongShare = 0.001
-    condition: Conditioning | None = Field(
-        None, description="Train conditional models, which can be guided, on the classes of a property."
+    condition: Conditions | None = Field(
+        None, description="Train conditional models, which can be guided, on one property or a list of them."
     )
 
     @classmethod
@@ -181,10 +218,18 @@ class Molecules(Standardisation, DataSettings):
         """The user's own file; None if the source is the name of a data set."""
         return None if self.source in MOLECULE_SOURCES else self.source
 
-    def conditions(self) -> tuple[str, ...]:
-        if self.condition is None:
-            return ()
-        return tuple(f"{self.condition.name()}={label}" for label in self.condition.labels())
+    @property
+    def conditioned(self) -> tuple[Conditioning, ...]:
+        """The properties that conditional models learn, in order."""
+        if isinstance(self.condition, Conditioning):
+            return (self.condition,)
+        return self.condition or ()
+
+    def conditions(self) -> dict[str, Choice]:
+        return {
+            own.name(): Choice(own.labels(), (-math.inf, math.inf) if own.number else None)
+            for own in self.conditioned
+        }
 
 
 def chemistry_settings(experiment: Any) -> Chemistry:

@@ -1,16 +1,20 @@
 """Classes of a property: thresholds, labels, names; columns of a user's own table."""
 
+import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.data.classes import Classes
+from pairflow.config import check
+from pairflow.config.conditions import split_conditions
+from pairflow.data.classes import KNOTS, Classes, Properties
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.descriptors import COMPUTED, compute
+from pairflow.kinds.molecules.descriptors import compute
+from pairflow.kinds.molecules.measure import measure_targets
 from pairflow.kinds.molecules.prepare import label_molecules
-from pairflow.kinds.molecules.settings import Conditioning
+from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Molecules
 
 THREE = ("low", "middle", "high")
 
@@ -18,15 +22,50 @@ THREE = ("low", "middle", "high")
 def test_quantiles_of_the_training_rows_are_the_thresholds():
     classes = Classes.from_values("logp", np.array([5.0, 1, 4, 2, 6, 3, np.nan]), THREE)
     assert classes.thresholds == (2.0, 4.0)
-    assert classes.labels(np.array([-9.0, 2, 2.01, 4, 4.5, np.nan])).tolist() == [0, 0, 1, 1, 2, 3]
-    assert classes.labels(np.array([1.0])).dtype == np.uint8
+    values = np.array([-9.0, 2, 2.01, 4, 4.5, np.nan])
+    assert Properties((classes,)).labels([values]).tolist() == [0, 0, 1, 1, 2, 3]
+    assert Properties((classes,)).labels([values]).dtype == np.uint8
+    assert "knots" not in Properties((classes,)).facts
+
+
+def test_a_number_has_a_label_between_the_knots_around_it():
+    """The knots are quantiles at equal distances, so that spread targets are as the training rows."""
+    grid = np.linspace(0, 1, 81) ** 2
+    own = Classes.from_values("logp", np.append(grid, np.nan), THREE, number=True)
+    np.testing.assert_allclose(own.knots, np.linspace(0, 1, KNOTS) ** 2)
+    values = np.array([0, 0.25, (own.knots[1] + 3 * own.knots[2]) / 4, 1, -5, 7, np.nan])
+    condition = Properties((own,))
+    assert condition.labels([values]).dtype == np.float32
+    np.testing.assert_allclose(condition.labels([values]), np.array([[0, 4, 1.75, 8, 0, 8, 9]]).T)
+    np.testing.assert_allclose(own.values(np.array([0.0, 4, 1.75])), values[:3])
+    np.testing.assert_allclose(condition.targets(["logp=0.25"], 0, 2), [[4], [4]])
+    np.testing.assert_allclose(condition.targets(["logp=middle"], 0, 1), [[4]], atol=0.15)
+    spread = own.values(condition.spread(0, 1000)[:, 0])
+    np.testing.assert_allclose(np.quantile(spread, [0.25, 0.5, 0.75]), np.array([1, 4, 9]) / 16, atol=0.01)
+    np.testing.assert_array_equal(condition.spread(100, 50), condition.spread(0, 150)[100:])
+    assert Properties.from_facts(json.loads(json.dumps(condition.facts))) == condition
+    many = Classes.from_values("rings", np.array([0.0] * 40 + [1] * 40 + [2] * 40), THREE, number=True)
+    assert many.knots == (0, 1, 2)  # of nine quantiles, the different ones
+
+
+def test_several_properties_have_a_label_each():
+    number = Classes(property="logp", names=THREE, thresholds=(1, 2), knots=(0, 1, 3))
+    condition = Properties((number, Classes(property="qed", names=("low", "high"), thresholds=(0.5,))))
+    labels = condition.labels([np.array([2.0, np.nan]), np.array([0.6, 0.4])])
+    assert (labels.dtype, labels.tolist()) == (np.float32, [[1.5, 1], [3, 0]])
+    assert condition.targets(["qed=high", "logp=2"], 5, 1).tolist() == [[1.5, 1]]
+    assert condition.targets(["qed=high"], 0, 1).tolist() == [[3, 1]]  # no label of logp
+    spread = condition.spread(0, 400)
+    cells = np.unique(np.stack([spread[:, 0].astype(int), spread[:, 1]]), axis=1, return_counts=True)
+    assert cells[0].shape == (2, 4)  # every half of one beside every class of the other
+    assert (abs(cells[1] - 100) < 10).all()
 
 
 @pytest.mark.parametrize("number", [2, 3, 5, 9])
 def test_classes_of_distinct_values_have_equal_sizes(number):
     names = Conditioning(property="qed", classes=number).labels()
     values = np.random.default_rng(0).permutation(number * 40).astype(float)
-    labels = Classes.from_values("qed", values, names).labels(values)
+    labels = Classes.from_values("qed", values, names).numbers(values)
     assert np.bincount(labels).tolist() == [40] * number
     assert [values[labels == c].max() for c in range(number)] == [40.0 * c - 1 for c in range(1, number + 1)]
     assert Conditioning(property="qed").labels() == THREE
@@ -43,16 +82,100 @@ def test_a_property_with_too_few_values_is_refused():
 
 
 def test_a_condition_names_a_class():
-    classes = Classes(property="a=b", names=THREE, thresholds=(1, 2))
-    assert [classes.parse(f"a=b={name}") for name in THREE] == [0, 1, 2]
+    condition = Properties((Classes(property="a=b", names=THREE, thresholds=(1, 2)),))
+    assert [condition.targets([f"a=b={name}"], 0, 1).tolist() for name in THREE] == [[0], [1], [2]]
+    assert condition.targets(["a=b=spread"], 2, 4).tolist() == [2, 0, 1, 2]
     for wrong, message in {
         "high": "condition: expected a=b=<class>, found 'high'",
         "qed=high": "condition: the model was trained for a=b, not for 'qed'",
         "a=b=hihg": "condition: unknown class 'hihg' of a=b (did you mean 'high'?): "
         "known are low, middle, high",
+        "a=b=2.5": "condition: a=b was trained by classes (low, middle, high), not by numbers: expected one "
+        "of these, found 2.5",
     }.items():
-        with pytest.raises(InputError, match=re.escape(message)):
-            classes.parse(wrong)
+        with pytest.raises(InputError) as error:
+            condition.read([wrong])
+        assert str(error.value) == message
+
+
+TWO = Properties(
+    (
+        Classes(property="logp", names=THREE, thresholds=(1, 2), knots=(-2.25, 1, 4.5)),
+        Classes(property="x, y", names=THREE, thresholds=(1, 2)),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("logp=2.5", {"logp": 2.5}),
+        ("x, y=low, logp=high", {"x, y": "low", "logp": "high"}),
+        (["logp=-1e0", "x, y=middle"], {"logp": -1.0, "x, y": "middle"}),
+        ("logp=5", "condition: logp=5 is outside the training molecules, which have -2.25 to 4.5"),
+        ("logp=nan", "condition: logp=nan is outside the training molecules, which have -2.25 to 4.5"),
+        (
+            "logp=hihg",
+            "condition: unknown class 'hihg' of logp (did you mean 'high'?): known are low, middle, "
+            "high, and numbers",
+        ),
+        (
+            "logpp=1",
+            "condition: the model was trained for logp and x, y, not for 'logpp' (did you mean 'logp'?)",
+        ),
+        ("logp=1,logp=2", "condition: logp is asked for twice"),
+        ("2.5", "condition: expected logp=<number or class> or x, y=<class>, found '2.5'"),
+        ("logp=1,oops", "condition: expected logp=<number or class> or x, y=<class>, found 'oops'"),
+    ],
+)
+def test_conditions_of_several_properties_are_read_or_refused_in_one_line(given, found):
+    conditions = split_conditions(given)
+    if isinstance(found, dict):
+        assert TWO.read(conditions) == found
+        return
+    with pytest.raises(InputError) as error:
+        TWO.read(conditions)
+    assert str(error.value) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"property": "pIC50"},
+            "condition.property: unknown property 'pIC50': known are qed, logp, weight, rings; "
+            "for a column of your table: column: pIC50",
+        ),
+        (
+            {"property": "lopg"},
+            "condition.property: unknown property 'lopg' (did you mean 'logp'?): known are qed, "
+            "logp, weight, rings; for a column of your table: column: lopg",
+        ),
+        ([{"property": "qed"}, {"column": "qed"}], "condition: ['qed', 'qed'] names a property twice"),
+        ([], "condition: tuple should have at least 1 item after validation, not 0, found []"),
+        ({"property": "qed", "number": True, "classes": 2}, "condition: number: does not go with classes"),
+        ([{"property": "qed"}, {"classes": 2}], "condition.1: expected either property or column"),
+    ],
+)
+def test_settings_of_a_condition_that_cannot_be_are_refused_in_one_line(given, message):
+    with pytest.raises(InputError) as error:
+        check(Molecules, {"source": "qed.csv", "length": 16, "condition": given}, "data")
+    assert str(error.value) == f"data: {message}"
+
+
+def test_how_samples_meet_numbers_and_classes_by_the_class_of_the_target():
+    weight = Classes(property="weight", names=THREE, thresholds=(10, 20), knots=(0, 10, 30))
+    rings = Classes(property="rings", names=("low", "high"), thresholds=(1,))
+    asked = {weight: np.array([0.5, 1, 1.5, 2]), rings: np.array([0.0, 1, 1, 0])}  # 5, 10, 20, 30
+    found = pd.DataFrame({"weight": [7.0, 9, 23, 14], "rings": [0, 2, 2, 2]})
+    expected = {"weight_in_class": 2, "weight_error": 5.5, "weight_error_low": 1.5, "weight_error_middle": 3}
+    expected |= {"weight_error_high": 16, "rings_in_class": 3, "in_class": 2}
+    expected["weight_r2"] = 1 - (2**2 + 1 + 3**2 + 16**2) / (11.25**2 + 6.25**2 + 3.75**2 + 13.75**2)
+    assert measure_targets(asked, found) == pytest.approx(expected)
+    one = measure_targets({weight: np.array([1.0, 1.0])}, found[:2])
+    assert one == {"weight_error": 2, "in_class": 2}  # one target has no R2
+    none = measure_targets({weight: np.empty(0)}, found[:0])
+    assert (none["in_class"], np.isnan(none["weight_error"])) == (0, True)
 
 
 def test_properties_of_known_molecules():
@@ -74,8 +197,8 @@ def test_a_column_of_the_users_table_is_read_by_row_and_empty_fields_have_no_lab
     table = tmp_path / "assay.csv"
     table.write_text("smiles,pIC50\nC,5\nbad,100\nCC,6.5\nCCC,\nCCCC,7\nCCCCC,9\n")
     rows = prepared([0, 2, 3, 4, 5])
-    classes, labels = label_molecules(Conditioning(column="pIC50", classes=3), rows, table)
-    assert classes == Classes(property="pIC50", names=THREE, thresholds=(5, 6.5))
+    condition, labels = label_molecules([Conditioning(column="pIC50", classes=3)], rows, table)
+    assert condition.properties == (Classes(property="pIC50", names=THREE, thresholds=(5, 6.5)),)
     assert labels.tolist() == [0, 1, 3, 2, 2]  # the last row validates, and sets no threshold
 
 
@@ -91,4 +214,4 @@ def test_a_table_without_the_column_is_refused(tmp_path, name, column, message):
     path = tmp_path / name
     path.write_text("smiles,pIC50\nC,5\n")
     with pytest.raises(InputError, match=re.escape(message.format(path=path))):
-        label_molecules(Conditioning(column=column), prepared([0, 0]), path)
+        label_molecules([Conditioning(column=column)], prepared([0, 0]), path)

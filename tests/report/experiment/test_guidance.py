@@ -45,18 +45,52 @@ def test_a_curve_per_number_of_steps_and_the_property_at_each_weight(contents):
     [block] = evaluation_blocks(contents)  # the repetitions have no block of their own
     guidance = block.details.shown["guidance"]
     assert guidance["condition"] == "logp=high"
-    assert list(guidance["trades"]) == [1, 4]
-    assert [(nfe, set(methods)) for nfe, methods in guidance["shapes"].items()] == [
+    assert [*guidance["trades"], *guidance["shapes"]] == ["in the class asked for", "logP"]
+    trades, shapes = guidance["trades"]["in the class asked for"], guidance["shapes"]["logP"]
+    assert list(trades) == [1, 4]
+    assert [(nfe, set(methods)) for nfe, methods in shapes.items()] == [
         (4, set(METHODS)),
         (1, set(METHODS)),
     ]
-    trade = guidance["trades"][1]
+    trade = trades[1]
     assert "at guidance 0, 1, 2.5. " in trade.alt
     shares = ("41.7", "58.3", "91.7")  # of 600 valid samples, means of both trials
     for weight, share in zip(("0", "1", "2.5"), shares, strict=True):
         assert f'"guidance {weight}","in the class {share} %"' in trade.points
-    assert all(f"guidance {weight:g}" in guidance["shapes"][4]["udlm"].alt for weight in WEIGHTS.values())
+    assert all(f"guidance {weight:g}" in shapes[4]["udlm"].alt for weight in WEIGHTS.values())
 
 
 def test_the_page_has_a_part_on_guidance(contents, parse):
     assert "Guidance towards logp=high" in parse(render(contents)).words()
+
+
+@pytest.mark.parametrize("number", [False, True])
+def test_each_of_several_properties_has_its_own_chart(make, number):
+    condition = [{"property": "logp", "number": number}, {"property": "rings"}]
+    data = {"source": "small_molecules", "length": 16, "condition": condition}
+    asked = {"condition": "logp=spread,rings=high", "guidances": [2]}
+    values = {"valid": 600, "novel_strict": 100, "in_class": 150, "logp_in_class": 300, "rings_in_class": 200}
+    values |= {"logp_error": 0.25, "logp_r2": 0.5} if number else {}
+    rows = [
+        {"evaluation": evaluation, "method": "udlm", "nfe": 1, "trial": 0, "metric": metric, "value": value}
+        for evaluation in ("main", "main_g2")
+        for metric, value in values.items()
+    ]
+    contents = make(
+        settings=SETTINGS
+        | {"data": data, "methods": ["udlm"], "evaluations": {"main": {"nfe": [1], **asked}}},
+        metrics=pd.DataFrame(rows).assign(seed=0, samples=1000, reference=None, extractor=None),
+        properties={},
+    )
+    [block] = evaluation_blocks(contents)
+    guidance = block.details.shown["guidance"]
+    assert guidance["condition"] == "logp=spread, rings=high"
+    points = {what: pictures[1].points for what, pictures in guidance["trades"].items()}
+    expected = {
+        "in the class asked for": "in the class 25.0 %",
+        "in the class of logP": "in the class of logP 50.0 %",
+        "in the class of rings": "in the class of rings 33.3 %",
+    }
+    expected |= {"mean absolute error of logP": "mean absolute error of logP 0.25"} if number else {}
+    assert points.keys() == expected.keys()
+    assert all(f'"guidance 2","{text}"' in points[what] for what, text in expected.items())

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
+from pairflow.kinds.molecules.kind import METRICS
 from pairflow.report import drawing
 from pairflow.report.colours import Fill, Style, contrast
 from pairflow.report.drawing import Picture, describe, describe_lines, line_chart
@@ -151,21 +152,25 @@ def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Pictu
         return drawing.finish(figure, name, alt, lines)
 
 
-def guidance(rows: pd.DataFrame, title: str, name: str) -> Picture:
-    """Novel molecules against molecules of the wanted class: a line per method through the guidance weights.
+def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
+    """Novel molecules against a metric of what was asked for: a line per method through the guidance weights.
 
-    `rows` have method, weight, valid and novel_strict (shares of the samples), in_class (share of the valid
-    samples).
+    `rows` have method, weight, and valid, novel_strict and the metric as shares of the samples; an error is
+    in its own unit.
     """
+    about, y = METRICS[metric], "novel (% of samples)"
+    what = "in the class" if metric == "in_class" else about.label
+    x = f"{what} (% of valid samples)" if about.counted else what
 
     def write(row: Any) -> list[str]:
-        shares = {"in the class": row.in_class, "novel": row.novel_strict, "valid": row.valid}
-        texts = (f"{what} {format_percent(share)}" for what, share in shares.items())
-        return [f"guidance {row.weight:g}", *texts]
+        met = format_percent(row.x / 100) if about.counted else f"{row.x:.3g}"
+        shares = {"novel": row.novel_strict, "valid": row.valid}
+        texts = (f"{which} {format_percent(share)}" for which, share in shares.items())
+        return [f"guidance {row.weight:g}", f"{what} {met}", *texts]
 
-    x, y = "in the class (% of valid samples)", "novel (% of samples)"
-    percent = rows.assign(x=100 * rows.in_class, y=100 * rows.novel_strict)
-    lines = drawing.make_lines(percent.sort_values(["method", "weight"]), "x", "y", write)
+    values = 100 * rows[metric] / rows.valid if about.counted else rows[metric]
+    points = rows.assign(x=values, y=100 * rows.novel_strict)
+    lines = drawing.make_lines(points.sort_values(["method", "weight"]), "x", "y", write)
     with line_chart(lines, x, y) as (figure, axes):
         drawing.start_at_zero(axes)
         weights = ", ".join(f"{weight:g}" for weight in sorted(rows.weight.unique()))

@@ -140,38 +140,56 @@ def measure_speed(
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, Any] | None:
     """Charts of an evaluation with several guidance weights; None without them, or if no class was counted.
 
-    `trades`: NFE -> the share of novel molecules against the share in the class. `shapes`: NFE -> method ->
-    the property's distribution at each weight, if the page shows this property.
+    `trades`: what is asked for -> NFE -> the share of novel molecules against how well the samples meet it.
+    `shapes`: property -> NFE -> method -> its distribution at each weight, if the page shows this property.
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
-    rows = rows[rows.metric.isin(["in_class", "novel_strict", "valid"])]
     if "in_class" not in set(rows.metric):
         return None
-    rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples)
+    conditions = contents.experiment.evaluations[evaluation].condition
+    names = [condition.rpartition("=")[0] for condition in conditions]
+    targets = ["in_class", *(f"{name}_{kind}" for name in names for kind in ("in_class", "error"))]
+    targets = [metric for metric in targets if metric in set(rows.metric)]
+    counted = rows.metric.map(lambda metric: metric in METRICS and METRICS[metric].counted)
+    rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples.where(counted, 1))
     means = rows.groupby(["nfe", "method", "weight", "metric"])["share"].mean().unstack().reset_index()
-    means = means.assign(in_class=means.in_class / means.valid)
-    condition = str(contents.experiment.evaluations[evaluation].condition)
     trades = {
-        int(nfe): charts.guidance(
-            points, f"{condition}, NFE {int(nfe):,}", f"{prefix}-guidance-nfe{int(nfe)}"
-        )
-        for nfe, points in means.groupby("nfe")
+        METRICS[metric].label: {
+            int(nfe): charts.guidance(
+                points,
+                metric,
+                f"{','.join(conditions)}, NFE {int(nfe):,}",
+                f"{prefix}-guidance-{name_file(metric)}-nfe{int(nfe)}",
+            )
+            for nfe, points in means.groupby("nfe")
+        }
+        for metric in targets
     }
-    name = condition.partition("=")[0]
+    shapes = {
+        PROPERTIES[name]: _draw_shapes(contents, weights, name, prefix)
+        for name in names
+        if name in PROPERTIES
+    }
+    return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
+
+
+def _draw_shapes(
+    contents: Contents, weights: Mapping[str, float], name: str, prefix: str
+) -> dict[int, dict[str, Picture]]:
+    """NFE, the highest first -> method -> the distribution of a property at each weight of guidance."""
     by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
-    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in PROPERTIES else ():
+    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]):
         for nfe, methods in contents.part["properties"].get(evaluation, {}).items():
             for method, counts in methods.items():
                 by_weight = by_nfe.setdefault(nfe, {}).setdefault(method, {})
                 by_weight[f"guidance {weight:g}"] = counts[counts.property == name]
-    shapes = {
+    return {
         nfe: {
             method: charts.histograms(
-                counts, PROPERTIES[name], f"{prefix}-guided-{name_file(method)}-nfe{nfe}"
+                counts, PROPERTIES[name], f"{prefix}-guided-{name}-{name_file(method)}-nfe{nfe}"
             )
             for method, counts in methods.items()
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)
     }
-    return {"condition": condition, "trades": trades, "shapes": shapes}
