@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 FREQUENCIES = 128
 LABEL_SCALE = 0.02  # initial standard deviation of label embeddings, as in DiT (Peebles and Xie 2023)
-# Radians per unit of sigma: the slowest wave is monotone over sigma in 0..6.9, the fastest resolves small ones.
+# Radians per unit of sigma: the slowest wave is monotone up to sigma = 6.9, the fastest resolves small sigma.
 SLOWEST, FASTEST = 0.1, 16.0
 
 Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)

@@ -27,10 +27,8 @@ from pairflow.networks.layers import Dropout, Layer, TimeEmbedding, zeroed
 TIME_SCALE = 1000  # factor of sigma in the sinusoids
 SLOWEST = 1e-4  # the lowest frequency of the sinusoids; the highest is 1
 LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic at the start of training: neither wide nor narrow
-LOG_SCALE_RANGE = (
-    -9.0,
-    9.0,
-)  # from one value of K = 256 to the uniform distribution, finite in float32
+# From one pixel value of K = 256 to the uniform distribution; finite in float32.
+LOG_SCALE_RANGE = (-9.0, 9.0)
 
 
 class ImageTrunk(nn.Module):
