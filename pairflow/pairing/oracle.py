@@ -145,7 +145,7 @@ def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[
     for start in range(0, len(z), size):
         chunk = slice(start, start + size)
         distance = np.count_nonzero(data != z[chunk, None], axis=2)  # (b, M)
-        # Relative to the nearest key, powers cannot all underflow; at t = 1 only the nearest keys get 0^0 = 1.
+        # Relative to the nearest key, not all powers underflow; at t = 1 only the nearest keys get 0^0 = 1.
         weights = (1 / gamma_t) ** (distance - distance.min(axis=1, keepdims=True))
         yield chunk, weights / weights.sum(axis=1, keepdims=True)
 

@@ -165,7 +165,7 @@ class RowwisePairer:
 def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
 ) -> Pairer | RowwisePairer:
-    """The pairer for a coupling; `options` are the arguments `backend`, `threads` and `progress` of `pair`."""
+    """The pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
     from pairflow.config import BASES
 
     if not BASES[settings.coupling].closed_form:

@@ -48,7 +48,7 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
 
 @compiled
 def _count_blocks(rows, counts, last):
-    """Adds the number of blocks of each row of a column to `counts`; `last` is each row's last block so far."""
+    """Adds each row's number of blocks in a column to `counts`; `last` is each row's last block so far."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:

@@ -82,8 +82,8 @@ def prefetch(typing, array, index):
         data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
         address = builder.gep(data, [arguments[1]])
         word = ir.IntType(32)
-        signature = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
-        function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
+        function_type = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
         # The constants mean: for a read, of high locality, into the data cache.
         builder.call(function, [address, *(ir.Constant(word, number) for number in (0, 3, 1))])
         return context.get_dummy_value()

@@ -29,7 +29,7 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
     `table` is the table of step 1. Returns whether the certificate holds; `work.jumps` is updated only then.
     """
-    # `weight` is the bound R, `slack` the least distance of a draw from its threshold, as a share of the rate.
+    # `weight` is the bound R, `slack` the least distance of a draw from its threshold, relative to the rate.
     data_row, weight, slack = work.data_row, 1.0, 1.0
     for column in range(len(z)):
         data_row[column] = z[column]

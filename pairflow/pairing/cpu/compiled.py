@@ -20,7 +20,7 @@ def _sources_digest() -> str:
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
-# Numba checks only the file of the cached function. Without the digest a kernel would stay in the cache after a
+# Numba checks only the file of the cached function. Without the digest a cached kernel would be used after a
 # change of a function that it calls in another module. (Path.home() fails for a user without a home folder.)
 _HOME = Path(os.path.expanduser("~"), ".cache", "pairflow")  # noqa: PTH111
 _FOLDER = _HERE / "__pycache__" if os.access(_HERE, os.W_OK) else _HOME

@@ -2,15 +2,15 @@
 
 Why it is fast:
 
-- A position whose random number is not below the step's rate stays, for any data. Only the few other positions
-  are `candidates`, and they are counted only until it is certain whether they leave.
-- For every (position, symbol) in the data, the `index` has the set of keys with that symbol: as `bitmaps` without
-  empty blocks if the sets are large, else as `lists` of keys. Constant columns are left out.
+- A position whose random number is not below the step's rate stays, for any data. The few other positions are
+  `candidates`, and they are counted only until it is certain whether they leave.
+- For every (position, symbol) in the data, the `index` has the set of keys with that symbol: as `bitmaps`
+  without empty blocks if the sets are large, else as `lists` of keys. Constant columns are left out.
 - The match count of every key is updated, not recomputed (`matches`): in vertical bit planes for bitmaps
   (`planes`), as a number for lists. A change of a symbol adds one set and subtracts another. A query starts
   from the counts of the previous query.
-- Levels are found from the nearest on. How many keys of a level agree at a position is counted in the cheaper of
-  two ways: as the intersection of a set with the level, or key by key.
+- Levels are found from the nearest on. The keys of a level that agree at a position are counted in the
+  cheaper of two ways: as the intersection of a set with the level, or key by key.
 - For a query far from all other keys, one pass over the keys can prove that only its data row has weight
   (`certificate`). Its steps then need no counts.
 - The code is plain LLVM on 512-bit values (`block`): fast with AVX-512, and correct on every machine.

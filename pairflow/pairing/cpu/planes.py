@@ -71,8 +71,10 @@ def move_binary(planes, bitmaps, gained, whole):
         for n in range(7):
             _spread(bitmaps, rows[n] if n < len(rows) else none, whole[n])
         for block in range(size):
-            ones, two_a = _full_add(load(whole, block), load(whole, size + block), load(whole, 2 * size +
-            block)) one_b, two_b = _full_add(
+            ones, two_a = _full_add(
+                load(whole, block), load(whole, size + block), load(whole, 2 * size + block)
+            )
+            one_b, two_b = _full_add(
                 load(whole, 3 * size + block), load(whole, 4 * size + block), load(whole, 5 * size + block)
             )
             ones, two_c = _full_add(ones, one_b, load(whole, 6 * size + block))
@@ -149,7 +151,7 @@ def split_octave(planes, valid, octave, masks, touched, counts):
 @compiled
 def _store_and_count(masks, block, mask):
     """Stores a mask and counts its bits."""
-    store(masks, place, mask)
+    store(masks, block, mask)
     return popcount(mask)
 
 

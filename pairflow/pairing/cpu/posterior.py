@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairflow import rng
 from pairflow.pairing import posterior
 from pairflow.pairing.cpu.block import BITS, WORDS, bit_count, fill, load, lowest_bit, popcount, store, total
 from pairflow.pairing.cpu.compiled import compiled
@@ -204,7 +203,7 @@ def _start(keys, z, work):
 
 @compiled
 def _count_cells(keys, buckets, law, work):
-    """Counts the cells level by level; returns the nearest match count, the number of levels and their mass."""
+    """Counts the cells level by level; returns the nearest match count, how many levels, and their mass."""
     state, scratch, counts = work.state, work.scratch, work.counts
     nearest = greatest_possible(keys, state, len(keys.columns))
     number = open_level(keys, state, nearest, scratch)

@@ -46,7 +46,7 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
 
 @compiled
 def _move_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
-    """Changes constant columns in which z still agrees with all keys: there w_i is 1. Returns how many change."""
+    """Changes constant columns where z still agrees with all keys: w_i is 1. Returns how many change."""
     jumps = 0
     for column in range(len(z)):
         if constants[column] == z[column] and uniforms[column] < rate:
