@@ -6,8 +6,8 @@ It works like the CPU engine. A block takes one query after another through all 
    positions are candidates; a step without candidates is finished.
 2. Decide. Levels are counted from the nearest on, four at a time: all keys, and the keys that agree at each
    undecided candidate, until bounds decide all candidates (agreement.cu).
-3. Jump. The distances of all keys are stored as bits, 32 keys per word. A change of a symbol reads the bits of
-   one column, adds 1 to the keys with the old symbol and subtracts 1 from the keys with the new (distances.cu).
+3. Jump. The distances of all keys are stored as bits, 32 keys per word. A change of a symbol reads the bits
+   of one column, adds 1 to keys with the old symbol and subtracts 1 from keys with the new (distances.cu).
 
 Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
 memory is 5 KB, whatever the shape.
