@@ -39,7 +39,7 @@ from pairflow.flow.schedule import gamma
 from pairflow.pairing import rule
 from pairflow.pairing.cpu import block, keys
 from pairflow.pairing.cpu import engine as cpu
-from pairflow.pairing.cpu.trajectory import walk
+from pairflow.pairing.cpu.trajectory import pair_queries
 from pairflow.pairing.cpu.workspace import workspace
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.runtime.threads import available_cpus
@@ -238,7 +238,7 @@ class Engine:
         def walk_all(thread):
             own, margin = slice(thread, None, threads), rule.margin(len(self.data))
             rows = np.ascontiguousarray(states[own]), numbers[own].astype(np.uint64)
-            walk(self.keys, *rows, rates, tables, margin, np.uint64(0), self.symbols, work[thread])
+            pair_queries(self.keys, *rows, rates, tables, margin, np.uint64(0), self.symbols, work[thread])
 
         with ThreadPoolExecutor(threads) as pool:
             return seconds_of(lambda: list(pool.map(walk_all, range(threads))))

@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """What `__all__` names, imported when asked for: `pairflow doctor` starts even where NumPy is broken."""
+    """Import the names of `__all__` on first use: `pairflow doctor` starts even if NumPy is broken."""
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     if name == "pairing":

@@ -1,4 +1,4 @@
-"""Arguments that several parts of the package check: one line says what is wrong with one."""
+"""Checks of arguments. InputError is one line, which begins with the argument's `name`."""
 
 import difflib
 import math
@@ -10,7 +10,7 @@ from pairflow.errors import InputError
 
 
 def checked_integer(name: str, value: Any, low: int, high: int) -> int:
-    """`value`, a Python integer or that of another library, in low..high; InputError begins with `name`."""
+    """`value`, an integer of Python or another library, as a Python integer in low..high."""
     number = _integer(value)
     if number is None or not low <= number <= high:
         raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}")
@@ -18,7 +18,7 @@ def checked_integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def checked_number(name: str, value: Any, low: float, high: float) -> float:
-    """`value` as a finite number from low to high; InputError begins with `name`."""
+    """`value` as a finite number from low to high."""
     try:
         number = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, RuntimeError):
@@ -29,7 +29,7 @@ def checked_number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """`value`, one of the `known` names; InputError begins with `name` and says which one is nearest."""
+    """`value`, one of the `known` names; the error suggests the most similar name."""
     names = list(known)
     if value not in names:
         expected = f"expected one of {', '.join(names)}"
@@ -44,7 +44,7 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 
 def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
-    """The range (first, last) of `count` rows that `rows` names; None names all of them."""
+    """The range (first, last) of `rows` among `count` rows, without row `last`; None stands for all rows."""
     if rows is None:
         return 0, count
     try:
@@ -59,15 +59,15 @@ def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
 
 
 def require_unmasked(values: Any, name: str) -> None:
-    """InputError, which begins with `name`, if a masked array hides any values, as NumPy shows them."""
-    import numpy as np  # `pairflow doctor` starts where NumPy is broken, and names no arrays
+    """InputError if `values` are a masked array, or a list of them, with masked values."""
+    import numpy as np  # imported late, so that `pairflow doctor` works where NumPy is broken
 
     if any(map(np.ma.is_masked, values if isinstance(values, list | tuple) else [values])):
         raise InputError(f"{name}: expected an array without masked values, found a masked array with some")
 
 
 def _integer(value: Any) -> int | None:
-    """An integer of any library as Python's; None for anything else, such as a truth value."""
+    """An integer of any library as a Python integer; None for anything else, also for a Boolean."""
     if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
         return None
     try:

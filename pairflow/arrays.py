@@ -1,4 +1,4 @@
-"""What arrays may be: token rows (M, N) of integers below K, and points, rows (M, ...) of finite numbers."""
+"""Checks of arrays: token rows (M, N) of integers below K, and points (M, ...) of finite numbers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from pairflow.arguments import require_unmasked
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
-LARGEST = 1e12  # of a number's absolute value, so that squared distances stay finite in float32
+LARGEST = 1e12  # absolute value of a number: squared distances stay finite in float32
 
 
 def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens") -> np.ndarray:
@@ -59,8 +59,23 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
     return points
 
 
+def checked_pair(
+    name: str, rows: ArrayLike, data: ArrayLike, dtype: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """`rows` (B, d) and `data` (M, d) as arrays, M >= 1; InputError, which names both, for other shapes."""
+    require_unmasked(rows, name)
+    require_unmasked(data, "data")
+    rows, data = np.asarray(rows, dtype=dtype), np.asarray(data, dtype=dtype)
+    if rows.ndim != 2 or data.ndim != 2 or rows.shape[1] != data.shape[1] or not data.size:
+        raise InputError(
+            f"{name}, data: expected two arrays with rows of the same length, and at least one row of "
+            f"data; found shapes {rows.shape} and {data.shape}"
+        )
+    return rows, data
+
+
 def _as_array(values: Any, name: str) -> np.ndarray:
-    """The values as a NumPy array; InputError if it hides some, or if rows have several lengths."""
+    """The values as a NumPy array; InputError if some are masked, or if rows have different lengths."""
     require_unmasked(values, name)
     try:
         return np.asarray(values)

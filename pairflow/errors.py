@@ -2,14 +2,14 @@
 
 
 class InputError(ValueError):
-    """A mistake in what the user gave: one line that says what, where, what was expected and what was found.
+    """A mistake in the user's input. The message is one line: where, what was expected, and what was found.
 
     Commands print the line without a traceback and exit with code 2.
     """
 
 
 class Interrupted(Exception):
-    """A signal stopped long work, whose state is saved if it can be resumed; the message says so.
+    """A signal stopped long work. The message says whether its state was saved.
 
     Commands print the line without a traceback and exit with code 128 + `signal`, as shells do.
     """

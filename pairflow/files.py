@@ -1,6 +1,6 @@
-"""A user's files: valid names, and regular files of a bounded size, packed or not, read whole.
+"""A user's files: checks of paths, and reading of regular files of limited size, compressed or not.
 
-A packed file is unpacked to no more than data have: a few bytes can stand for gigabytes.
+Decompression is limited, too, because a few bytes can expand to gigabytes.
 """
 
 import gzip
@@ -13,14 +13,14 @@ from typing import Any
 from pairflow.errors import InputError
 
 _LONGEST = 200  # characters of a value in a message
-MOST_JSON = 2**26  # bytes; the vocabulary of BERT takes less than a hundredth
-DEEPEST_JSON = 64  # levels; what we write is not a tenth as deep
+MOST_JSON = 2**26  # bytes; the vocabulary of BERT has less than 1 % of this
+DEEPEST_JSON = 64  # levels; files of pairflow have less than a tenth of this
 
 
 def read_bytes(path: Path, most: int) -> bytes:
     """The content of a regular file of at most `most` bytes; InputError for anything else.
 
-    A pipe would block whoever opens it, and a device such as /dev/zero has no end.
+    Opening a pipe would block, and a device such as /dev/zero has no end.
     """
     try:
         require_regular(path)
@@ -33,11 +33,11 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int) -> str:
-    """The UTF-8 text of such a file; every line ends in \\n."""
+    """The UTF-8 text of such a file, with \\n as line ends."""
     try:
         return read_bytes(path, most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8 text, but byte {error.start:,} is none") from None
+        raise InputError(f"{path}: expected UTF-8 text, but byte {error.start:,} is not UTF-8") from None
 
 
 def require_regular(path: Path) -> None:
@@ -48,12 +48,12 @@ def require_regular(path: Path) -> None:
 
 
 def checked_path(name: str, value: Any) -> Path:
-    """`value` as the path of a file or folder, which need not be there; InputError begins with `name`."""
+    """`value` as a path, which need not exist; InputError, which begins with `name`, if it cannot be one."""
     try:
         path = Path(value)
         os.fsencode(path)
         path.exists()
-    except (TypeError, ValueError, OSError) as error:  # a name that is too long, or has no bytes
+    except (TypeError, ValueError, OSError) as error:  # such as a name that is too long
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{name}: expected a path, found {shown(value)}: {reason}") from None
     if "\0" in str(path) or not str(value):
@@ -62,16 +62,17 @@ def checked_path(name: str, value: Any) -> Path:
 
 
 def shown(value: Any) -> str:
-    """A value as Python writes it, shortened, for a message."""
+    """The `repr` of a value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file that somebody else may have written; OSError if it cannot be read.
+    """The JSON object in an untrusted file.
 
-    Raises ValueError if it is no such object, or one of more than MOST_JSON, before memory is taken for it,
-    or deeper than DEEPEST_JSON levels, which would stop whoever writes it again.
+    Raises OSError if the file cannot be read, and ValueError if it is not a JSON object, if it is larger than
+    MOST_JSON (checked before reading), or if it has more than DEEPEST_JSON levels, which could not be written
+    again.
     """
     size = path.stat().st_size
     require_regular(path)
@@ -96,7 +97,7 @@ def _members(value: Any) -> Any:
 
 
 def resolved(path: Path) -> Path:
-    """The path without links; InputError if they lead around in a circle."""
+    """The path with its links resolved; InputError if they form a circle."""
     try:
         return path.resolve()
     except RuntimeError:
@@ -104,7 +105,7 @@ def resolved(path: Path) -> Path:
 
 
 def require_file(option: str, path: Path) -> None:
-    """InputError if `path` is there and is no regular file: a folder, a device or a pipe."""
+    """InputError if `path` exists and is not a regular file."""
     if not path.name:
         raise InputError(f"{option}: '{path}' is not the name of a file")
     if path.exists() and not path.is_file():
@@ -112,29 +113,29 @@ def require_file(option: str, path: Path) -> None:
 
 
 def require_folder(option: str, path: Path) -> None:
-    """InputError if `path` is there and is no folder."""
+    """InputError if `path` exists and is not a folder."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{option} {path}: is there and is no folder; choose another name")
 
 
 def require_apart(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
-    """InputError if an output (option -> path) is an input, or is another output or lies in one."""
+    """InputError if an output (option -> path) is an input, another output, or inside another output."""
     read = {resolved(path) for path in inputs}
-    places = {option: resolved(path) for option, path in outputs.items()}
-    for option, place in places.items():
-        if place in read:
+    written = {option: resolved(path) for option, path in outputs.items()}
+    for option, path in written.items():
+        if path in read:
             raise InputError(f"{option} {outputs[option]}: is an input of this command; choose another name")
-        for other, folder in places.items():
-            if other != option and place.is_relative_to(folder):
+        for other, folder in written.items():
+            if other != option and path.is_relative_to(folder):
                 raise InputError(f"{option} and {other}: expected different outputs, found {outputs[option]}")
 
 
-RATIO = 100  # of the sizes unpacked and packed; 100,000 equal rows in an Excel file have 14
-FREE = 2**24  # bytes that any file may unpack to
+RATIO = 100  # largest ratio of decompressed to compressed size; an Excel file of 100,000 equal rows has 14
+FREE = 2**24  # bytes up to which the ratio does not matter
 
 
 def require_plausible(path: Path, unpacked: int) -> None:
-    """InputError if a packed file unpacks to more bytes than data do."""
+    """InputError if a compressed file expands to implausibly many bytes."""
     size = path.stat().st_size
     if unpacked > max(FREE, RATIO * size):
         raise InputError(
@@ -144,7 +145,7 @@ def require_plausible(path: Path, unpacked: int) -> None:
 
 
 class GzipFile(gzip.GzipFile):
-    """The unpacked bytes of a gzipped file; InputError once they are more than data have."""
+    """The decompressed bytes of a gzip file; InputError as soon as `require_plausible` fails."""
 
     def __init__(self, path: Path, raw: Any):
         super().__init__(fileobj=raw)
@@ -157,6 +158,6 @@ class GzipFile(gzip.GzipFile):
 
 
 def gunzip(path: Path) -> bytes:
-    """The unpacked content of a gzipped file; InputError as `require_plausible`."""
+    """The decompressed content of a gzip file; InputError as in `require_plausible`."""
     with path.open("rb") as raw, GzipFile(path, raw) as packed:
         return b"".join(iter(lambda: packed.read1(FREE), b""))

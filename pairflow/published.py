@@ -1,6 +1,6 @@
 """The trained models that come with pairflow, each in a folder of `models` with a card: docs/molecules.md.
 
-Their averaged weights are stored in half precision, and computed with in single precision.
+Their averaged weights are stored in half precision; computations use single precision.
 """
 
 from pathlib import Path
@@ -12,7 +12,8 @@ FOLDER = Path(__file__).parent / "models"
 
 
 def locate(model: str | Path, base: Path = Path()) -> Path:
-    """The folder of the model of this name that comes with pairflow; any other path, which starts at `base`.
+    """The folder of the model named `model` that comes with pairflow, or else the path `model` relative to
+    `base`.
 
     Raises InputError if both exist, or if it is not a path.
     """
@@ -32,5 +33,5 @@ def names() -> list[str]:
 
 
 def name_of(folder: Path) -> str | None:
-    """The name by which `locate` finds a folder; None for other models."""
+    """The name of a model that comes with pairflow, from its folder; None for other folders."""
     return folder.name if folder.parent == FOLDER else None

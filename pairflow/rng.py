@@ -1,4 +1,4 @@
-"""Random numbers as a pure function of (seed, row, step, position), the same on every machine.
+"""Random numbers as a pure function of (seed, row, step, position), equal on every machine.
 
 Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with
 
@@ -6,14 +6,14 @@ Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"
     counter = (position, step, row mod 2^32, row div 2^32)
 
 It returns four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
-[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 serves only normal numbers.
+[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is used only for normal numbers.
 
-Steps T..1 belong to Algorithm 1. Step 0 holds the uniform source (positions below N) and the order of rows
-(position 2^32 - 1). Step 2^32 - 1 holds the normal source of continuous data, and step 2^32 - 2 the rows that
-semidiscrete transport draws (the position is the number of the draw).
+Steps T..1 are used by Algorithm 1. Step 0 has the uniform source (positions below N) and the order of rows
+(position 2^32 - 1). Step 2^32 - 1 has the normal source of continuous data, and step 2^32 - 2 the draws of
+semidiscrete transport (the position is the number of the draw).
 
 `philox4x32`, `uniform`, `choose` and `split` take uint64 arrays under NumPy and uint64 scalars under Numba,
-which compiles them as they stand.
+which compiles them unchanged.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
 _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
-_SPARE_BITS = np.uint64(11)
-_CHUNK = 1 << 20  # counters at a time: bounds the memory of `uniform_tokens`
+_SPARE_BITS = np.uint64(11)  # a float64 holds 53 of 64 bits
+_CHUNK = 1 << 20  # counters in memory at once
 _ORDER_POSITION = np.uint64(0xFFFFFFFF)
 _NORMAL_STEP = 0xFFFFFFFF
 
@@ -79,10 +79,10 @@ def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarra
 
 
 def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int) -> np.ndarray:
-    """Source states x0 (len(rows), N), uniform over K^N and independent of any data: the coupling `random`.
+    """Source states x0 (B, N), uniform over the K^N rows and independent of any data: the coupling `random`.
 
-    `rows` (B,) are the rows' global numbers, `length` is N. The dtype is the smallest unsigned one that holds
-    K - 1.
+    `rows` (B,) are the rows' global numbers, `length` is N, `vocabulary_size` is K. The dtype is the smallest
+    unsigned integer that holds K - 1.
     """
     rows = np.asarray(rows, dtype=np.uint64)
     tokens = np.empty((len(rows), length), dtype=np.min_scalar_type(vocabulary_size - 1))
@@ -94,12 +94,12 @@ def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int
 
 
 def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
-    """Source states x0 (len(rows), d) float32 from N(0, I), d = `length`: those of continuous data.
+    """Source states x0 (B, d) of continuous data: float32 from N(0, I), with d = `length`.
 
     `rows` (B,) are the rows' global numbers. Words 0 and 1 make u, words 2 and 3 make v, and the method of
-    Box and Muller makes two numbers of them in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and
-    the same with sin at position j + ceil(d / 2). Mathematical libraries differ in their last bit: after
-    rounding to float32, a number in about 10^8 may differ between machines.
+    Box and Muller makes two numbers in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and the same
+    with sin at position j + ceil(d / 2). Mathematical libraries differ in the last bit, so that after
+    rounding to float32 about one number in 10^8 may differ between machines.
     """
     rows = np.asarray(rows, dtype=np.uint64)
     half = -(-length // 2)
@@ -109,7 +109,7 @@ def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
     for start in range(0, len(rows), size):
         chunk = slice(start, start + size)
         w0, w1, w2, w3 = _words(seed, rows[chunk], _NORMAL_STEP, positions)
-        radius = np.sqrt(-2 * np.log1p(-uniform(w0, w1)))
+        radius = np.sqrt(-2 * np.log1p(-uniform(w0, w1)))  # of 1 - u, which is never 0
         angle = 2 * np.pi * uniform(w2, w3)
         numbers[chunk, :half] = radius * np.cos(angle)
         numbers[chunk, half:] = (radius * np.sin(angle))[:, : length - half]
@@ -117,7 +117,7 @@ def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
 
 
 def random_order(seed: int, count: int) -> np.ndarray:
-    """A random permutation of 0..count-1, (count,) int64: the rows, sorted by a random 64-bit number each."""
+    """A random permutation (count,) int64 of 0..count-1: the order of one random 64-bit number per row."""
     w0, w1, *_ = _words(seed, np.arange(count), 0, _ORDER_POSITION)
     return np.argsort((w0 | (w1 << _HALF))[:, 0], kind="stable")
 
@@ -126,7 +126,7 @@ def stream_seed(*labels: str | int) -> int:
     """A 63-bit seed for another generator, hashed (SHA-256) from labels: `stream_seed(seed, "train", 7)`."""
     names = [label if isinstance(label, str) else operator.index(label) for label in labels]
     digest = hashlib.sha256(json.dumps(names).encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
+    return int.from_bytes(digest[:8], "big") >> 1  # 63 bits fit into a signed integer
 
 
 def _words(seed: int, rows: ArrayLike, step: int, positions: Word) -> tuple[Word, Word, Word, Word]:

@@ -53,7 +53,7 @@ def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):
     with pytest.raises(InputError, match=r"a\.txt: 8 bytes are more than the 7 that such a file may have$"):
         files.read_bytes(path, 7)
     path.write_bytes(b"a\xff")
-    with pytest.raises(InputError, match=r"a\.txt: expected UTF-8 text, but byte 1 is none$"):
+    with pytest.raises(InputError, match=r"a\.txt: expected UTF-8 text, but byte 1 is not UTF-8$"):
         files.read_text(path, 7)
 
 

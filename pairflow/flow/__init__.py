@@ -1,1 +1,1 @@
-"""The discrete flow: how data are noised, what a denoiser minimises, and how samples are drawn from it."""
+"""The flow between noise and data: corruptions, losses, samplers, and couplings inside a batch."""

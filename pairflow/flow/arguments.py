@@ -1,6 +1,7 @@
-"""What the functions of a flow are given: tensors of tokens and times, and their shapes.
+"""Checks of tensors of tokens and times, and of their shapes. InputError begins with the argument's `name`.
 
-Only `require_below` looks at values, and so waits for a GPU; the others may stand in the loop of a training.
+Only `require_below` reads values, for which a GPU must finish its work; the other checks are cheap enough for
+every training iteration.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from pairflow.errors import InputError
 
 
 def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
-    """`x` as int64 tokens (B, N), or of `shape`, from any integer dtype; InputError begins with `name`."""
+    """`x` as int64 tokens of `shape`, by default any (B, N); InputError unless it has an integer dtype."""
     x = as_integers(name, x)
     if shape is not None:
         require_shape(name, x, shape)
@@ -24,7 +25,7 @@ def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
 
 
 def as_integers(name: str, x: Any) -> Tensor:
-    """`x` as int64, from any integer dtype; InputError begins with `name`."""
+    """`x` as int64; InputError unless it is a tensor of an integer dtype."""
     if not isinstance(x, Tensor):
         raise InputError(f"{name}: expected a torch tensor of integers, found {type(x).__name__}")
     if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
@@ -33,22 +34,22 @@ def as_integers(name: str, x: Any) -> Tensor:
 
 
 def require_below(name: str, x: Tensor, symbols: int, low: int = 0) -> None:
-    """InputError, which begins with `name`, unless all tokens lie in low..symbols-1."""
+    """InputError unless all tokens lie in low..symbols-1."""
     if x.numel() and not low <= int(x.min()) <= int(x.max()) < symbols:
         wrong = x[(x < low) | (x >= symbols)][0]
         raise InputError(f"{name}: expected tokens in {low}..{symbols - 1}, found {int(wrong)}")
 
 
 def require_shape(name: str, x: Tensor, shape: Sequence[int]) -> None:
-    """InputError, which begins with `name`, unless x has this shape."""
+    """InputError unless x has this shape."""
     if x.shape != tuple(shape):
         raise InputError(f"{name}: expected shape {tuple(shape)}, found {tuple(x.shape)}")
 
 
 def each_row(name: str, value: Any, rows: int, dimensions: int = 2) -> Any:
-    """Times or levels (B,) as (B, 1, ...) of so many `dimensions`; a number stays what it is.
+    """Times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes; a number stays a number.
 
-    InputError, which begins with `name`, unless it is a number or a tensor with one number or B of them.
+    InputError unless `value` is a number, or a tensor with one number or B = `rows` of them.
     """
     if isinstance(value, Real):
         return value

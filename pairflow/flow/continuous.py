@@ -1,4 +1,4 @@
-"""Continuous flow matching: the straight path, its loss, and solvers of the flow's equation.
+"""Continuous flow matching (Lipman et al. 2023): the straight path, its loss, and solvers of the flow's ODE.
 
     x_t = (1 - t) x0 + t x1,   v_t(x) = E[x1 - x0 | x_t = x],   dx/dt = v_t(x)
 
@@ -23,7 +23,7 @@ MOST_STEPS = 10**6
 
 
 class Trajectories(NamedTuple):
-    """Where paths end, and what they cost, one number for each row."""
+    """The ends of B trajectories, and two measures of each."""
 
     end: Tensor  # (B, ...), the solution at t = 1
     energy: Tensor  # (B,), the integral over t of |v|^2
@@ -31,16 +31,39 @@ class Trajectories(NamedTuple):
 
 
 def interpolate(x0: Tensor, x1: Tensor, t: Tensor | float) -> Tensor:
-    """x_t = (1 - t) x0 + t x1, for times t (B,) or a number; InputError for rows of other shapes."""
+    """A point of the straight path, x_t = (1 - t) x0 + t x1.
+
+    Args:
+        x0: noise (B, ...).
+        x1: data, in the shape of x0.
+        t: times (B,), or one for all rows, in [0, 1].
+
+    Returns:
+        x_t, in the shape of x0.
+
+    Raises:
+        InputError: if shapes do not fit.
+    """
     require_shape("x1", x1, x0.shape)
     t = each_row("t", t, len(x0), x0.ndim)
     return (1 - t) * x0 + t * x1
 
 
 def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
-    """The mean of |predicted - (x1 - x0)|^2 over the numbers of a row. Returns (B,).
+    """The loss of conditional flow matching (Lipman et al. 2023): the mean of (predicted - (x1 - x0))^2.
 
-    It is minimised by the velocity E[x1 - x0 | x_t = x]. InputError unless all three have one shape.
+    Its minimum is the velocity E[x1 - x0 | x_t = x].
+
+    Args:
+        predicted: the network's velocities (B, ...) at x_t.
+        x0: noise, in the same shape.
+        x1: data, in the same shape.
+
+    Returns:
+        (B,), the loss of each row.
+
+    Raises:
+        InputError: if the shapes differ.
     """
     require_shape("x1", x1, x0.shape)
     require_shape("predicted", predicted, x0.shape)
@@ -48,23 +71,31 @@ def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
 
 
 def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tensor:
-    """The solution (B, ...) at t = 1 of dx/dt = v_t(x) from x0 at t = 0, in `steps` equal steps.
-
-    "euler" calls the velocity once per step, "heun" (the trapezoidal rule) twice. InputError for another
-    solver, fewer than one step, or a velocity of another shape than x.
-    """
+    """The solution at t = 1 of dx/dt = v_t(x) from x0 at t = 0: the `end` of `trace`, with its arguments."""
     return trace(velocity, x0, steps, solver).end
 
 
 def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Trajectories:
-    """`solve`, with the energy and the straightness of each path.
+    """Integrate dx/dt = v_t(x) from t = 0 to 1 in T equal steps, and measure each trajectory.
 
-    Both are sums over the solver's own steps, of the velocities v_s that it moves by:
+    The two measures are sums over the solver's steps, with the velocity v_s of each:
 
         energy       = (1/T) sum_s |v_s|^2
         straightness = (1/T) sum_s |v_s - (x_1 - x_0)|^2 = energy - |x_1 - x_0|^2
 
     The second form follows because x_1 - x_0 is the mean of the v_s.
+
+    Args:
+        velocity: (x, t) -> v_t(x), in the shape of x.
+        x0: starting points (B, ...) at t = 0.
+        steps: T, at least 1.
+        solver: "euler" calls the velocity once per step, "heun" (the trapezoidal rule) twice.
+
+    Returns:
+        The ends at t = 1, and energy and straightness, the S of rectified flow (Liu et al. 2023).
+
+    Raises:
+        InputError: for an unknown solver, a bad number of steps, or a velocity of the wrong shape.
     """
     checked_choice("solver", solver, SOLVERS)
     steps = checked_integer("steps", steps, 1, MOST_STEPS)
@@ -73,11 +104,12 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tr
         slope = _slope(velocity, x, step, steps, solver)
         energy += _squares(slope) / steps
         x = x + slope / steps
+    # Rounding can make the difference of a straight trajectory slightly negative.
     return Trajectories(x, energy, (energy - _squares(x - x0)).clamp_(min=0))
 
 
 def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) -> Tensor:
-    """The velocity that a step of 1 / `steps` moves by."""
+    """The velocity (B, ...) with which a step moves x by 1 / `steps`."""
     slope = velocity(x, step / steps)
     require_shape("velocity", slope, x.shape)
     if solver == HEUN:
@@ -86,5 +118,5 @@ def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) ->
 
 
 def _squares(x: Tensor) -> Tensor:
-    """|x|^2 of each row (B, ...), float64."""
+    """|x|^2 of each row of x (B, ...): (B,) float64."""
     return x.double().square().flatten(1).sum(dim=1)

@@ -1,7 +1,7 @@
-"""A corruption process: its source distribution, noising, network read-out, losses and samplers.
+"""Corruption processes: source distribution, noising, reading the network, losses and samplers.
 
 Time runs from noise (t = 0) to data (t = 1). kappa(t), also written alpha, is the probability that a position
-already holds its data symbol. See docs/method.md, "Noising and losses".
+holds its data symbol. See docs/method.md, "Noising and losses".
 """
 
 from abc import ABC, abstractmethod
@@ -34,27 +34,36 @@ from pairflow.flow.samplers import (
 from pairflow.flow.schedule import DIFFUSION, Linear
 from pairflow.limits import MAX_VOCABULARY
 
-SMALLEST_NOISE_TIME = 1e-3  # training never sees less noise than this, so no loss weight diverges
+SMALLEST_NOISE_TIME = 1e-3  # the least 1 - t in training: loss weights diverge at t = 1
 
-MOST_ROWS, MOST_BYTES = 1024, 2**29  # of a network's output in float64: part of the random streams
-
-CPU_TOKENS = 2**16  # in a network at once: with more a U-Net takes twice as long per row, out of the caches
+# Largest batch, and the size of its float64 outputs. A change of either changes the samples of a seed.
+MOST_ROWS, MOST_BYTES = 1024, 2**29
+# Tokens per forward pass on a CPU: larger batches fall out of cache and double a U-Net's time per row.
+CPU_TOKENS = 2**16
 
 Device = torch.device | str | None
 Network = Callable[..., Tensor]
 """Tokens (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) out: the modules of `pairflow.networks`.
 
-Those of conditional models take a `label` too: integers (B,), one for all, or numbers (B, P), as
-`networks.layers.TimeEmbedding` has them.
+The network of a conditional model also takes `label`: integers (B,), one for all rows, or numbers (B, P), as
+`networks.layers.TimeEmbedding` explains.
 """
 
 
 class Corruption(ABC):
-    """What training and sampling need to know of a noise; `Uniform` and `Absorbing` are the two kinds.
+    """The noise of a discrete flow: `Uniform` or `Absorbing`.
 
-    symbols: number of symbols that states and logits have. mask: the symbol that stands for a mask in states,
-    or None. losses: by the names that settings use. InputError unless K is at least 2 and the mask is below
-    it.
+    Attributes:
+        symbols: the number of symbols in states and logits.
+        mask: the symbol of a masked position, or None.
+        losses: the losses by their names in the settings.
+
+    Args:
+        vocabulary_size: K, the number of symbols of the data, at least 2.
+        mask: the mask symbol of the vocabulary, if it has one.
+
+    Raises:
+        InputError: if K or the mask is out of range.
     """
 
     symbols: int
@@ -69,20 +78,44 @@ class Corruption(ABC):
     def source(
         self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
     ) -> Tensor:
-        """Draw source states x0 of `shape`, the states at t = 0."""
+        """Draw source states x0 at t = 0: int64 tokens of `shape`, usually (B, N)."""
 
     @abstractmethod
     def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
-        """The network's log x_theta (B, N, K) float32 from tokens x_t (B, N) and kappa (B,) or a number.
+        """The network's prediction of x1, log x_theta.
 
-        InputError unless these have such shapes, and the network's logits the shape (B, N, K).
+        Args:
+            network: the denoiser.
+            x_t: noised tokens (B, N).
+            kappa: kappa(t), (B,) or a number.
+
+        Returns:
+            (B, N, K) float32.
+
+        Raises:
+            InputError: if an argument or the network's logits have the wrong shape.
         """
 
     @abstractmethod
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
-        """The NELBO (B, N) in nats, for log x_theta of the kind `prediction` (see `Loss.learns`)."""
+        """The NELBO, an upper bound on -log p(x1).
+
+        Args:
+            log_p: log x_theta (B, N, K).
+            prediction: which kind of denoiser that is, "leave_one_out" or "posterior".
+            x1: data tokens (B, N).
+            x_t: noised tokens (B, N).
+            alpha: kappa(t) in (0, 1), (B,) or a number.
+            derivative: kappa'(t), (B,) or a number.
+
+        Returns:
+            (B, N), in nats.
+
+        Raises:
+            InputError: if shapes, dtypes or `prediction` are wrong.
+        """
 
     def _logits(self, network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:
         logits = network(x_t, sigma)
@@ -90,7 +123,7 @@ class Corruption(ABC):
         return logits.float()  # (B, N, K)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
-        """`log_probabilities` of the network, given a label, in the form that a sampler calls."""
+        """`log_probabilities` of the network, with a label if there is one, as a function (x_t, kappa)."""
         return partial(self.log_probabilities, partial(in_parts, network, label=label))
 
     def sample(
@@ -109,15 +142,31 @@ class Corruption(ABC):
         label: Tensor | int | None = None,
         guidance: float = 1.0,
         schedule: Linear = DIFFUSION,
-        **own: Any,
+        **extra: Any,
     ) -> Tensor:
-        """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings.
+        """Draw samples from source states, with a sampler of `flow.samplers`.
 
-        With a `schedule` that does not begin at 0, x0 are states on the way from noise to data.
+        Args:
+            network: the denoiser.
+            x0: source states (B, N). If the `schedule` starts above 0, they are partly noised data.
+            sampler: the sampler's name.
+            steps: the number of updates, T.
+            prediction: the kind of denoiser that the network is, "leave_one_out" or "posterior".
+            conversion: "exact" converts it to the kind that the sampler needs, "none" does not.
+            greedy_tail: whether to end with an argmax, as Duo does.
+            temperature: tau, which divides the logits.
+            generator: random numbers, on the device of x0.
+            given: fixed symbols (N,), or (B, N) of each row, FREE (-1) where a position is sampled.
+            label: the label to sample, one per row (B, ...) or one for all rows.
+            guidance: the weight of classifier-free guidance towards the label.
+            schedule: kappa(t).
+            extra: settings that only some samplers have.
 
-        A `label`, of each row (B, ...) or of all, is what the samples are to be; `guidance` is its weight.
-        `own` are settings that only some samplers take; the others leave them out. InputError for a setting
-        that is not known or out of range, and for tokens that are no symbols.
+        Returns:
+            Tokens (B, N).
+
+        Raises:
+            InputError: if a setting is unknown or out of range, or a token is not a symbol.
         """
         update = self.sampler(sampler)
         checked_choice("conversion", conversion, ("exact", "none"))
@@ -147,16 +196,16 @@ class Corruption(ABC):
             given=given,
             guidance=None if label is None else Guidance(self.denoiser(network), guidance),
             schedule=schedule,
-            **_taken(sampler, own),
+            **_settings_for(sampler, extra),
         )
 
     def sampler(self, name: str) -> Callable[..., Tensor]:
-        """The sampler of that name (see `flow.samplers`); InputError if there is none for this noise."""
+        """The sampler `name` (see `flow.samplers`); InputError if this noise has no such sampler."""
         rule = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
         return getattr(import_module(f"pairflow.flow.{rule.module}"), name)
 
     def rows_at_once(self, length: int) -> int:
-        """A power of two, 1,024 at most, whose log-probabilities (B, N, K) take half a GiB at most."""
+        """Rows per batch for N = `length`: a power of two, at most 1,024, with at most 512 MiB of outputs."""
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
         return 1 << (rows.bit_length() - 1)
 
@@ -164,8 +213,8 @@ class Corruption(ABC):
 class Uniform(Corruption):
     """Uniform-state noise (UDLM, Schiff et al. 2024): a noised position holds any of the K symbols.
 
-    The source is uniform over K^N, and the network is given sigma = -log kappa. A mask in the vocabulary is
-    a symbol like any other.
+    The source is uniform over the K^N rows. The network takes sigma = -log kappa. A mask in the vocabulary is
+    an ordinary symbol.
     """
 
     losses: ClassVar = {
@@ -196,10 +245,9 @@ class Uniform(Corruption):
 class Absorbing(Corruption):
     """Absorbing-state noise (MDLM, Sahoo et al. 2024): a noised position holds the mask.
 
-    The source is all masks, and the network is not given the time. `mask` is the vocabulary's own mask
-    symbol; without one, symbol K is added. The network is read by MDLM's SUBS parameterisation: the mask is
-    never predicted, and a position that is not masked predicts itself. Posterior and leave-one-out are then
-    the same, and the ancestral update is the Euler update.
+    The source is all masks, and the network's sigma is always 0. If the vocabulary has no `mask`, symbol K is
+    added. MDLM's SUBS parameterisation: the mask is never predicted, and a position without a mask predicts
+    its symbol. Posterior and leave-one-out are then equal, and so are the ancestral and the Euler update.
     """
 
     mask: int
@@ -234,24 +282,33 @@ class Absorbing(Corruption):
     def sampler(self, name: str) -> Callable[..., Tensor]:
         if super().sampler(name) not in (ancestral, euler):
             raise InputError(f"sampler: {name} is not for masks")
+        # Both updates are the same for masks.
         return unmask
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         return CachedDenoiser(super().denoiser(network, label))
 
 
-def _taken(sampler: str, own: dict[str, Any]) -> dict[str, Any]:
-    """Those settings of some samplers that this one takes; InputError for one that none takes."""
+def _settings_for(sampler: str, extra: dict[str, Any]) -> dict[str, Any]:
+    """The `extra` settings that this sampler has; InputError for a setting that no sampler has."""
     known = {key for rule in SAMPLERS.values() for key in rule.takes}
-    if unknown := sorted(own.keys() - known):
+    if unknown := sorted(extra.keys() - known):
         raise InputError(f"{unknown[0]}: no sampler has such a setting")
-    return {key: own[key] for key in SAMPLERS[sampler].takes if key in own}
+    return {key: extra[key] for key in SAMPLERS[sampler].takes if key in extra}
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:
-    """One data time per row and per stratum: t = (1 - 1e-3) (i + u_i) / batch, each row with its own u_i.
+    """Stratified times t = (1 - 1e-3) (i + u_i) / B for i = 0..B-1, with independent uniform u_i, as in MDLM.
 
-    The noise time 1 - t lies in [1e-3, 1], so t lies in [0, 1 - 1e-3]. Returns (batch,) float32, ascending.
+    Stratification lowers the variance of the loss. The noise time 1 - t stays in [1e-3, 1].
+
+    Args:
+        batch: B.
+        generator: random numbers, on `device`.
+        device: where the times are made.
+
+    Returns:
+        t, (B,) float32, ascending.
     """
     strata = torch.arange(batch, device=device)
     u = torch.rand(batch, generator=generator, device=device)
@@ -259,10 +316,19 @@ def stratified_times(batch: int, generator: Generator | None = None, device: Dev
 
 
 def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | None = None) -> Tensor:
-    """Draw x_t on the mixture path: every position holds x1 with probability kappa, else x0.
+    """Draw x_t on the mixture path (Gat et al. 2024): a position holds x1 with probability kappa, else x0.
 
-    x0, x1: (B, N) integer tokens; kappa: (B,) in [0, 1], or a number. Returns (B, N) int64.
-    InputError for other shapes and types.
+    Args:
+        x0: source tokens (B, N).
+        x1: data tokens (B, N).
+        kappa: kappa(t) in [0, 1], (B,) or a number.
+        generator: random numbers, on the device of x1.
+
+    Returns:
+        x_t, (B, N) int64.
+
+    Raises:
+        InputError: if shapes or dtypes are wrong.
     """
     x1 = as_tokens("x1", x1)
     x0, kappa = as_tokens("x0", x0, x1.shape), each_row("kappa", kappa, len(x1))
@@ -271,16 +337,14 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | Non
 
 
 def _state(x_t: Tensor, kappa: Level) -> tuple[Tensor, Tensor]:
-    """Tokens (B, N) int64 and kappa (B,) for a network; InputError for other shapes and types."""
+    """Tokens (B, N) int64 and kappa (B,) for a network; InputError if shapes or dtypes are wrong."""
     x_t = as_tokens("x_t", x_t)
     level = each_row("kappa", kappa, len(x_t), dimensions=1)
     return x_t, torch.as_tensor(level, device=x_t.device).expand(len(x_t))
 
 
 def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-    """The network's output (B, N, K), with labels if there are any; on a CPU for a few rows at a time,
-    which is faster.
-    """
+    """The network's output (B, N, K), with labels if there are any. A CPU computes a few rows at a time."""
     rows = max(1, CPU_TOKENS // x_t.shape[1]) if x_t.device.type == "cpu" else len(x_t)
     inputs = [x_t.split(rows), sigma.split(rows)]
     if label is None:

@@ -25,10 +25,10 @@ from pairflow.flow.arguments import as_tokens, each_row
 from pairflow.flow.losses import Level
 from pairflow.limits import MAX_VOCABULARY
 
-LARGEST_GAMMA = 12  # the table and the settings end here
+LARGEST_GAMMA = 12  # the range of the table and of the settings
 _SPACING = 1 / 128
-_REACH = 9.0  # the quadrature ends here: the normal density has 2e-19 beyond it
-_TOLERANCE = 1e-10
+_REACH = 9.0  # limits of the quadrature: a standard normal exceeds 9 with probability 1e-19
+_TOLERANCE = 1e-10  # absolute error of the quadrature
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Transformation:
 
         T(gamma) = (K P - 1) / (K - 1),   P = integral of phi(x - a/s) Phi(x)^(K-1) dx
 
-    Tabulated for gamma from -12 to 12 every 1/128, each value to 1e-10, with monotone cubics between them:
-    the error is below 1e-7 for K from 2 to 65,536. Beyond an end the table holds its last value.
+    A table for gamma from -12 to 12 in steps of 1/128, accurate to 1e-10, with monotone cubic interpolation:
+    the error is below 1e-7 for K from 2 to 65,536. Outside of the table T is constant.
     """
 
     gamma: np.ndarray
@@ -46,19 +46,22 @@ class Transformation:
 
     @classmethod
     def compute(cls, vocabulary_size: int) -> "Transformation":
+        """Tabulate T for K = `vocabulary_size` symbols."""
         gamma = np.linspace(-LARGEST_GAMMA, LARGEST_GAMMA, round(2 * LARGEST_GAMMA / _SPACING) + 1)
         alpha = np.clip(transform(gamma, vocabulary_size), 0.0, 1.0)
         return cls(gamma, np.minimum.accumulate(alpha))  # rounding must not let it rise
 
     @classmethod
     def from_table(cls, table: pd.DataFrame) -> "Transformation":
+        """The transformation that `table` wrote."""
         return cls(table["gamma"].to_numpy(), table["alpha"].to_numpy())
 
     def table(self) -> pd.DataFrame:
+        """Columns gamma and alpha."""
         return pd.DataFrame({"gamma": self.gamma, "alpha": self.alpha})
 
     def __call__(self, gamma: ArrayLike) -> np.ndarray:
-        """alpha = T(gamma), float64, of the shape of `gamma`."""
+        """alpha = T(gamma): float64 in the shape of `gamma`."""
         return self._interpolator(np.clip(gamma, self.gamma[0], self.gamma[-1]))
 
     @functools.cached_property
@@ -67,11 +70,22 @@ class Transformation:
 
 
 def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """T at every `gamma` by adaptive quadrature, to 1e-10. Returns float64 in the shape of `gamma`.
+    """T by adaptive quadrature, to 1e-10.
 
-    With u = x - a/s, and P = 1/K where a/s = 0 taken off inside the integral, nothing cancels near T = 0:
+    P = 1/K at a/s = 0 is subtracted inside the integral, so that no digits cancel near T = 0. In terms of
+    u = x - a/s:
 
         T = K / (K - 1) * integral of phi(u) [Phi(u + a/s)^(K-1) - Phi(u)^(K-1)] du
+
+    Args:
+        gamma: negative log-SNR, a number or an array.
+        vocabulary_size: K, the number of symbols.
+
+    Returns:
+        T, float64 in the shape of `gamma`.
+
+    Raises:
+        InputError: if K is out of range.
     """
     vocabulary_size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY + 1)
     ratio = np.exp(-np.asarray(gamma, dtype=np.float64) / 2)
@@ -85,36 +99,44 @@ def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
 
 
 def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
-    """Phi(x)^(K-1): the distribution of the maximum of K - 1 normal numbers."""
+    """Phi(x)^(K-1), the cumulative distribution of the maximum of K - 1 standard normal numbers."""
     return np.exp((vocabulary_size - 1) * log_ndtr(x))
 
 
 class SharedNoise(NamedTuple):
-    """All that argmax(a onehot(x1) + s eps) depends on: it is x1 where a/s > threshold, else `other`.
+    """The part of the noise eps that argmax(a onehot(x1) + s eps) depends on.
 
-    `other` is where eps is largest among the symbols that are not x1, and `threshold` is by how much that
-    exceeds eps at x1. Both (B, N).
+    The argmax is x1 where a/s > threshold, else `other`: the symbol with the largest eps except x1.
+    `threshold` is the difference between that eps and eps at x1. Both are (B, N).
     """
 
     threshold: Tensor
     other: Tensor
 
     def state(self, x1: Tensor, gamma: Level) -> Tensor:
-        """The symbols (B, N) at the noise levels gamma, (B,) or a number, the same eps at all of them."""
+        """The noised symbols (B, N) at noise levels `gamma`, (B,) or a number, always with the same eps."""
         x1, gamma = as_tokens("x1", x1, self.other.shape), each_row("gamma", gamma, len(x1))
         ratio = torch.exp(-gamma / 2) if isinstance(gamma, Tensor) else math.exp(-gamma / 2)
         return torch.where(ratio > self.threshold, x1, self.other)
 
     def select(self, rows: slice) -> "SharedNoise":
-        """The noise of some rows."""
+        """The noise of a slice of the B rows."""
         return SharedNoise(self.threshold[rows], self.other[rows])
 
 
 def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None = None) -> SharedNoise:
-    """Draw the noise of every position of x1 (B, N), without its K normal numbers.
+    """Draw the noise of every position, without drawing its K normal numbers.
 
-    The maximum of K - 1 normal numbers is Phi^-1(U^(1/(K-1))), and independent of where it is. With
-    q = 1 - U^(1/(K-1)) it is -Phi^-1(q): q keeps its digits where U^(1/(K-1)) is near 1.
+    The maximum of K - 1 normal numbers is Phi^-1(U^(1/(K-1))), and its symbol is independent of its value.
+    It is computed as -Phi^-1(q) with q = 1 - U^(1/(K-1)), which keeps its digits where q is near 0.
+
+    Args:
+        x1: data tokens (B, N).
+        vocabulary_size: K, the number of symbols.
+        generator: random numbers, on the device of x1.
+
+    Raises:
+        InputError: if x1 is not (B, N) integers, or K is out of range.
     """
     x1 = as_tokens("x1", x1)
     vocabulary_size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY + 1)
@@ -122,4 +144,5 @@ def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None =
     maximum = -torch.special.ndtri(-torch.expm1(u.log() / (vocabulary_size - 1)))
     at_x1 = torch.randn(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)
     other = torch.randint(vocabulary_size - 1, x1.shape, generator=generator, device=x1.device)
+    # One of K - 1 numbers, raised by 1 from x1 on: uniform over all symbols except x1.
     return SharedNoise(maximum - at_x1, other + (other >= x1))

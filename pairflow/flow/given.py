@@ -1,7 +1,7 @@
-"""Tokens that a user gives, which sampling keeps: the start of a row, perhaps with open places.
+"""Tokens that a user fixes before sampling: the start of a row, possibly with free positions.
 
-In a prefix every token counts as written. In a template `*` is an open place of one token. What follows is
-open in both.
+A prefix fixes every token as written. In a template, `*` leaves one position free. The positions after either
+are free.
 """
 
 import torch
@@ -11,7 +11,7 @@ from pairflow.config import DemandSettings
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
 
-OPEN = "*"
+OPEN = "*"  # a free position of a template
 
 
 def given_start(settings: DemandSettings) -> tuple[str | None, str]:
@@ -20,9 +20,9 @@ def given_start(settings: DemandSettings) -> tuple[str | None, str]:
 
 
 def given_row(option: str, lead: list[int], tokens: list[int], length: int, room: int) -> Tensor:
-    """The symbols (N,) of a row that begins with `lead` and `tokens`, FREE where it is open.
+    """A row (N,) that begins with the symbols `lead` and `tokens`, and is FREE elsewhere; N is `length`.
 
-    InputError if more than `room` tokens are given, or none.
+    InputError, which begins with `option`, if `tokens` are more than `room`, or all FREE.
     """
     if len(tokens) > room:
         raise InputError(f"{option}: too long ({len(tokens)} tokens, limit {room})")
@@ -34,5 +34,5 @@ def given_row(option: str, lead: list[int], tokens: list[int], length: int, room
 
 
 def count_given(given: Tensor | None) -> int:
-    """How many places of a row reach to its last given symbol."""
+    """The number of positions up to the last fixed symbol of a row; 0 without a row."""
     return 0 if given is None else int((given != FREE).nonzero().max()) + 1

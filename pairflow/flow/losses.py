@@ -1,9 +1,7 @@
-"""One function per loss, in nats per token; all take (log_probabilities, x1, x_t, alpha, alpha_derivative).
+"""The losses of discrete flows, in nats per token, all with the same arguments.
 
-log_probabilities (B, N, K) is the network's log x_theta, the distribution over x1 at each position; x1, x_t
-(B, N) are tokens of any integer dtype; alpha = kappa(t) and alpha_derivative = kappa'(t) are (B,) or scalars,
-alpha in (0, 1). InputError for other shapes and types.
-See docs/method.md, "Noising and losses".
+x_theta is the distribution over x1 that the network predicts at each position. See docs/method.md, "Noising
+and losses".
 """
 
 from collections.abc import Callable
@@ -18,13 +16,13 @@ from pairflow.flow.arguments import as_tokens, each_row
 Level = Tensor | float
 """kappa or its derivative: (B,) or a scalar."""
 
-NELBO_VALUES = 2**24  # log-probabilities at once, 64 MiB: text in tens of thousands of symbols has more
+NELBO_VALUES = 2**24  # log-probabilities at once: 64 MiB, exceeded by text of tens of thousands of symbols
 
 
 def uniform_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
-    """Continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024). Returns (B, N).
+    """Continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024).
 
         kappa' / (K alpha) * sum_j [a_j log(a_j / b_j) - a_j + b_j]
 
@@ -32,8 +30,21 @@ def uniform_nelbo(
     q = K alpha x_theta + 1 - alpha (xbar_theta). It is >= 0, and 0 exactly when x_theta = onehot(x1).
     Minimised by the leave-one-out p(x1^i | x_t without position i).
 
-    Of more than `NELBO_VALUES` log-probabilities only a few rows are looked at together, and once more for
-    their gradients, so that nothing else of the shape (B, N, K) is kept. No bit of the result changes.
+    More than `NELBO_VALUES` log-probabilities are processed a few rows at a time, with gradient
+    checkpointing, to save memory. The result is the same, bit for bit.
+
+    Args:
+        log_probabilities: log x_theta, (B, N, K).
+        x1: data tokens (B, N).
+        x_t: noised tokens (B, N).
+        alpha: kappa(t) in (0, 1), (B,) or a number.
+        alpha_derivative: kappa'(t), (B,) or a number.
+
+    Returns:
+        (B, N), in nats.
+
+    Raises:
+        InputError: if shapes or dtypes are wrong.
     """
     batch, shape = len(log_probabilities), log_probabilities.shape[:-1]
     x1, x_t = as_tokens("x1", x1, shape), as_tokens("x_t", x_t, shape)
@@ -53,7 +64,7 @@ def _uniform_nelbo(
 ) -> Tensor:
     """`uniform_nelbo` for alpha and its derivative `slope`, both (B, 1).
 
-    a_j is the same u for all j but x1, so sum_j log q_j and the entries of q at x1 and x_t are all it takes.
+    a_j has one value, u, for all j except x1, so only sum_j log q_j and q at x1 and at x_t matter.
     """
     vocabulary_size = log_probabilities.shape[-1]
     scale = vocabulary_size * alpha
@@ -79,34 +90,37 @@ def _uniform_nelbo(
 def absorbing_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
-    """Continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024). Returns (B, N).
+    """Continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024).
 
         kappa' / (1 - kappa) * (-log x_theta[x1])
 
-    on masked positions, and 0 where x_theta knows x1 = x_t for certain, as the SUBS parameterisation does on
-    the others. Minimised by p(x1^i | x_t); its mean is then the entropy of the data.
+    at masked positions. At positions without a mask it is 0, because MDLM's SUBS parameterisation copies x_t
+    there. Minimised by the posterior p(x1^i | x_t); its mean is then the entropy of the data.
+
+    Args, Returns and Raises are as in `uniform_nelbo`.
     """
     weight = per_row(alpha_derivative, log_probabilities) / (1 - per_row(alpha, log_probabilities))
     return weight * cross_entropy(log_probabilities, x1)
 
 
 def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Level) -> Tensor:
-    """-log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024) for any noise. Returns (B, N).
+    """-log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024), for any noise.
 
-    Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms.
+    Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms. Args, Returns and Raises are as
+    in `uniform_nelbo`; x_t and the noise levels are ignored.
     """
     x1 = as_tokens("x1", x1, log_probabilities.shape[:-1])
     return -log_probabilities.gather(-1, x1[..., None])[..., 0]
 
 
 class Loss(NamedTuple):
-    """A loss and the kind of denoiser that minimises it: "leave_one_out" or "posterior"."""
+    """A loss, and the kind of denoiser that minimises it: "leave_one_out" or "posterior"."""
 
     function: Callable[..., Tensor]
     learns: str
 
 
 def per_row(value: Level, like: Tensor) -> Tensor:
-    """(B,) or scalar -> (B, 1) or (1, 1), in the type and on the device of `like`."""
+    """Noise levels, (B,) or a number, as a tensor (B, 1) or (1, 1) with the dtype and device of `like`."""
     level = each_row("level of noise", value, len(like))
     return torch.as_tensor(level, dtype=like.dtype, device=like.device).reshape(-1, 1)

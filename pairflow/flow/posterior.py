@@ -1,9 +1,8 @@
-"""Posteriors of uniform-state noise, and the two kinds of denoiser that they turn into one another.
+"""Posteriors of uniform-state noise, and conversions between the two kinds of denoiser.
 
 A *posterior* predicts p(x1^i | x_t) from the whole state. A *leave-one-out* predicts p(x1^i | x_t without
-position i), which is what UDLM's NELBO teaches. The distinction is that of arXiv 2605.22765; see
-docs/method.md, "Two kinds of denoiser". alpha = kappa(t) is the probability that a position holds its data
-symbol.
+position i), the minimum of UDLM's NELBO. arXiv 2605.22765 makes this distinction; see docs/method.md, "Two
+kinds of denoiser". alpha = kappa(t) is the probability that a position holds its data symbol.
 """
 
 import torch
@@ -15,34 +14,56 @@ from pairflow.flow.losses import Level, per_row
 
 
 def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alpha_s: Level) -> Tensor:
-    """UDLM's posterior (Schiff et al. 2024): the less noisy x_s given x_t and the leave-one-out x of x1.
+    """The posterior of UDLM (Schiff et al. 2024): the less noisy x_s, given x_t and a leave-one-out x.
 
         q(x_s) = [K a z*x + (r - a) z + (b - a) x + (1 - r)(1 - b) / K] / [K a <z, x> + 1 - a]
 
     with a = alpha_t, b = alpha_s >= a, r = a / b and z = onehot(x_t).
-    probabilities: x, (B, N, K); x_t: (B, N); alpha_t, alpha_s: (B,) or scalars, b > 0.
-    Returns (B, N, K) float64. See docs/method.md, "Sampling".
+    See docs/method.md, "Sampling".
+
+    Args:
+        probabilities: x, the leave-one-out distribution over x1, (B, N, K).
+        x_t: tokens (B, N).
+        alpha_t: kappa at the current time, (B,) or a number.
+        alpha_s: kappa after the step, (B,) or a number, positive and at least alpha_t.
+
+    Returns:
+        q(x_s), (B, N, K) float64.
+
+    Raises:
+        InputError: if shapes or dtypes are wrong.
     """
     x, x_t = probabilities.double(), as_tokens("x_t", x_t, probabilities.shape[:-1])  # (B, N, K), (B, N)
     a, b = (per_row(alpha, x)[..., None] for alpha in (alpha_t, alpha_s))  # (B, 1, 1)
     r, vocabulary_size, z = a / b, x.shape[-1], x_t[..., None]
     seen = vocabulary_size * a * x.gather(-1, z)  # (B, N, 1)
-    moved = (b - a) * x  # (B, N, K), filled in place: with K in the thousands such tensors are large
-    moved += (1 - r) * (1 - b) / vocabulary_size
-    return moved.scatter_add_(-1, z, seen + r - a).div_(seen + 1 - a)
+    # In-place operations: tensors (B, N, K) are large where K is in the thousands.
+    q = (b - a) * x
+    q += (1 - r) * (1 - b) / vocabulary_size
+    return q.scatter_add_(-1, z, seen + r - a).div_(seen + 1 - a)
 
 
 def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """p(x1^i | x_t) from p(x1^i | x_t without i): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
 
-    Bayes' rule, exact for independent uniform noise (arXiv 2605.22765). log_probabilities: log loo,
-    (B, N, K); x_t: (B, N); alpha: (B,) or a scalar, < 1. Returns normalised log-probabilities (B, N, K).
+    Bayes' rule, exact for independent uniform noise (arXiv 2605.22765).
+
+    Args:
+        log_probabilities: log loo, (B, N, K).
+        x_t: tokens (B, N).
+        alpha: kappa, (B,) or a number, less than 1.
+
+    Returns:
+        Normalised log-probabilities (B, N, K).
+
+    Raises:
+        InputError: if shapes or dtypes are wrong.
     """
     return F.log_softmax(log_probabilities + _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 
 def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
-    """p(x1^i | x_t without i) from p(x1^i | x_t): the inverse of `leave_one_out_to_posterior`."""
+    """p(x1^i | x_t without i) from p(x1^i | x_t): inverts `leave_one_out_to_posterior`; same arguments."""
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 

@@ -1,20 +1,6 @@
-"""One function per sampler: from source states x0 to data, given a denoiser.
+"""The samplers `ancestral`, `euler` and `unmask`: from source states x0 to data, with a denoiser.
 
-A denoiser is a callable `denoise(x_t, kappa)`: tokens (B, N) and kappa (B,) float32 in, log-probabilities
-(B, N, K) over x1 out. All samplers take the same arguments and return (B, N) tokens:
-
-denoise: the denoiser. x0: (B, N) source tokens. steps: updates, over uniform times from t = 0 to 1 - 1e-5.
-prediction: the kind of denoiser that `denoise` is, "leave_one_out" or "posterior". Where the update needs the
-other kind it is converted, unless `convert` is False. generator: on the device of x0.
-greedy_tail: end with the argmax of the denoiser's own output at the last time (one more call), as Duo's
-greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mode of each token given the
-others: sharper than the data, even if exact. temperature: tau of `heat`, which changes what is drawn, but not
-an argmax. given: symbols (N,), or (B, N) of each row, that the positions hold from x0 to the end, FREE where
-a position is drawn.
-guidance: a second denoiser and a weight, for classifier-free guidance; `denoise` is then the conditional one.
-InputError for what is not known or out of range.
-
-See docs/method.md, "Sampling" and "Guidance".
+All are instances of `Sampler`; its call has the arguments. See docs/method.md, "Sampling" and "Guidance".
 """
 
 from collections.abc import Callable, Iterable
@@ -34,13 +20,14 @@ from pairflow.flow.posterior import (
 )
 from pairflow.flow.schedule import DIFFUSION, Linear
 
-FREE = -1  # in place of a given symbol
+FREE = -1  # marks a position that is sampled, among fixed symbols
 MOST_STEPS = 10**6
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 Denoiser = Callable[[Tensor, Tensor], Tensor]
+"""(x_t, kappa) -> log-probabilities (B, N, K) over x1, from tokens x_t (B, N) and kappa (B,) float32."""
 
-LEAST_LOG = -700.0  # stands for log 0 in a factor with a negative exponent
+LEAST_LOG = -700.0  # replaces log 0 in a factor with a negative exponent; exp(-700) is still a normal float64
 
 
 class Guidance(NamedTuple):
@@ -50,11 +37,11 @@ class Guidance(NamedTuple):
 
         p_gamma(x_s | x_t, y) ~ p(x_s | x_t, y)^gamma p(x_s | x_t)^(1 - gamma),
 
-    normalised over the symbols of x_s, where both factors are the sampler's own transitions of a position, by
-    the conditional and the unconditional denoiser. A sampler of masks (`guides_symbols`) applies this law to
-    the symbols of x1 instead, so that guidance does not change when a position loses its mask. The greedy
-    tail takes the mode of the denoisers' outputs combined in the same way. 0 is unconditional, 1 is
-    conditional (one denoiser is called for either).
+    normalised over the symbols of x_s. Both factors are the sampler's transitions of a position: by the
+    conditional and by the unconditional denoiser. A sampler of masks (`guides_symbols`) combines the
+    predictions of x1 instead, so that guidance does not change when a position loses its mask. The greedy
+    tail takes the mode of the combined predictions. Weight 0 is unconditional and 1 conditional sampling;
+    each calls only one denoiser.
     """
 
     unconditional: Denoiser
@@ -67,10 +54,12 @@ PREDICTIONS = tuple(_CONVERSIONS)  # the kinds of denoiser
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws x_s from `update(probabilities, x_t, alpha_t, alpha_s)` (B, N, K), step by step.
+    """A sampler that draws x_s in each step from `update(probabilities, x_t, alpha_t, alpha_s)`, (B, N, K).
 
-    `takes` is the kind of denoiser whose probabilities (B, N, K) float64 the update needs. `guides_symbols`:
-    guidance combines these probabilities, and not the updates' transitions.
+    Attributes:
+        update: the transition of every position, from a denoiser's probabilities (B, N, K) float64.
+        takes: the kind of denoiser that `update` needs, "leave_one_out" or "posterior".
+        guides_symbols: whether guidance combines these probabilities instead of the transitions.
     """
 
     update: Callable[[Tensor, Tensor, float, float], Tensor]
@@ -93,22 +82,45 @@ class Sampler:
         given: Tensor | None = None,
         guidance: Guidance | None = None,
     ) -> Tensor:
+        """Draw samples in T = `steps` updates, over uniform times from t = 0 to 1 - 1e-5.
+
+        Args:
+            denoise: the denoiser; with `guidance`, the conditional one.
+            x0: source tokens (B, N).
+            steps: T, at least 1.
+            prediction: the kind of `denoise`, "leave_one_out" or "posterior".
+            convert: whether to convert its output to the kind that the update needs.
+            schedule: kappa(t).
+            greedy_tail: end with the argmax of the denoiser's output at the last time, in one more call, as
+                the greedy-tail sampler of Duo (Sahoo et al. 2025) does. For an exact leave-one-out this is
+                the mode of each token given all other tokens, so samples are sharper than the data.
+            temperature: tau, 0.01 to 100. The logits are divided by it, which does not change an argmax.
+            generator: random numbers, on the device of x0.
+            given: fixed symbols (N,), or (B, N) of each row, FREE where a position is sampled.
+            guidance: the unconditional denoiser and the weight, for classifier-free guidance.
+
+        Returns:
+            Tokens (B, N).
+
+        Raises:
+            InputError: if an argument is unknown or out of range.
+        """
         x0 = as_tokens("x0", x0)
         if given is not None:
             given = as_given(given, x0)
         checked_choice("prediction", prediction, PREDICTIONS)
-        x, convert = keep(x0, given), convert and prediction != self.takes
-        denoise = heat(denoise, temperature)
+        x, convert = with_given(x0, given), convert and prediction != self.takes
+        denoise = tempered(denoise, temperature)
         if guidance:
-            guidance = guidance._replace(unconditional=heat(guidance.unconditional, temperature))
+            guidance = guidance._replace(unconditional=tempered(guidance.unconditional, temperature))
         alphas = alpha_grid(steps, schedule)
         for alpha_t, alpha_s in pairwise(alphas):
             q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance)
-            x = keep(draw(q, generator), given)
+            x = with_given(draw(q, generator), given)
         if not greedy_tail:
             return x
         factors = [(_denoise(factor, x, alphas[-1]), weight) for factor, weight in _powers(denoise, guidance)]
-        return keep(_power_law(factors).argmax(dim=-1), given)
+        return with_given(_power_law(factors).argmax(dim=-1), given)
 
     def transition(
         self,
@@ -120,18 +132,18 @@ class Sampler:
         convert: bool,
         guidance: Guidance | None = None,
     ) -> Tensor:
-        """Distribution (B, N, K) float64 of every position after one update from alpha_t to alpha_s."""
+        """The distribution of every position after one update from alpha_t to alpha_s: (B, N, K) float64."""
         predicted = (
             (self._predict(factor, x_t, alpha_t, convert=convert), weight)
             for factor, weight in _powers(denoise, guidance)
         )
         if self.guides_symbols:
             return self.update(_combine(predicted), x_t, alpha_t, alpha_s)
-        return _combine((self.update(own, x_t, alpha_t, alpha_s), weight) for own, weight in predicted)
+        return _combine((self.update(p, x_t, alpha_t, alpha_s), weight) for p, weight in predicted)
 
     def _predict(self, denoise: Denoiser, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
         """Probabilities (B, N, K) float64 of the kind that the update needs."""
-        predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K), large if K is
+        predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
         if convert:
             predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
         return predicted.exp()
@@ -141,18 +153,19 @@ def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: fl
     """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K)."""
     leave = (alpha_s - alpha_t) / (1 - alpha_t)  # step * kappa' / (1 - kappa)
     q = leave * probabilities
+    # In place: tensors (B, N, K) are large where K is in the thousands.
     return q.scatter_add_(-1, x_t[..., None], torch.full_like(q[..., :1], 1 - leave))
 
 
 ancestral = Sampler(ancestral_posterior, takes="leave_one_out")
-"""The ancestral sampler of UDLM (Schiff et al. 2024): draw x_s from q(x_s | x_t, x1 = leave-one-out)."""
+"""Ancestral sampling of UDLM (Schiff et al. 2024): draw x_s from `ancestral_posterior` of a leave-one-out."""
 
 euler = Sampler(euler_update, takes="posterior")
-"""The sampler of discrete flow matching (Gat et al. 2024): Euler steps along the forward velocity."""
+"""Euler steps of discrete flow matching (Gat et al. 2024), or tau-leaping (Campbell et al. 2022)."""
 
 unmask = Sampler(euler_update, takes="posterior", guides_symbols=True)
-"""The ancestral sampler of MDLM (Sahoo et al. 2024), by the denoiser of absorbing noise: a mask is replaced
-with probability (alpha_s - alpha_t) / (1 - alpha_t), at any weight of guidance, and any other symbol stays.
+"""Ancestral sampling of MDLM (Sahoo et al. 2024), for absorbing noise: a mask is replaced with probability
+(alpha_s - alpha_t) / (1 - alpha_t), at any guidance weight. All other symbols stay.
 """
 
 
@@ -164,7 +177,7 @@ def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:
 
 
 class CachedDenoiser:
-    """A denoiser that ignores the time, called only for rows that have changed since the last call."""
+    """A denoiser that ignores the time: it recomputes only the rows that changed since the last call."""
 
     def __init__(self, denoise: Denoiser):
         self.denoise = denoise
@@ -182,8 +195,8 @@ class CachedDenoiser:
         return output
 
 
-def heat(denoise: Denoiser, temperature: float) -> Denoiser:
-    """The denoiser with logits divided by tau: x_theta^(1 / tau), normalised. At tau = 1 it is unchanged."""
+def tempered(denoise: Denoiser, temperature: float) -> Denoiser:
+    """The denoiser with its logits divided by tau: x_theta^(1 / tau), normalised; unchanged at tau = 1."""
     checked_number("temperature", temperature, 0.01, 100)
     if temperature == 1:
         return denoise
@@ -191,16 +204,17 @@ def heat(denoise: Denoiser, temperature: float) -> Denoiser:
 
 
 def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
-    """One symbol per position by inversion of the cumulative distribution. (B, N, K) -> (B, N)."""
+    """One symbol (B, N) per position from probabilities (B, N, K), which need not add up to exactly 1."""
     cumulative = probabilities.cumsum(dim=-1)  # (B, N, K)
     total = cumulative[..., -1:]
     u = torch.rand(total.shape, generator=generator, device=total.device, dtype=total.dtype)
     symbols = torch.searchsorted(cumulative, u * total, right=True)[..., 0]  # (B, N)
+    # u * total can round up to total, which lies behind the last symbol.
     return symbols.clamp_(max=probabilities.shape[-1] - 1)
 
 
-def keep(x: Tensor, given: Tensor | None) -> Tensor:
-    """The state x (B, N) with the given symbols, (N,) or (B, N), in place; x itself if there are none."""
+def with_given(x: Tensor, given: Tensor | None) -> Tensor:
+    """The state x (B, N), with the fixed symbols `given`, (N,) or (B, N), if there are any."""
     return x if given is None else torch.where(given == FREE, x, given)
 
 
@@ -218,7 +232,7 @@ def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:
 
 
 def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser, float]]:
-    """The denoisers whose transitions are multiplied, with their exponents; none with exponent 0."""
+    """The denoisers whose transitions are multiplied, with their exponents, which are not 0."""
     if guidance is None:
         return [(denoise, 1.0)]
     powers = [(denoise, guidance.weight), (guidance.unconditional, 1 - guidance.weight)]
@@ -226,9 +240,9 @@ def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser
 
 
 def _combine(factors: Iterable[tuple[Tensor, float]]) -> Tensor:
-    """The power law (B, N, K) of probabilities (B, N, K); a single factor has the weight 1, and is it."""
+    """The normalised product of probabilities (B, N, K), each to the power of its weight."""
     weighted = [*factors]
-    if len(weighted) == 1:
+    if len(weighted) == 1:  # its weight is 1
         return weighted[0][0]
     return _power_law([(factor.log(), weight) for factor, weight in weighted]).softmax(dim=-1)
 
@@ -236,7 +250,7 @@ def _combine(factors: Iterable[tuple[Tensor, float]]) -> Tensor:
 def _power_law(factors: list[tuple[Tensor, float]]) -> Tensor:
     """The weighted sum (B, N, K) of log-probabilities (B, N, K); the weights add up to 1.
 
-    It is -inf where a factor with a positive weight is, whatever the others are.
+    It is -inf wherever a factor with a positive weight is -inf.
     """
     if len(factors) == 1:
         return factors[0][0]

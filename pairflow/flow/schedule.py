@@ -1,6 +1,6 @@
-"""The clock of the flow: noise at t = 0, data at t = 1 (diffusion papers write alpha for kappa).
+"""The schedule kappa(t) of the flow: noise at t = 0, data at t = 1. Diffusion papers write alpha for kappa.
 
-Everything here is plain arithmetic, so it takes floats, NumPy arrays and torch tensors alike.
+These functions take floats, NumPy arrays and torch tensors.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,13 @@ from pairflow.errors import InputError
 
 @dataclass(frozen=True)
 class Linear:
-    """kappa(t) = start + (1 - start) t: the share of positions that show the data at time t.
+    """kappa(t) = start + (1 - start) t: the probability that a position holds its data symbol at time t.
 
-    `start` is kappa(0), in [0, 1).
+    Args:
+        start: kappa(0), in [0, 1).
+
+    Raises:
+        InputError: if `start` is out of range.
     """
 
     start: float = 0.0
@@ -25,26 +29,32 @@ class Linear:
             raise InputError(f"start: expected a number in [0, 1), found {self.start!r}")
 
     def kappa(self, t: Any) -> Any:
-        """kappa(t), in the type and shape of `t` (in [0, 1])."""
+        """The schedule at times `t` in [0, 1]: a number or an array, as `t` is."""
         return self.start + (1 - self.start) * t
 
     def derivative(self, t: Any) -> float:
-        """d kappa / dt = 1 - start, which does not depend on `t`."""
+        """d kappa / dt = 1 - start, a number; it does not depend on `t`."""
         return 1 - self.start
 
 
 PAIRING = Linear(0.0)
-"""kappa = t: the clock of the closed forms and of Algorithm 1."""
+"""kappa = t: the schedule of the closed forms and of Algorithm 1."""
 
 DIFFUSION = Linear(1e-3)
-"""kappa = 1e-3 + 0.999 t: the clock of training and sampling, on which nothing diverges at t = 0."""
+"""kappa = 1e-3 + 0.999 t: the schedule of training and sampling; -log kappa stays finite at t = 0."""
 
 
 def gamma(kappa: Any, vocabulary_size: int) -> Any:
-    """gamma = (1 + (K-1) kappa) / (1 - kappa): how much likelier the data's symbol is seen than any other.
+    """gamma = (1 + (K-1) kappa) / (1 - kappa), the likelihood ratio of the data's symbol to any other symbol.
 
-    PairFlow, the closed-form forward velocity; docs/method.md, "Closed-form fields". Infinite at kappa = 1.
-    It has the shape of `kappa`.
+    PairFlow, the closed-form forward velocity; docs/method.md, "Closed-form fields".
+
+    Args:
+        kappa: a number or an array, in [0, 1].
+        vocabulary_size: K, the number of symbols.
+
+    Returns:
+        gamma, float64 in the shape of `kappa`; infinite at kappa = 1.
     """
     if isinstance(kappa, int | float):
         kappa = np.float64(kappa)  # a Python float would raise at 1 instead of giving infinity

@@ -1,1 +1,1 @@
-"""What a trained model is used for: samples on demand, scores, the choice of a model and its steps."""
+"""Uses of trained models: samples, scores, variants, and the choice of a model and its number of steps."""

@@ -1,8 +1,8 @@
-"""The NELBO of a single row: an upper bound on its -log p, by Monte Carlo, with the error of the estimate.
+"""The NELBO of a single row, an upper bound on its -log p, by Monte Carlo, with its standard error.
 
-Levels of noise are drawn as kappa = 1 - (1 - w)^2 for w uniform, because the bound varies most near the
-data. w is stratified, with two draws in each stratum, whose differences give the error. A few strata near
-the data have most of the variance, so that the error itself is uncertain. See docs/method.md, "Noising and
+Noise levels are kappa = 1 - (1 - w)^2 for uniform w, because the integrand varies most near the data. w is
+stratified, with two draws per stratum, whose difference estimates the variance. A few strata near the data
+have most of the variance, so the standard error is itself uncertain. See docs/method.md, "Noising and
 losses".
 """
 
@@ -22,7 +22,7 @@ LARGEST_W = 1 - LEAST_NOISE**0.5
 
 
 class RowBound(NamedTuple):
-    """The bound of a row in nats, the standard error of this estimate, and its degrees of freedom."""
+    """The bound of a row in nats, its standard error, and the degrees of freedom of that error."""
 
     value: float
     error: float
@@ -47,10 +47,11 @@ def bound_row(
     padding: int | None = None,
     device: torch.device | None = None,
 ) -> RowBound:
-    """The NELBO of a row (N,) from an even number of noised copies of it, `draws`.
+    """The NELBO of a row (N,), from `draws` (an even number of) noised copies.
 
-    The noise is a function of the seed and the row, so that the result does not depend on other rows.
-    Positions that hold the symbol `padding`, if it is given, are left out of the sum.
+    The noise is a function of the seed and the row, so the result does not depend on other rows. Positions
+    with the symbol `padding`, if any, are left out of the sum. `prediction` is the kind of denoiser that
+    `network` is.
     """
     device = device or torch.device("cpu")
     # Drawn on the CPU, so that the noise is the same on every device.
@@ -59,7 +60,7 @@ def bound_row(
     alpha, slope = 1 - (1 - w) ** 2, 2 * (1 - w)
     x1 = torch.from_numpy(row.astype(np.int64)).expand(draws, -1)  # (D, N)
     x_t = interpolate(corruption.source(tuple(x1.shape), generator), x1, alpha, generator)
-    shown = alpha.clamp(min=DIFFUSION.kappa(0.0)).float()  # networks know no more noise than samplers
+    shown = alpha.clamp(min=DIFFUSION.kappa(0.0)).float()  # networks are not trained for less kappa
     counts = torch.ones_like(x1) if padding is None else x1 != padding
     size = corruption.rows_at_once(len(row))
     parts = (tensor.to(device).split(size) for tensor in (x1, x_t, alpha, slope, shown))
@@ -69,12 +70,12 @@ def bound_row(
         bounds.append(corruption.bound(log_p, prediction, part_x1, part_x_t, part_alpha, part_slope).cpu())
     values = LARGEST_W * (torch.cat(bounds) * counts).sum(-1).view(2, -1)  # (2, D / 2)
     squares = (values[0] - values[1]).square()  # (D / 2,)
-    # Welch and Satterthwaite: a sum of variances with one degree of freedom each
+    # Welch-Satterthwaite: degrees of freedom of a sum of variances with one degree of freedom each.
     freedom = squares.sum().square() / squares.square().sum() if squares.any() else draws / 2
     return RowBound(float(values.mean()), float(squares.sum().sqrt() / draws), float(freedom))
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:
-    """Two independent places in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64."""
+    """Two uniform numbers in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64."""
     u = torch.rand((2, strata), generator=generator, dtype=torch.float64)
     return (LARGEST_W * (torch.arange(strata) + u) / strata).flatten()

@@ -1,4 +1,4 @@
-"""Which model to sample from, and in how many steps: as a user says, or by the metrics of an experiment."""
+"""The model to sample from and its number of steps: the user's choice, or the best of an experiment."""
 
 import contextlib
 import shlex
@@ -19,13 +19,14 @@ from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
-MEASURED = "sampling.json"  # how a model was sampled when it was measured, beside its weights
+MEASURED = "sampling.json"  # in a model's folder: the settings with which its metrics were measured
 
 
 class ModelChoice(NamedTuple):
-    """The folder of a model, a number of sampling steps, and a sentence on why, if the file `source` decided.
+    """The folder of a model and its number of sampling steps.
 
-    `temperature` is that at which the model was measured, where that is known.
+    If the file `source` decided, `reason` is a sentence that explains the choice. `temperature` is the one at
+    which the model was measured, if known.
     """
 
     folder: Path
@@ -36,7 +37,7 @@ class ModelChoice(NamedTuple):
 
     @property
     def files(self) -> list[Path]:
-        """What no output may replace: the model's files, and the file that its experiment was made from."""
+        """Files that no output may replace: the model's files, and the user's data file of its experiment."""
         files = [self.folder / name for name in MODEL_FILES]
         roots = [*self.folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
         for root in roots:
@@ -47,7 +48,7 @@ class ModelChoice(NamedTuple):
         return files
 
     def load(self, device: str | torch.device) -> tuple[OnDemandKind, DiscreteModel]:
-        """The kind of the rows that the model makes, and the model; InputError unless both are on demand."""
+        """The kind of data and the model; InputError unless they support samples on demand."""
         kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
         if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
             raise not_on_demand(self.folder, kind)
@@ -55,14 +56,15 @@ class ModelChoice(NamedTuple):
 
 
 def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
-    """The model in `folder`, or the best one of the finished experiment in `folder`.
+    """The model in `folder`, or the best model of the finished experiment in `folder`.
 
-    It is for samples in `nfe` steps, or for `scores`, which need no number of steps. Of an experiment: the
-    `best_run` in its leading evaluation, by the first metric of `Kind.chosen_by` that was measured. With
-    `nfe`, the best method at that number of steps, if the experiment was evaluated there.
-    A model without `nfe` is sampled as it was measured, where a file MEASURED says how.
-    Raises InputError if samples of its kind do not leave on demand, for samples of another model without
-    `nfe`, and for an experiment without such a metric.
+    The best model of an experiment is the `best_run` of its leading evaluation, by the first metric of
+    `Kind.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
+    evaluated. A single model without `nfe` gets the settings in its file MEASURED. `scores` need no number of
+    steps.
+
+    Raises InputError if the kind of data does not support samples on demand, if `nfe` is needed but missing,
+    or if the experiment has no such metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
     if not isinstance(kind, OnDemandKind):
@@ -74,7 +76,7 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
         if nfe is None and not scores and measured:
             return _as_measured(folder, measured)
         if nfe is None and not scores:
-            raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
+            raise InputError(f"{folder}: a single model has no default number of steps; add --nfe")
         return ModelChoice(folder, nfe or 1)
     rows = read_table(metrics, "metrics")[0].to_pandas()
     metric = next((name for name in kind.chosen_by if name in set(rows.metric)), kind.chosen_by[-1])
@@ -96,7 +98,7 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
 
 
 def _as_measured(folder: Path, content: dict[str, Any]) -> ModelChoice:
-    """The choice of a model with the settings at which it was measured."""
+    """The choice of a single model, with the settings at which it was measured."""
     nfe, temperature = dict(check(MeasuredAt, content, str(folder / MEASURED))).values()
     taken = f"--nfe {nfe}, and --temperature {temperature:g} unless you give another"
     reason = f"{folder.name}: takes {taken}, as it was measured"
@@ -104,14 +106,14 @@ def _as_measured(folder: Path, content: dict[str, Any]) -> ModelChoice:
 
 
 def kind_in(folder: Path) -> Kind:
-    """The kind of the rows that the model in `folder` makes, or the models of the experiment there."""
+    """The kind of data that the model, or the experiment, in `folder` generates."""
     description = _content(folder / "model.json")
     vocabulary = _content(folder / VOCABULARY) or _content(paths.data(folder, VOCABULARY))
     return kind_of_model(description, str(vocabulary.get("kind", "")))
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """The content of a JSON file; nothing where it cannot be read, which others report."""
+    """The content of a JSON file; empty if it cannot be read, which other functions report."""
     try:
         return read_object(path)
     except (OSError, ValueError):
@@ -119,7 +121,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def not_on_demand(folder: Path, kind: Kind) -> InputError:
-    """The error for a model, or an experiment with models, whose samples do not leave on demand."""
+    """The error for a model or an experiment whose kind of data does not support samples on demand."""
     makes = " or ".join(sorted(each.rows for each in on_demand_kinds()))
     options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
     if not models:

@@ -1,4 +1,4 @@
-"""Samples on demand: of a model, decoded and filtered as their kind is, until there are as many as wanted."""
+"""Samples on demand: decoded and filtered, until there are as many as requested."""
 
 import tempfile
 import time
@@ -19,23 +19,25 @@ from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 
-PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
-SECONDS, FEWEST = 45, 500  # after this time the search ends if none of so many samples was delivered
+PATIENCE = 20_000  # consecutive rejected samples after which the search ends
+SECONDS, FEWEST = (
+    45,
+    500,
+)  # after this time the search ends if all of at least this many samples were rejected
 
 
 class TooFewAccepted(InputError):
-    """None of the last 20,000 samples was delivered, or none of at least 500 in the first 45 seconds: it is
-    not worth waiting for the next."""
+    """The search ended: the last 20,000 samples, or 500 or more in the first 45 s, were all rejected."""
 
 
 class SampleStream:
     """Samples on demand: iterating gives `settings.count` SMILES, or texts, of the model in `folder`.
 
-    `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
-    steps if the settings have none. The samples are a function of the model, the settings and the kind of
-    device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
-    samples passed the filters, or none of at least 500 in the first 45 seconds. `inputs` are the files that
-    are read; `delivery` counts all samples.
+    `folder` may also be a finished experiment: its metrics then choose the model, and the number of steps if
+    the settings have none. The samples are a function of the model, the settings and the kind of device; a
+    smaller count gives the first samples of a larger one. Raises TooFewAccepted if the last 20,000 samples
+    were all rejected, or at least 500 in the first 45 seconds. `inputs` are the files that are read, and
+    `delivery` counts all samples.
 
         for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -79,7 +81,7 @@ class SampleStream:
                 raise TooFewAccepted(f"none of the {which} was {self.delivery.explain()}")
 
     def _strings(self) -> Iterator[str]:
-        """Decoded samples without end."""
+        """An endless stream of decoded samples."""
         delivery, drawing = self.delivery, (self.settings, self.choice.nfe)
         if delivery.seeds is None:
             return map(delivery.decode, self.model.rows_without_end(*drawing, delivery.given))
@@ -89,11 +91,12 @@ class SampleStream:
 
 
 def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:
-    """Write the samples of a stream to `out`; a line about their number, the shares kept and the time.
+    """Write the samples of a stream to `out`; returns a line about their number, the accepted shares and the
+    time.
 
-    If the search is interrupted or accepts too few samples, what was found so far is written to
-    `<stem>.part<suffix>` instead, and Interrupted or InputError is raised. SIGUSR1 writes it there too, and
-    the search continues.
+    If the search is interrupted or accepts too few samples, the samples so far are written to
+    `<stem>.part<suffix>`, and Interrupted or InputError is raised. SIGUSR1 writes them there, too, and the
+    search continues.
     """
     settings, delivery = stream.settings, stream.delivery
     lacking = delivery.prepare(out)
@@ -108,7 +111,7 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
             write(temporary, rows)
 
     def save_part() -> str:
-        """Save what is found so far, if anything is, and say so."""
+        """Save the samples so far, if there are any, and return a message about them."""
         progress = f"{len(rows):,} of {settings.count:,} {delivery.noun} found"
         if not rows:
             return f"{progress}, nothing is written"
@@ -134,7 +137,7 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
                 raise Interrupted(f"stopped: {save_part()}", stop.number) from None
     except TooFewAccepted as end:
         raise InputError(f"{end} ({save_part()})") from None
-    for saved in parts:  # of this search, which has ended
+    for saved in parts:  # the search is complete, so its partial files are obsolete
         saved.unlink(missing_ok=True)
     seconds = time.perf_counter() - started
     summary = f"{settings.count:,} {delivery.summarise(rows, seconds)}, seed {settings.seed}"

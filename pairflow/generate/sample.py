@@ -1,4 +1,4 @@
-"""Samples of a trained model in trials: token rows, or numbers with what is measured on their paths."""
+"""Samples of a trained model in trials: token rows, or numbers with measures of their trajectories."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
 
 class Trials(NamedTuple):
-    """How the samples of a model's trials are drawn: the `kind` of their table, the network's calls for a
-    sample, a batch (rows, ...) by (trial, first, rows), and the columns of all batches, one after another.
+    """How the samples of a model's trials are drawn.
+
+    Attributes:
+        kind: the kind of their table.
+        calls: network evaluations per sample.
+        draw: (trial, first row, rows) -> a batch (rows, ...).
+        columns: the joined batches -> columns of the table.
     """
 
     kind: str
@@ -34,14 +39,14 @@ class Trials(NamedTuple):
 def trials(model: "Model", settings: SampleSettings | FlowSampleSettings) -> Trials:
     """The trials of a model; InputError if the settings are for models of the other flow."""
     from pairflow.training.model import DiscreteModel, VelocityModel
-    from pairflow.training.velocity import follow, path_columns
+    from pairflow.training.velocity import draw_samples, path_columns
 
     if isinstance(model, VelocityModel) and isinstance(settings, FlowSampleSettings):
         solver, velocity = settings, model
 
         def solve(batch: BlockKey) -> np.ndarray:
             trial, first, rows = batch
-            return follow(velocity, solver, rows, trial, first)
+            return draw_samples(velocity, solver, rows, trial, first)
 
         kind = "vector samples" if model.vocabulary_size is None else "samples"
         columns = partial(path_columns, vocabulary_size=model.vocabulary_size)
@@ -80,8 +85,8 @@ def sample(
         device: "auto" uses the GPU if there is one.
 
     Returns:
-        (count, N) token rows. Those of molecules and images become molecules and images by the data set's
-        vocabulary; `pairflow sample --count` writes molecules as files.
+        (count, N) token rows, or (count, d) numbers of vectors. The data set's vocabulary translates tokens
+        into molecules or pixels; `pairflow sample --count` writes molecules to files.
 
     Raises:
         InputError: if an argument is out of range, or the folder holds no model.

@@ -1,4 +1,4 @@
-"""Scores of rows: the bound on -log p that a model gives to each row of a file."""
+"""Scores of the rows of a file: a model's upper bound on -log p."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,9 +19,9 @@ from pairflow.runtime.progress import bar
 
 
 class Scorer:
-    """The model in `folder`, or the best one of the finished experiment there, as a judge of rows.
+    """Scores rows with the model in `folder`, or with the best model of the finished experiment there.
 
-    `inputs` are the files that are read; `noun` is what a row is.
+    `inputs` are the files that are read; `noun` names a row, such as "molecule".
 
         scorer = Scorer("models/pairflow", ScoreSettings(draws=256))
         table = scorer.score(scorer.read(Path("molecules.smi")))
@@ -36,8 +36,10 @@ class Scorer:
         self.noun = self.rows.noun
 
     def read(self, path: Path, column: str | None = None) -> list[Candidate]:
-        """The rows of a file; without `column` the column of a table is found. InputError if the file cannot
-        be read, or if none of its rows can be scored."""
+        """The rows of a file; without `column` the column of a table is found.
+
+        Raises InputError if the file cannot be read, or if none of its rows can be scored.
+        """
         rows = list(self.rows.read(path, column))
         if all(row.tokens is None for row in rows):
             first = f": {rows[0].reason} (the first of {len(rows):,})" if rows else ": the file has none"
@@ -45,7 +47,7 @@ class Scorer:
         return rows
 
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """A line for each row, in their order, of which those without tokens have only a reason."""
+        """A table with a line for each row, in order. Rows that cannot be scored only have a reason."""
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
             lines = [
                 {"line": row.number, "name": row.name, self.rows.column: row.text}
@@ -108,7 +110,7 @@ def write_scores(
     quiet: bool = False,
     against: Scorer | None = None,
 ) -> str:
-    """Score the rows of a file, write the table to `out` (.csv or .parquet), and sum it up in a sentence.
+    """Score the rows of a file and write the table to `out` (.csv or .parquet); returns a summary.
 
     With `against`, a further column has the difference to the bound of that model.
     """
@@ -139,7 +141,7 @@ def write_scores(
 
 
 def _summary(table: pd.DataFrame, noun: str) -> str:
-    """How many rows have a score and which, and why the others have none."""
+    """A sentence on the scores, and on the reasons why rows have none."""
     scored, reasons = table.dropna(subset="nll_bound"), Counter(table.reason[table.reason != ""])
     text = (
         f"{len(scored):,} {noun}s: -log p is at most {scored.nll_bound.mean():.2f} nats on average "

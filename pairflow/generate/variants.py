@@ -1,4 +1,4 @@
-"""Variants of rows: noised, and denoised by a model from there. See docs/method.md, "Sampling"."""
+"""Variants of rows: partly noised, then denoised by a model. See docs/method.md, "Sampling"."""
 
 from collections.abc import Iterator, Sequence
 from itertools import count, repeat
@@ -20,17 +20,17 @@ def vary(
     *labels: str | int,
     given: Tensor | None = None,
 ) -> Tensor:
-    """Rows x1 (B, N) with a share `noise` of their positions, on average, drawn again from the source, and
-    denoised in `nfe` steps from there: (B, N) on the CPU.
+    """Replace a share `noise` of the positions of `rows` (B, N), on average, by source symbols, and denoise
+    the rows in `nfe` steps: (B, N) on the CPU.
 
-    They are a function of the settings' seed and the `labels`. Symbols (N,) that are `given` are kept. There
-    is no greedy tail: the mode of a leave-one-out ignores the symbol that a position holds, so that it would
-    change rare symbols of x1 without any noise.
+    The result is a function of the settings' seed and the `labels`. The symbols `given` (N,) are fixed.
     """
+    # No greedy tail: the mode of a leave-one-out ignores a position's symbol, so rare symbols would change
+    # even without noise.
     settings = settings.model_copy(update={"greedy_tail": False})
     generator, rows = model.generator(settings, *labels), rows.to(model.device)
     source = model.corruption.source(tuple(rows.shape), generator, model.device)
-    kappa = max(1 - noise, DIFFUSION.start)  # networks know no more noise than samplers
+    kappa = max(1 - noise, DIFFUSION.start)  # networks are not trained for less kappa
     x_t = interpolate(source, rows, kappa, generator)
     return model.denoise(settings, nfe, x_t, generator, given, schedule=Linear(kappa))
 
@@ -43,8 +43,10 @@ def vary_without_end(
     noises: Sequence[float],
     given: Tensor | None = None,
 ) -> Iterator[tuple[list[int], int, float]]:
-    """Rows of N tokens from `vary`, each with the number of its seed and its noise: again and again one of
-    each of the `seeds` (S, N), at one noise after the other."""
+    """An endless stream of rows from `vary`, each with the number of its seed and its noise.
+
+    It cycles through the `seeds` (S, N) and the `noises`.
+    """
     order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // (len(seeds) * len(noises))))
     for batch in count():
         noise = noises[batch % len(noises)]

@@ -1,1 +1,1 @@
-"""Metrics: arithmetic on samples."""
+"""Metrics that several kinds of data share."""

@@ -1,4 +1,4 @@
-"""Distances between samples of points, and the paths that lead there. See docs/continuous.md, "Metrics"."""
+"""Distances between samples of points, and metrics of trajectories. See docs/continuous.md, "Metrics"."""
 
 from typing import Any
 
@@ -8,14 +8,21 @@ from numpy.typing import ArrayLike
 from pairflow.arrays import checked_points
 from pairflow.errors import InputError
 
-TREE_DIMENSIONS = 8  # a tree in more dimensions looks at nearly all pairs, and slower
-_CHUNK = 1 << 22  # distances held at a time
+TREE_DIMENSIONS = 8  # in more dimensions a tree visits nearly all pairs and is slower
+_CHUNK = 1 << 22  # distances in memory at once
 
 
 def chamfer(a: ArrayLike, b: ArrayLike) -> float:
-    """mean over a of min over b of |a - b|^2, plus mean over b of min over a of |a - b|^2.
+    """The Chamfer distance: mean over a of min over b of |a - b|^2, plus the same with a and b exchanged.
 
-    `a` (A, d) and `b` (B, d) are samples. Distances are squared (PairFlow, appendix E).
+    Distances are squared, as in PairFlow, appendix E.
+
+    Args:
+        a: a sample (A, d).
+        b: a sample (B, d).
+
+    Raises:
+        InputError: if these are not finite numbers in such shapes.
     """
     a, b = _samples(a, b)
     from_a, from_b = _nearest_squares(a, b)
@@ -23,10 +30,16 @@ def chamfer(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
-    """The 2-Wasserstein distance of two samples (n, d) of one size, exactly.
+    """The exact 2-Wasserstein distance: the root of the least mean |a_i - b_order(i)|^2 over all orders of b.
 
-    It is the root of the smallest mean of |a_i - b_order(i)|^2 over all orders of b. The time grows with n^3:
-    half a second for n = 2,000.
+    The time is O(n^3): half a second for n = 2,000.
+
+    Args:
+        a: a sample (n, d).
+        b: a sample (n, d).
+
+    Raises:
+        InputError: if these are not finite numbers in such shapes.
     """
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
@@ -44,7 +57,8 @@ def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     if a.shape[1] <= TREE_DIMENSIONS:
         return KDTree(b).query(a)[0] ** 2, KDTree(a).query(b)[0] ** 2
-    centre = b.mean(axis=0)  # keeps the digits of |a|^2 - 2 a.b + |b|^2, which one matrix product gives
+    # |a|^2 - 2 a.b + |b|^2 needs one matrix product only. Centring limits its cancellation.
+    centre = b.mean(axis=0)
     a, b = a - centre, b - centre
     b_squares, from_b, from_a = (b * b).sum(axis=1), np.full(len(b), np.inf), []
     size = max(1, _CHUNK // len(b))
@@ -66,12 +80,16 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
-    """Metric rows of the paths of some samples of a table; none if it does not hold them.
+    """Metric rows of the trajectories of some samples, `rows`, of a table; empty if it does not have them.
 
-    - `path_energy`: E of the integral over t of |v|^2 along the paths of a model's own solver. It is at least
-      E |x1 - x0|^2, and equal to it for straight paths.
-    - `straightness`: E of the integral over t of |v - (x1 - x0)|^2, x1 the path's own end: 0 if straight. It
-      is the S of rectified flow (Liu et al. 2023); one Euler step is then exact.
+    - `path_energy`: E of the integral over t of |v|^2 along the trajectories of the model's solver. It is at
+      least E |x1 - x0|^2, with equality for straight trajectories.
+    - `straightness`: E of the integral over t of |v - (x1 - x0)|^2, where x1 is the end: the S of rectified
+      flow (Liu et al. 2023). It is 0 for straight trajectories, where one Euler step is exact.
+
+    Args:
+        table: a table of samples, with columns `energy` and `straightness`.
+        rows: row numbers (B,).
     """
     columns = {"path_energy": "energy", "straightness": "straightness"}
     return [

@@ -1,10 +1,10 @@
-"""Conditional total correlation: how much the positions of x1 still depend on one another, given x0.
+"""Conditional total correlation: how much the positions of x1 depend on one another, given x0.
 
 The equation and its use are in docs/method.md, "Total correlation". The entropies are plug-in estimates from
-the counts over R samples: no estimate exceeds (N - 1) min(log2 R, log2 K), and R samples that all differ give
-H(x) = log2 R exactly, whatever the model. At the usual R = 10 the estimate is nearly all bias. Read it only
-beside the same estimate for independent rows of the data (`data_total_correlation`), which samples that are
-more diverse than data exceed.
+the counts over R samples: no estimate exceeds (N - 1) min(log2 R, log2 K), and R different samples always
+give H(x) = log2 R. At the usual R = 10 the estimate is nearly all bias, so compare it only with the same
+estimate for independent rows of the data (`data_total_correlation`). Samples that are more diverse than data
+exceed that.
 """
 
 import numpy as np
@@ -13,13 +13,20 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.errors import InputError
 
-_CHUNK = 1 << 22  # tokens that are sorted at once: bounds the memory
+_CHUNK = 1 << 22  # tokens in memory at once
 
 
 def total_correlation(samples: ArrayLike) -> np.ndarray:
-    """TC in bits per source state, (S,) float64, of `samples` (S, R, N): R samples of each of them.
+    """The total correlation of each source state.
 
-    Each source state's value is its own: values of batches, put together, are those of the whole.
+    Args:
+        samples: integers (S, R, N): R samples from each of S source states.
+
+    Returns:
+        (S,) float64, in bits. The values of a source state do not depend on other source states.
+
+    Raises:
+        InputError: for another shape or dtype.
     """
     samples = np.asarray(samples)
     if samples.ndim != 3 or samples.dtype.kind not in "iu" or 0 in samples.shape[1:]:
@@ -32,9 +39,16 @@ def total_correlation(samples: ArrayLike) -> np.ndarray:
 
 
 def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:
-    """TC in bits per group, (groups,), of `samples` independent draws each from the rows of `tokens` (M, N).
+    """The total correlation of groups of independent data rows.
 
-    The draws are with replacement, and a function only of (seed, group).
+    Args:
+        tokens: the data (M, N).
+        samples: R, draws per group, with replacement.
+        groups: the number of groups.
+        seed: the draws are a function of (seed, group).
+
+    Returns:
+        (groups,) float64, in bits.
     """
     tokens = np.asarray(tokens)
     stream = rng.stream_seed(seed, "correlation of the data")
@@ -47,7 +61,7 @@ def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: i
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
-    """Metrics in bits per sample, of a model's TC per source state and of the data's per group.
+    """Metrics in bits, from a model's total correlations (S,) and from the data's, `of_data` (groups,).
 
     - `total_correlation`: mean; `total_correlation_se`: its standard error over the source states.
     - `total_correlation_ceiling`: mean over the data's groups.
@@ -60,9 +74,9 @@ def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
 
 
 def _entropy(samples: np.ndarray) -> np.ndarray:
-    """Plug-in entropies of the positions of (S, R, N) in bits, summed over them: (S,).
+    """Plug-in entropies in bits of the positions of `samples` (S, R, N), summed over positions: (S,).
 
-    A symbol that c of R samples have contributes c / R (log2 R - log2 c).
+    A symbol in c of R samples contributes c / R (log2 R - log2 c).
     """
     groups, count, length = samples.shape
     ordered = np.sort(np.swapaxes(samples, 1, 2), axis=-1)  # (S, N, R)

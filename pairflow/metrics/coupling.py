@@ -1,4 +1,4 @@
-"""Diagnostics of a coupling: how far apart its pairs are, and whether x0 looks like the source."""
+"""Diagnostics of a coupling: the distances of its pairs, and the deviation of x0 from the source."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,13 +6,21 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.errors import InputError
 
-_COMPARED = 2 * 10**10  # tokens, at most, that are compared to find nearest rows: some seconds
+_COMPARED = 2 * 10**10  # tokens to compare for nearest rows, at most: some seconds
 
 
 def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
-    """Number of pairs at each Hamming distance 0..N, as (N+1,) int64, of `x0` and `x1`, integers (M, N).
+    """The number of pairs at each Hamming distance 0..N.
 
-    Raises InputError if the two are not of one 2-D shape.
+    Args:
+        x0: source tokens (M, N).
+        x1: data tokens (M, N).
+
+    Returns:
+        (N+1,) int64.
+
+    Raises:
+        InputError: if the shapes differ or are not 2-D.
     """
     x0, x1 = np.asarray(x0), np.asarray(x1)
     if x0.ndim != 2 or x0.shape != x1.shape:
@@ -22,16 +30,16 @@ def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
 
 
 def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """Share of each symbol over all rows and positions of `x0` (M, N), (K,) float64: 1/K for the source."""
+    """The share of each symbol in `x0` (M, N): (K,) float64, about 1/K for uniform sources."""
     x0 = np.asarray(x0)
     counts = np.zeros(vocabulary_size, dtype=np.int64)
-    for column in x0.T:  # by column, because bincount widens what it is given to 64 bits
+    for column in x0.T:  # by column, because bincount converts its input to 64 bits
         counts += np.bincount(column, minlength=vocabulary_size)
     return counts / x0.size
 
 
 def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, float]:
-    """Metrics of a coupling of sources `x0` and data `x1`, integers (M, N).
+    """Metrics of a coupling of source tokens `x0` and data tokens `x1`, both (M, N).
 
     - `hamming_mean`, `hamming_std`: of h(x0, x1), in positions; `hamming_independent`: the mean for an
       independent uniform x0, N (K-1) / K.
@@ -58,10 +66,10 @@ def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, fl
 
 
 def nearest_distance(x1: ArrayLike, vocabulary_size: int) -> float:
-    """The mean Hamming distance of uniform sources from the nearest row of `x1` (M, N), in positions.
+    """The mean Hamming distance, in positions, of uniform sources from the nearest row of `x1` (M, N).
 
-    No coupling of uniform sources with these rows has a lower mean distance. It is estimated from 256
-    sources; from fewer, at least 16, if the rows have more than 8 * 10^7 tokens.
+    No coupling of uniform sources with these rows has a lower mean distance. The estimate uses 256 sources,
+    or fewer (at least 16) if the rows have more than 8 * 10^7 tokens.
     """
     rows = np.asarray(x1)
     numbers = np.arange(np.clip(_COMPARED // rows.size, 16, 256))
@@ -72,12 +80,12 @@ def nearest_distance(x1: ArrayLike, vocabulary_size: int) -> float:
 def diagnose_points(
     x0: np.ndarray, x1: np.ndarray, target: np.ndarray | None = None, moved: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Metrics of a coupling of sources `x0` ~ N(0, I) and data or samples `x1`, numbers (M, d).
+    """Metrics of a coupling of sources `x0` ~ N(0, I) and data or samples `x1`, both (M, d).
 
-    - `squared_distance`: the mean of |x1 - x0|^2; `squared_distance_independent`: that of independent
+    - `squared_distance`: the mean of |x1 - x0|^2; `squared_distance_independent`: the same for independent
       sources, d + the mean of |x1|^2.
-    - `reached`: the share of the data points that a source ends at, from the rows `target` (M,); `moved`: the
-      mean distance from the end of a walk to its data point.
+    - `reached`: the share of data points at which a trajectory ends, from the row numbers `target` (M,).
+    - `moved`: the mean of `moved` (M,), the distances between trajectories' ends and their data points.
     """
     squares = np.square(x1, dtype=np.float64).sum(axis=1).mean()
     values = {

@@ -1,4 +1,4 @@
-"""Real rows, what samples and draws of them measure trial by trial, and how that is written."""
+"""Metrics of samples, and of draws of real rows, trial by trial, and how they are written."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,11 +24,11 @@ from pairflow.config import RealDraws, Settings
 from pairflow.errors import InputError
 
 Row = Mapping[str, Any]
-Measure = Callable[[np.ndarray], Iterable[Row]]  # some rows -> their metric rows
+Measure = Callable[[np.ndarray], Iterable[Row]]  # rows of one trial -> metric rows
 
 
 class Machine(NamedTuple):
-    """Where and how a step computes: its options, and the record of its costs."""
+    """Options of a step that do not change its result, and the record of its costs."""
 
     device: str
     threads: int | None
@@ -38,10 +38,15 @@ class Machine(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """Metric rows, and what they were measured on.
+    """Metric rows, with their metadata.
 
-    `parameters` and `inputs` (the hashes of files) are for the metadata, where the settings follow the
-    parameters of `sampling`; there are none of a floor. `histograms` are of properties, for kinds with any.
+    Attributes:
+        rows: the metric rows.
+        vocabulary: the hash of the vocabulary.
+        inputs: hashes of the input files.
+        sampling: the parameters of the samples; empty for real rows.
+        parameters: additional parameters.
+        histograms: histograms of properties, for kinds of data that have them.
     """
 
     rows: Iterable[Row]
@@ -54,7 +59,7 @@ class Measurement:
     def write(
         self, files: Mapping[str, Path], settings: Settings, evaluation: str, provenance: Provenance
     ) -> None:
-        """Write the metric rows, and the histograms beside them, whole or not at all."""
+        """Write the metric rows, and the histograms if there are any, all or nothing."""
         dumped = settings.model_dump(mode="json")
         parameters = {**self.sampling, **dumped, **self.parameters}
         shared = {key: parameters[key] for key in ("method", "nfe", "seed") if key in parameters}
@@ -73,7 +78,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RealRows:
-    """The training rows (M, N) and the held-out rows (V, N) that samples are compared with."""
+    """The training rows (M, N) and the held-out rows (V, N) with which samples are compared."""
 
     train: np.ndarray
     held_out: np.ndarray
@@ -85,7 +90,7 @@ class RealRows:
     def read(
         cls, train: Path, validation: Path, kind: str = "tokens", needs_held_out: bool = True
     ) -> "RealRows":
-        """Read the files; InputError unless they are the two parts of one data set."""
+        """Read the files; InputError unless they are the training and validation parts of one data set."""
         (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
         metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
         metadata.require_same_data(held_out.data, train, validation)
@@ -98,7 +103,7 @@ class RealRows:
         return cls(token_array(rows[column]), token_array(others[column]), train, metadata, inputs)
 
     def read_samples(self, path: Path, kind: str = "samples") -> tuple[pa.Table, Metadata]:
-        """The table of samples of a model of these data, and their metadata."""
+        """A table of samples and its metadata; InputError unless the model was trained on these data."""
         table, metadata = read_table(path, kind)
         metadata.require_same_data(self.metadata.data, path, self.path)
         if self.metadata.vocabulary_size is None and metadata.length != self.metadata.length:
@@ -111,20 +116,20 @@ class RealRows:
         return table, metadata
 
     def measure_samples(self, path: Path, measure: Measure) -> Measurement:
-        """The metric rows of a file of samples by trial; `measure` gives the rows of one trial (B, N)."""
+        """The metric rows of a file of samples, by trial; `measure` gets the tokens (B, N) of one trial."""
         table, metadata = self.read_samples(path)
         drawn = token_array(table["tokens"])
         return self.measure_table(path, table, metadata, lambda rows: measure(drawn[rows]))
 
     def measure_table(self, path: Path, table: pa.Table, metadata: Metadata, measure: Measure) -> Measurement:
-        """The same, as `measure` gives the metric rows of some rows (B,) of the table of samples."""
+        """Like `measure_samples`, but `measure` gets the row numbers (B,) of one trial in the table."""
         samples = {"samples": metadata.parameters["samples"]}
         rows = [row | samples for row in measure_trials(table["trial"].to_numpy(), measure)]
         inputs = {"samples": digest(path), **self.inputs}
         return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
     def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
-        """The metric rows of draws of real rows, `train` and `test` by their own measures."""
+        """The metric rows of draws of real rows, by one of `measures` for each split, `train` and `test`."""
         parts = {"train": self.train, "test": self.held_out}
         rows = [
             {**row, "method": "data", "trial": trial, "samples": len(drawn)}
@@ -136,7 +141,7 @@ class RealRows:
 
 
 def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, Any]]:
-    """The metric rows of every trial: of the rows of the samples with its number in `trials` (B,)."""
+    """The metric rows of every trial. `trials` (B,) has the trial of each sample."""
     return [
         {**row, "trial": int(trial)}
         for trial in np.unique(trials)
@@ -145,7 +150,7 @@ def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, Any]]
 
 
 def draw_trials(settings: RealDraws, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """(trial, rows) of real data without repetition; a single trial if all rows are drawn."""
+    """(trial, sorted row numbers) of random draws without replacement; one trial if all rows are drawn."""
     trials = settings.trials if settings.samples < len(rows) else 1
     draws = []
     for trial in range(trials):

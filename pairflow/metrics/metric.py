@@ -1,4 +1,4 @@
-"""How pages name, order and draw a metric; the lists of metrics are those of the kinds of data."""
+"""How pages name, order and draw a metric. Each kind of data lists its metrics."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,14 +6,23 @@ from functools import partial
 
 @dataclass(frozen=True)
 class Metric:
-    """How a page names, orders and draws a metric, and which of two values it calls the better one.
+    """How a page names, orders and draws a metric, and which of two values is better.
 
-    `best` is `highest`, `lowest` or empty. An experiment is judged by the first metric with values and a
-    `leads_as`, which names it in a sentence. `against` words the reference, training or test, where a metric
-    has one, and `real` is what a floor is measured on. `counted` metrics are numbers of samples, printed with
-    one decimal. `group` is a group of tables of the kind, empty for the main metrics. `digits` is the least
-    number of decimals. `features`: the metric depends on the extractor of its rows. `compared`: its rows have
-    a reference or an extractor that matters. `signed`: a distance that may be negative.
+    Attributes:
+        label: its name on pages.
+        best: "highest", "lowest" or "".
+        leads_as: its name in sentences, if it may lead: the first such metric with values decides an
+            experiment.
+        against: words for its reference (training or test rows), if it has one.
+        real: words for the rows that give its reference value on real data.
+        log: whether charts have a logarithmic axis.
+        chart: whether it has a chart.
+        counted: whether it is a number of samples, printed with one decimal.
+        group: a group of tables of the kind of data; empty for the main metrics.
+        features: whether it depends on the feature extractor of its rows.
+        digits: the least number of decimals.
+        compared: whether the reference or the extractor of its rows matters.
+        signed: whether it may be negative.
     """
 
     label: str
@@ -31,7 +40,7 @@ class Metric:
     signed: bool = False
 
 
-# Of the paths that samples of a continuous flow take from their sources.
+# Metrics of the trajectories of a continuous flow.
 _path = partial(Metric, real="held-out data", digits=3, group="paths")
 PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}
 PATH_GROUP = {"paths": "Paths from source to sample"}

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
+CLOSE = 0.01  # relative difference from the best mean up to which means count as equal
 
 
 def leading_evaluation(names: Iterable[str]) -> str:
-    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
+    """The evaluation that decides between models: `main`, or else the first in alphabetical order."""
     return min(names, key=lambda name: (name != "main", name))
 
 
@@ -20,7 +20,7 @@ def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
 
 
 def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
-    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
+    """The (method, NFE) with the fewest steps among the means within 1 % of the best."""
     best = (min if lowest else max)(means.values())
     close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
     return min(close, key=lambda run: (run[1], abs(means[run] - best)))

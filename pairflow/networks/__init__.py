@@ -1,6 +1,6 @@
-"""Denoisers: tokens x_t (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) over x1 out.
+"""Denoisers: logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,).
 
-`velocity` has the networks of continuous data. `config.networks.NETWORKS` is the list of all.
+The networks of continuous flows are in `velocity`; `config.networks.NETWORKS` lists all networks.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,20 @@ def build(
     mask: int | None = None,
     classes: Sequence[int] = (),
 ) -> nn.Module:
-    """The network that `settings` names: {"name": ..., then the constructor's own keywords}.
+    """A new denoiser.
 
-    vocabulary_size: number of symbols in states and logits; `mask` is one of them where states have masks.
-    shape: (C, H, W) of images. classes: numbers of labels of rows (see `TimeEmbedding`). A network gets those
-    of these that its constructor has. Raises InputError for an unknown name, for rows that the network cannot
-    take, and for classes where it has none.
+    Args:
+        settings: {"name": ..., and keywords of the network's constructor}. The constructor also gets the
+            arguments below that it has parameters for.
+        length: N, positions of a row.
+        vocabulary_size: the number of symbols in states and logits.
+        shape: (C, H, W) of images.
+        mask: the mask, one of the symbols, if states have masks.
+        classes: the numbers of labels of a conditional model (see `TimeEmbedding`), else none.
+
+    Raises:
+        InputError: for an unknown name, rows that the network cannot take, or classes that it does not
+            support.
     """
     name = settings["name"]
     names = names_of(DISCRETE.name)
@@ -36,20 +44,24 @@ def build(
         raise InputError(f"network: expected one of {', '.join(names)}, found {name!r}")
     network = load(name, DISCRETE.name)
     rows = {"length": length, "vocabulary_size": vocabulary_size, "shape": shape, "mask": mask}
-    taken = signature(network).parameters
-    if classes and "classes" not in taken:
-        raise InputError(f"network {name}: takes no condition; use an mlp or a transformer")
     rows |= {"classes": classes}
+    parameters = signature(network).parameters
+    if classes and "classes" not in parameters:
+        raise InputError(f"network {name}: takes no condition; use an mlp or a transformer")
     sizes = {key: value for key, value in settings.items() if key != "name"}
-    return network(**{key: value for key, value in rows.items() if key in taken}, **sizes)
+    return network(**{key: value for key, value in rows.items() if key in parameters}, **sizes)
 
 
 def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
-    """The velocity network(x, t) that `settings` name, for rows of `shape`: x (B, *shape), t (B,).
+    """A new velocity network(x, t), with x (B, *shape) and t (B,).
 
-    settings: {"name": "encoder", "width", "blocks", "heads"}, or those of a denoiser, {"name": "mlp", ...} or
-    {"name": "unet", ...}, whose `head` has no meaning here. Raises InputError for an unknown name, and for
-    rows that the network cannot take.
+    Args:
+        settings: {"name": ..., and keywords of the network's constructor}. The `head` of a U-Net's settings
+            has no effect here.
+        shape: the shape of a row, (d,) or (C, H, W).
+
+    Raises:
+        InputError: for an unknown name, or rows that the network cannot take.
     """
     name = settings["name"]
     names = names_of(CONTINUOUS.name)
@@ -60,11 +72,11 @@ def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
 
 
 def names_of(flow: str) -> list[str]:
-    """The networks that a flow has, by name."""
+    """The names of a flow's networks, sorted."""
     return sorted(name for name, settings in NETWORKS.items() if flow in settings.modules)
 
 
 def load(name: str, flow: str) -> type[nn.Module]:
-    """The class of a network in a flow."""
+    """The class of the network `name` in a flow."""
     module, _, kind = NETWORKS[name].modules[flow].rpartition(".")
     return getattr(import_module(f"pairflow.networks.{module}"), kind)

@@ -1,8 +1,8 @@
-"""Layers of all networks: the time, what it does to the blocks, and dropout.
+"""Layers that the networks share: time embedding, adaptive layer normalisation, and dropout.
 
 The time is embedded as sinusoids of sigma = -log kappa, then by a two-layer perceptron. It shifts, scales and
-gates each block: adaptive layer normalisation (adaLN; DiT, Peebles and Xie 2023). Dropout does not depend on
-how a batch is split between passes and processes.
+gates each block: adaptive layer normalisation (adaLN; DiT, Peebles and Xie 2023). Dropout masks do not depend
+on how a batch is split between forward passes and processes.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,20 +13,25 @@ import torch
 from torch import Tensor, nn
 
 FREQUENCIES = 128
-LABEL_SCALE = 0.02  # standard deviation of labels' embeddings at the start, as in DiT (Peebles and Xie 2023)
-SLOWEST, FASTEST = 0.1, 16.0  # radians per unit of sigma: monotone over its range, and fine near the data
+LABEL_SCALE = 0.02  # initial standard deviation of label embeddings, as in DiT (Peebles and Xie 2023)
+# Radians per unit of sigma: the slowest wave is monotone up to sigma = 6.9, the fastest resolves small sigma.
+SLOWEST, FASTEST = 0.1, 16.0
 
 Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)
 
 
 class TimeEmbedding(nn.Module):
-    """(B,) -> (B, width), by default from 128 frequencies. sigma runs from 0 (data) to 6.9 (kappa = 1e-3).
+    """Embeds sigma (B,), from 0 (data) to 6.9 (kappa = 1e-3), and labels as vectors (B, width).
 
-    frequencies: (F,), of the sinusoids of `scale` sigma. persistent: stores them with the weights. waves: the
-    two halves of the perceptron's input. linear: makes its layers. classes: the number
-    of labels of each of the P properties of a row, whose embeddings are added; one more label stands for rows
-    without a value. Between two labels their embeddings are interpolated. The frequencies are NumPy's: on the
-    device "meta", where a model's shapes are checked, PyTorch's first arithmetic takes two seconds.
+    Args:
+        width: the width of the embedding.
+        frequencies: (F,), of the sinusoids of `scale` * sigma; 128 by default.
+        persistent: whether to save the frequencies with the weights.
+        scale: a factor of sigma.
+        waves: the functions that make the two halves of the perceptron's input.
+        linear: makes the perceptron's layers.
+        classes: the number of labels of each of the P properties of a row. One more label of each means "no
+            label". The embeddings of the properties are added; between two labels they are interpolated.
     """
 
     def __init__(
@@ -41,7 +46,7 @@ class TimeEmbedding(nn.Module):
         classes: Sequence[int] = (),
     ):
         super().__init__()
-        if frequencies is None:
+        if frequencies is None:  # of NumPy: on the device "meta" PyTorch's first operation takes two seconds
             frequencies = np.geomspace(FASTEST, SLOWEST, FREQUENCIES, dtype=np.float32)
         self.scale, self.waves = scale, waves
         self.frequencies: Tensor
@@ -60,8 +65,10 @@ class TimeEmbedding(nn.Module):
             self.register_buffer("start", torch.from_numpy(start), persistent=False)
 
     def forward(self, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-        """label: of each row (B, P), from 0 to `classes`; None counts as `classes`, which is no label. That
-        of a single property may be (B,), or one for all."""
+        """`label` is 0 to `classes`, one of each property and row (B, P), where None means "no label".
+
+        Of a single property it may also be (B,), or one for all rows.
+        """
         angles = self.scale * sigma[:, None].float() * self.frequencies  # (B, F)
         time = self.perceptron(torch.cat([wave(angles) for wave in self.waves], dim=-1))
         if not self.classes:
@@ -78,7 +85,7 @@ class TimeEmbedding(nn.Module):
 
 
 class Modulation(nn.Module):
-    """A linear map from the time to `parts` vectors, zero at the start (adaLN-zero).
+    """A linear map from the time embedding to `parts` vectors, initialised to 0 (adaLN-zero).
 
     (B, time_width) -> a tuple of `parts` tensors (B, 1, width).
     """
@@ -93,37 +100,37 @@ class Modulation(nn.Module):
 
 
 def modulate(h: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """h (B, n, width), scaled and shifted by (B, 1, width)."""
+    """h (B, n, width) scaled and shifted by vectors (B, 1, width); a scale of 0 changes nothing."""
     return h * (1 + scale) + shift
 
 
 def zeroed(layer: Layer) -> Layer:
-    """`layer`, whose output is 0 at the start."""
+    """The layer, with weights and bias set to 0."""
     for parameter in layer.parameters():
         nn.init.zeros_(parameter)
     return layer
 
 
 class Dropout(nn.Dropout):
-    """Dropout of some rows of a batch, with the mask that they would get in the whole batch.
+    """Dropout of a slice of a batch, with the same mask as in the whole batch.
 
-    The mask is drawn for the whole batch, so that random numbers are the same, and then cut. `seen` holds the
-    slice of rows and the size of the batch; it is None where the network gets the whole batch.
+    `batch_slice` is the slice of rows and the batch size, or None if the network gets the whole batch.
     """
 
-    seen: tuple[slice, int] | None = None
+    batch_slice: tuple[slice, int] | None = None
 
     def forward(self, h: Tensor) -> Tensor:
-        if self.seen is None or not self.training:
+        if self.batch_slice is None or not self.training:
             return super().forward(h)
-        rows, batch_size = self.seen
+        rows, batch_size = self.batch_slice
+        # Drawn for the whole batch, so that every slice uses the same random numbers.
         mask = super().forward(h.new_ones(batch_size, *h.shape[1:]))  # 0 or 1 / (1 - p)
         return h * mask[rows]
 
 
 def set_batch_slice(network: nn.Module, rows: slice, batch_size: int) -> None:
-    """Tell the network's dropout which rows of a batch it gets next."""
+    """Set the slice of the batch that the network's dropout layers get next."""
     whole = rows == slice(0, batch_size)
     for module in network.modules():
         if isinstance(module, Dropout):
-            module.seen = None if whole else (rows, batch_size)
+            module.batch_slice = None if whole else (rows, batch_size)

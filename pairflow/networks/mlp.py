@@ -1,4 +1,4 @@
-"""A residual perceptron over the whole sequence: for demos and laptops, as it trains quickly on a CPU."""
+"""A residual perceptron over the whole row, which trains quickly on a CPU: for demos and laptops."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from pairflow.networks.layers import Dropout, Modulation, TimeEmbedding, modulate, zeroed
 
-EXPANSION = 2
+EXPANSION = 2  # hidden width of a block, in widths
 
 
 class MLP(nn.Module):
-    """Flattened one-hot tokens through residual blocks with adaLN, plus a time-gated copy of the input."""
+    """Residual blocks with adaLN on the flattened one-hot tokens, plus a time-gated copy of the input."""
 
     BY_SYMBOL = ("inputs.weight", "head.weight", "head.bias")  # tensors (N * K, ...)
 
@@ -31,7 +31,7 @@ class MLP(nn.Module):
         self.vocabulary_size = vocabulary_size
         self.time = TimeEmbedding(time_width, classes=classes)
         self.inputs = nn.EmbeddingBag(length * vocabulary_size, width, mode="sum")
-        nn.init.normal_(self.inputs.weight, std=length**-0.5)
+        nn.init.normal_(self.inputs.weight, std=length**-0.5)  # so that sums of N rows have variance 1
         offsets = torch.arange(0, length * vocabulary_size, vocabulary_size)
         self.offsets: Tensor
         self.register_buffer("offsets", offsets, persistent=False)
@@ -44,7 +44,7 @@ class MLP(nn.Module):
     def forward(self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
         """Logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any."""
         time = F.silu(self.time(sigma, label))  # (B, time_width)
-        # The flattened one-hot times a matrix, as the sum of the rows that it picks: 4x faster on a CPU.
+        # Equal to the flattened one-hot vector times a matrix, but 4x faster on a CPU.
         h = self.inputs(x_t + self.offsets)[:, None]  # (B, 1, width)
         for block in self.blocks:
             h = block(h, time)

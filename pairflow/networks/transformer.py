@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from pairflow.networks.layers import Dropout, Modulation, TimeEmbedding, modulate, zeroed
 
 ROTARY_BASE = 10_000
-FREQUENCIES = 10_000.0 ** (-np.arange(128) / 128)  # of the time, as in the releases of UDLM and Duo
+FREQUENCIES = 10_000.0 ** (-np.arange(128) / 128)  # of the time embedding, as in the code of UDLM and Duo
 
 
 class DiffusionTransformer(nn.Module):
-    """A denoiser of token rows. Width 768, 12 blocks and 12 heads are 92.4 M parameters, as the paper's.
+    """A denoiser of token rows. Width 768, 12 blocks and 12 heads make 92.4 M parameters, as in the paper.
 
-    The time's frequencies are stored with the weights, so that a model with those of earlier versions is
-    refused.
+    The frequencies of the time embedding are saved with the weights, so that models with the frequencies of
+    earlier versions are refused.
     """
 
     BY_SYMBOL = ("embedding.weight", "head.weight", "head.bias")  # tensors (K, ...)
@@ -96,6 +96,6 @@ def rotary_table(length: int, head_width: int) -> tuple[Tensor, Tensor]:
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate the pairs (x_j, x_{j + d/2}) of (B, heads, N, d) by their position's angles."""
+    """Rotate the pairs (x_j, x_{j + d/2}) of x (B, heads, N, d) by the angles of their position."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

@@ -1,10 +1,14 @@
 """The discrete U-Net of D3PM (Austin et al. 2021), tauLDR (Campbell et al. 2022), UDLM (Schiff et al. 2024).
 
-It is DDPM's U-Net on pixels in [-1, 1]. Per scale `blocks` residual blocks on the way down and blocks + 1 on
-the way up, each with the skip that it meets concatenated; two in the middle, with attention between them; at
-the scales of `attention` a single-head attention after every block, both ways. Residual block: norm, swish,
-3x3 conv, plus the time (linear), norm, swish, dropout, 3x3 conv; a 1x1 conv on its skip where the width
-changes. Down: a 3x3 conv of stride 2. Up: nearest neighbour, then a 3x3 conv. Biases everywhere.
+It is the U-Net of DDPM (Ho et al. 2020) on pixels in [-1, 1]:
+
+- Each scale has `blocks` residual blocks on the way down and blocks + 1 on the way up, where their input is
+  concatenated with a skip connection. The middle has two blocks with attention between them. At the scales in
+  `attention`, single-head attention comes after every block.
+- A residual block is: norm, swish, 3x3 convolution, plus the time (linear), norm, swish, dropout, 3x3
+  convolution; a 1x1 convolution on its skip where the width changes.
+- Downsampling is a 3x3 convolution of stride 2. Upsampling is nearest neighbour, then a 3x3 convolution.
+- All convolutions and linear layers have biases.
 """
 
 import math
@@ -20,14 +24,15 @@ from torch import Tensor, nn
 from pairflow.errors import InputError
 from pairflow.networks.layers import Dropout, Layer, TimeEmbedding, zeroed
 
-TIME_SCALE = 1000  # the sinusoids see sigma times this
-SLOWEST = 1e-4  # the lowest of their frequencies; the highest is 1
-LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network's output is 0: neither wide nor narrow
-LOG_SCALE_RANGE = (-9.0, 9.0)  # from a point mass at K = 256 to the uniform distribution, finite in float32
+TIME_SCALE = 1000  # factor of sigma in the sinusoids
+SLOWEST = 1e-4  # the lowest frequency of the sinusoids; the highest is 1
+LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic at the start of training: neither wide nor narrow
+# From one pixel value of K = 256 to the uniform distribution; finite in float32.
+LOG_SCALE_RANGE = (-9.0, 9.0)
 
 
 class ImageTrunk(nn.Module):
-    """The U-Net itself: input channels of an image in, output channels out. The output is 0 at the start."""
+    """The U-Net from input channels to output channels of an image. An untrained network returns 0."""
 
     def __init__(
         self,
@@ -75,7 +80,7 @@ class ImageTrunk(nn.Module):
         """Output channels (B, outputs, H, W) from input channels (B, inputs, H, W) and times (B,)."""
         time = F.silu(self.time(time))
         h = self.inputs(h)
-        skips = [h]
+        skips = [h]  # a stack: the way up takes them in reverse order
         for module in self.down:
             h = module(h, time)
             skips.append(h)
@@ -87,16 +92,23 @@ class ImageTrunk(nn.Module):
 
 
 class UNet(ImageTrunk):
-    """A denoiser of images: 25.84 M parameters for MNIST and 35.75 M for CIFAR-10, as the paper's.
+    """A denoiser of images: 25.84 M parameters for MNIST and 35.75 M for CIFAR-10, as in the paper.
 
-    MNIST has the multipliers 1-2-2, CIFAR-10 1-2-2-2; 36.6 M there with `head: categorical`. The authors'
-    release scales pixels, sets bins and draws weights in other ways ("remaining" in
+    MNIST has the multipliers 1-2-2, and CIFAR-10 1-2-2-2 (with `head: categorical` 36.6 M parameters). The
+    authors' code scales pixels, bins the logistic and initialises weights differently ("remaining" in
     benchmarks/paper/names.json).
 
-    shape: (C, H, W); tokens are in channel-height-width order. mask: the symbol added after the data's own,
-    for absorbing noise: a masked pixel enters as 0, a further input channel flags it, and its logit is -inf.
-    It computes in float32, also under autocast. channels_last gains nothing on a CPU: convolutions take 10 %
-    less time there, and group norms four times as long.
+    Args:
+        length: N = C H W.
+        vocabulary_size: the number of symbols, including the mask.
+        shape: (C, H, W); tokens are in channel-height-width order.
+        mask: the last symbol, for absorbing noise, or None. A masked pixel enters as 0 and is flagged by an
+            additional channel; the mask's logit is -inf.
+        head: "logistic" or "categorical".
+        sizes: of `ImageTrunk`.
+
+    Raises:
+        InputError: if the rows are not such images.
     """
 
     def __init__(
@@ -119,6 +131,7 @@ class UNet(ImageTrunk):
 
     def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
         """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
+        # float32, even under autocast. (On a CPU channels_last does not help: group norms take 4x as long.)
         with torch.autocast(x_t.device.type, enabled=False):
             pixels, masked = self._pixels(x_t)
             out = self.transform(torch.cat([pixels, *masked], dim=1), sigma)
@@ -131,7 +144,7 @@ class UNet(ImageTrunk):
             return logits if self.mask is None else F.pad(logits, (0, 1), value=-torch.inf)
 
     def _pixels(self, x_t: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Pixels (B, C, H, W) in [-1, 1], 0 where masked; flags of the masked ones, if there are masks."""
+        """Pixels (B, C, H, W) in [-1, 1], 0 where masked; and flags of masked pixels, if there are any."""
         tokens = x_t.unflatten(-1, self.shape)
         pixels = tokens.float() * (2 / (self.levels - 1)) - 1
         if self.mask is None:
@@ -141,7 +154,7 @@ class UNet(ImageTrunk):
 
 
 class ResolutionLevel(nn.Module):
-    """A residual block, and attention after it where `attends`."""
+    """A residual block, followed by attention if `attends`."""
 
     def __init__(self, width: int, width_out: int, *, time_width: int, dropout: float, attends: bool):
         super().__init__()
@@ -170,7 +183,7 @@ class ResidualBlock(nn.Module):
 
 
 class PixelAttention(nn.Module):
-    """Every pixel sees every other, with one head; (skip + result) / sqrt(2)."""
+    """Single-head attention between all pixels; (skip + result) / sqrt(2)."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -207,15 +220,16 @@ class Upsampling(nn.Module):
 
 
 def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
-    """Logits (..., K) of a logistic distribution's mass in K bins, 2 / (K - 1) wide, around the pixel values.
+    """Logits (..., K) of a logistic distribution in K bins of width 2 / (K - 1), centred at the pixel values.
 
-    mean, log_scale: (...). It is truncated to the bins: the mass outside is spread over all bins by the
-    softmax, not given to the outer ones. See docs/method.md, "Image likelihood head". A bin with the
-    ends a < b, in scales from the mean, has the mass
+    The distribution has `mean` (...) and `log_scale` (...) and is truncated to the bins, as in D3PM (Austin
+    et al. 2021): the softmax spreads the mass outside over all bins. See docs/method.md, "Image likelihood
+    head". A bin with the ends a < b, relative to the mean and in units of the scale, has the mass
 
         sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
 
-    and the last factor is the same for all: the logits need no difference of near numbers.
+    The last factor is the same for all bins, so the logits are exact without subtracting nearly equal
+    numbers.
     """
     ends = (2 * torch.arange(levels + 1, device=mean.device) - levels) / (levels - 1)  # (K + 1,)
     scales = torch.exp(-log_scale.clamp(*LOG_SCALE_RANGE))
@@ -226,7 +240,7 @@ def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
 def checked_shape(
     shape: Sequence[int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
 ) -> tuple[int, int, int]:
-    """(C, H, W) of rows of N tokens; InputError where a U-Net cannot take them."""
+    """(C, H, W) of rows of N tokens; InputError if a U-Net cannot take them."""
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
     if math.prod(shape) != length:
@@ -238,7 +252,7 @@ def checked_shape(
 
 
 def halvable_shape(shape: Sequence[int], scales: int) -> tuple[int, int, int]:
-    """(C, H, W) of images; InputError where the scales of a U-Net cannot halve them."""
+    """(C, H, W); InputError if height or width cannot be halved between all `scales`."""
     colours, height, width = shape
     if height % 2 ** (scales - 1) or width % 2 ** (scales - 1):
         raise InputError(
@@ -249,7 +263,7 @@ def halvable_shape(shape: Sequence[int], scales: int) -> tuple[int, int, int]:
 
 
 def group_norm(width: int) -> nn.GroupNorm:
-    """Group normalisation in 32 groups, or in fewer so that each has at least four channels."""
+    """Group normalisation with 32 groups, or fewer so that each has at least four channels."""
     return nn.GroupNorm(math.gcd(32, width // 4), width, eps=1e-6)
 
 

@@ -1,6 +1,6 @@
-"""Velocities of continuous data: points x (B, *shape) and times t (B,) in [0, 1] in, v (B, *shape) out.
+"""Velocity networks: v (B, *shape) from points x (B, *shape) and times t (B,) in [0, 1].
 
-They are built from the blocks of the denoisers, with other first and last layers. A new network says 0.
+They use the blocks of the denoisers, with other first and last layers. An untrained network returns 0.
 """
 
 import math
@@ -17,11 +17,11 @@ from pairflow.networks.mlp import MlpBlock
 from pairflow.networks.transformer import FREQUENCIES
 from pairflow.networks.unet import ImageTrunk, halvable_shape
 
-TIME_SCALE = 1000  # the sinusoids see t times this, as the U-Net's do
+TIME_SCALE = 1000  # factor of t in the sinusoids, as in the U-Net
 
 
 class MlpVelocity(nn.Module):
-    """The residual perceptron of `mlp`, on all numbers of a row."""
+    """The residual perceptron of `mlp`, on the flattened row."""
 
     def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, time_width: int, dropout: float):
         super().__init__()
@@ -43,10 +43,10 @@ class MlpVelocity(nn.Module):
 
 
 class EncoderVelocity(nn.Module):
-    """A transformer encoder with a token per pair of coordinates, for vectors of an even length.
+    """A transformer encoder with one token per pair of coordinates, for vectors of even length.
 
-    Positions are learnt, and the time is added to every token (PairFlow, appendix E: the N-fold two-moons).
-    Its layers are PyTorch's own, normalised first, without dropout.
+    Position embeddings are learnt, and the time is added to every token (PairFlow, appendix E: the N-fold
+    two-moons). The layers are PyTorch's, with normalisation first and no dropout.
     """
 
     def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, heads: int):
@@ -79,11 +79,11 @@ class EncoderVelocity(nn.Module):
 class UNetVelocity(ImageTrunk):
     """The U-Net with a regression head, in float32, also under autocast.
 
-    64 channels with the multipliers 1-2-4-8 are the network of continuous MNIST: 61.8 M parameters.
+    Continuous MNIST uses 64 channels and the multipliers 1-2-4-8: 61.8 M parameters.
     """
 
     def __init__(self, shape: tuple[int, ...], *, head: str = "", **sizes: Any):
-        """`head` is that of a denoiser, and has no meaning here."""
+        """`head` belongs to the settings of a denoiser and is ignored."""
         if len(shape) != 3:
             raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")
         halvable_shape(shape, len(sizes["multipliers"]))
@@ -96,5 +96,5 @@ class UNetVelocity(ImageTrunk):
 
 
 def scaled_time(width: int) -> TimeEmbedding:
-    """The embedding of t in [0, 1]: the transformer's frequencies, of t times 1,000."""
+    """An embedding of t in [0, 1], with the transformer's frequencies."""
     return TimeEmbedding(width, frequencies=FREQUENCIES.astype(np.float32), scale=TIME_SCALE)

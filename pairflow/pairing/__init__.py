@@ -1,4 +1,4 @@
-"""Closed-form pairing: which source state belongs to which data point (PairFlow, Algorithm 1)."""
+"""Closed-form pairing of source states with data (PairFlow, Algorithm 1), and semidiscrete transport."""
 
 from pairflow.pairing.oracle import closed_form_denoiser, closed_form_noise_predictor, local_consensus
 

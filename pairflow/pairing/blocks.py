@@ -1,4 +1,4 @@
-"""A pairing of a whole file in blocks of rows: the rows of a shard, the work of a block, the output."""
+"""Pairing of a file, or of one shard of its rows, in blocks that are saved as they finish."""
 
 import resource
 import time
@@ -32,15 +32,15 @@ from pairflow.pairing.pair import make_pairer
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
 
-BLOCK = 10**14  # token comparisons that are saved or lost together: a few minutes on two cores
-FEW_WEIGHTS = 3 * 10**10  # of a continuous pairing: a minute of one core, where more threads mostly wait
-PROBE_SECONDS = 3.0  # how long a dry run measures
+BLOCK = 10**14  # token comparisons of a block: a few minutes on two cores, lost if a run is killed
+FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute
+PROBE_SECONDS = 3.0  # length of the measurement in a dry run
 
-Shard = tuple[int, int] | None  # its number, from 1 on, and the number of shards; None for all rows
+Shard = tuple[int, int] | None  # (number from 1 on, number of shards); None for all rows
 
 
 class PairOptions(NamedTuple):
-    """How a pairing computes and what it is told besides its settings."""
+    """Options of a pairing that do not belong to its settings."""
 
     backend: str
     threads: int | None
@@ -51,37 +51,37 @@ class PairOptions(NamedTuple):
 
 @dataclass(eq=False)
 class FilePairing(ABC):
-    """The pairing of the rows `first` to `last` - 1 of a file. `metadata` are those of the pairs."""
+    """The pairing of rows[0]..rows[1] - 1 of a file, whose pairs get this `metadata`."""
 
     points: np.ndarray
     metadata: Metadata
     rows: tuple[int, int]
     provenance: Provenance
-    device: Any = None  # the torch device that computes, if one does
+    device: Any = None  # the torch device, if torch is used
 
     @abstractmethod
     def describe(self) -> list[str]:
-        """How large it is, in lines."""
+        """The size of the pairing, in lines of text."""
 
     def judge(self, made: np.ndarray) -> list[str]:
-        """What a sample of the pairs says of all of them, in lines; `made` is what `pair` returned."""
+        """Lines about the quality of the coupling, judged by a sample: `made`, the result of `pair`."""
         return []
 
     @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
-        """What is computed of a block of rows, a row for each."""
+        """The result of a block of rows: an array with one row for each."""
 
     @abstractmethod
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
-        """The columns of the pairs, of all that `pair` returned."""
+        """The columns of the pairs, from the joined results of `pair`."""
 
     @property
     @abstractmethod
     def comparisons(self) -> int:
-        """Token comparisons, or the like, of one row."""
+        """Token comparisons, or similar operations, per row."""
 
     def estimate(self) -> list[str]:
-        """The lines of a dry run: a few rows are paired, and what all of them would take is extrapolated."""
+        """The lines of a dry run: pair a few rows, and extrapolate time and memory to all rows."""
         count = self.rows[1] - self.rows[0]
         made: list[np.ndarray] = []
         probe = extrapolated(lambda rows: made.append(self.pair((0, rows))), count, seconds=PROBE_SECONDS)
@@ -94,7 +94,7 @@ class FilePairing(ABC):
         ]
 
     def write(self, out: Path, resume: ResumeOptions) -> None:
-        """Pair all rows and write them; InputError if `out` exists and was made from something else."""
+        """Pair all rows and write them; InputError if `out` exists with other tokens or settings."""
         _require_output(out, self.metadata)
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
@@ -106,7 +106,7 @@ class FilePairing(ABC):
         else:
             table.write(pa.table(self.columns(made)))
 
-    def name_device(self) -> None:  # noqa: B027 (`choose` has done so)
+    def name_device(self) -> None:  # noqa: B027 (torch devices are recorded by `choose`)
         """Record where the pairs are computed."""
 
     def _blocks(self) -> list[tuple[int, int]]:
@@ -117,7 +117,7 @@ class FilePairing(ABC):
 
 
 class TokenPairing(FilePairing):
-    """Sources of token rows, by Algorithm 1 or drawn independently."""
+    """Pairs of token rows with sources, by Algorithm 1 or drawn independently."""
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
         if options.backend in ("auto", "gpu"):
@@ -167,7 +167,7 @@ class TokenPairing(FilePairing):
 
 
 class PointPairing(FilePairing):
-    """Data points of sources from N(0, I), each with its row and how far the walk's end was."""
+    """Pairs of sources from N(0, I) with data points, whose row numbers and distances are stored, too."""
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
         from pairflow.runtime.device import choose
@@ -194,12 +194,12 @@ class PointPairing(FilePairing):
         from pairflow.pairing.continuous import pair_continuous
 
         chosen = {"steps": self.steps, "seed": self.seed, "device": self.device}
-        walked = pair_continuous(self.points, rows=(rows[0], rows[1]), progress=False, **chosen)
-        return np.column_stack([walked.target, walked.moved])
+        pairs = pair_continuous(self.points, rows=(rows[0], rows[1]), progress=False, **chosen)
+        return np.column_stack([pairs.target, pairs.moved])
 
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
         target, length = made[:, 0].astype(np.int64), self.metadata.length or 0
-        x0 = rng.normals(self.seed, np.arange(*self.rows), length)  # those that have walked
+        x0 = rng.normals(self.seed, np.arange(*self.rows), length)  # the sources that `pair` started from
         x1 = self.points.reshape(len(self.points), length)[target]
         ends = {"target": pa.array(target), "moved": pa.array(made[:, 1].astype(np.float32))}
         return {"x0": row_column(x0), "x1": row_column(x1), **ends}
@@ -208,7 +208,7 @@ class PointPairing(FilePairing):
 def read_pairing(
     settings: PairSettings, path: Path, out: Path, options: PairOptions, provenance: Provenance
 ) -> FilePairing:
-    """The pairing of the rows in a file; InputError unless it can be written to a file named like `out`."""
+    """The pairing of the rows in the file `path`; InputError if it cannot be written to `out`."""
     if out.suffix not in (".parquet", ".npy"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
     if options.shard and out.suffix == ".npy":
@@ -221,7 +221,7 @@ def read_pairing(
 
 
 class Probe(NamedTuple):
-    """Seconds that all rows take, and the measurement behind them: `rows` rows took `measured` seconds."""
+    """Seconds for all rows, extrapolated from `rows` rows that took `measured` seconds."""
 
     seconds: float
     rows: int
@@ -234,9 +234,9 @@ def extrapolated(
     clock: Callable[[], float] = time.perf_counter,
     seconds: float = 3.0,
 ) -> Probe:
-    """The time for `count` rows. `pair(rows)` pairs the first `rows`: ever more, until it takes `seconds`.
+    """The time for `count` rows, by calling `pair(rows)` with more and more rows until it takes `seconds`.
 
-    A single row takes as long as the preparation of the keys, which counts once.
+    A single row measures the preparation of the keys, which happens only once.
     """
 
     def measure(rows: int) -> float:
@@ -256,7 +256,7 @@ def extrapolated(
 def _of_shard(
     metadata: Metadata, settings: PairSettings, path: Path, count: int, shard: Shard
 ) -> tuple[tuple[int, int], Metadata]:
-    """The rows of a shard of `count` rows, first and behind the last, and the metadata of their pairs."""
+    """The rows (first, last + 1) of a shard of `count` rows, and the metadata of their pairs."""
     number, shards = shard or (1, 1)
     if shards > count:
         raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
@@ -268,7 +268,7 @@ def _of_shard(
 
 
 def _require_output(out: Path, wanted: Metadata) -> None:
-    """InputError if `out` exists and was made from something else."""
+    """InputError if `out` exists with other tokens or settings."""
     if not out.exists():
         return
     if out.suffix == ".npy":

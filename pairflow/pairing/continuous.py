@@ -1,4 +1,4 @@
-"""Forward pairing of continuous data: each source x0 ~ N(0, I) walks to the data point that it belongs to.
+"""Forward pairing of continuous data: follow each source x0 ~ N(0, I) along the flow to its data point.
 
 The path is x_t = (1 - t) x0 + t x1. Its velocity for the empirical data d_1..d_M has a closed form (PairFlow,
 appendix E; docs/continuous.md, "The closed-form velocity"):
@@ -6,18 +6,17 @@ appendix E; docs/continuous.md, "The closed-form velocity"):
     w_m(x, t) = softmax over m of -|x - t d_m|^2 / (2 (1 - t)^2)
     v_t(x)    = (sum_m w_m d_m - x) / (1 - t)
 
-An Euler step of size 1/T from t = s/T moves x by the share 1 / (T - s) of the way to sum_m w_m d_m, and the
-last one lands on it. Three facts save digits or work, and change no pair:
+An Euler step of size 1/T from t = s/T moves x by the fraction 1 / (T - s) of the way to sum_m w_m d_m; the
+last step ends there. Three facts improve precision or save work without changing a pair:
 
-1. The flow of data shifted by c is the flow of the data, seen from x - t c. So the data are centred first,
-   which keeps the digits of float32.
-2. A coordinate in which all data agree adds the same to every logit, and is left out.
-3. Once a data point has all the weight, it keeps it. With z = (x - t d) / (1 - t), which is constant on the
+1. Shifting the data by c shifts the flow by t c. So the data are centred first, for precision in float32.
+2. A coordinate that is constant over the data adds the same number to every logit, and is left out.
+3. Once a data point has all the weight, this stays so. With z = (x - t d) / (1 - t), which is constant on the
    straight line to d, and r = t / (1 - t), the log of the ratio of the weights of d and another point e is
 
        L(r) = r z.(d - e) + r^2 |d - e|^2 / 2,   so that L(r') >= (r' / r) L(r) for r' > r, if L(r) > 0.
 
-   Such a walk ends at d, and its further steps need not be computed.
+   Such a trajectory ends at d, so its later steps are skipped.
 """
 
 from typing import NamedTuple
@@ -28,41 +27,44 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pairflow import rng
-from pairflow.arguments import checked_integer, require_unmasked, row_range
-from pairflow.arrays import checked_points
+from pairflow.arguments import checked_integer, row_range
+from pairflow.arrays import checked_pair, checked_points
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
-MAX_STEPS = 100_000  # (1 - t)^-2 of the last step, times squared distances, is then finite in float32
-_CERTAIN = 1 - 1e-6  # the weight with which a data point has all of it (fact 3)
-_WEIGHTS = {"cpu": 1 << 26, "cuda": 1 << 28}  # the most that a block of sources may have over all data
-_BLOCK = 64  # sources of the smallest block; a CPU likes small ones, unless the data have many dimensions
+MAX_STEPS = 100_000  # keeps squared distances / (1 - t)^2 of the last step finite in float32
+_CERTAIN = 1 - 1e-6  # the weight that counts as all of it (fact 3)
+_WEIGHTS = {"cpu": 1 << 26, "cuda": 1 << 28}  # largest number of weights w_m of a block of sources
+_BLOCK = 64  # sources of the smallest block: the fastest on a CPU, except for data of many dimensions
 _LARGEST_BLOCK = {"cpu": 1024, "cuda": 8192}
 
 
 class Coupled(NamedTuple):
-    """Pairs of a source and a data point, one row for each source."""
+    """Pairs of sources and data points."""
 
     x0: np.ndarray  # (M, ...) float32, the sources
-    x1: np.ndarray  # (M, ...) float32, the data points that they belong to
+    x1: np.ndarray  # (M, ...) float32, their data points
     target: np.ndarray  # (M,) int64, the rows of these data points
-    moved: np.ndarray  # (M,) float32, the distances of the walks' end points from x1
+    moved: np.ndarray  # (M,) float32, the distances between the trajectories' ends and x1
 
 
 def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
-    """v_t(x) = (sum_m w_m d_m - x) / (1 - t), the closed-form velocity of `data`, as the equation says.
+    """v_t(x) = (sum_m w_m d_m - x) / (1 - t), the closed-form velocity of `data` (PairFlow, appendix E).
 
-    `x` (B, d) and `data` (M, d) are real numbers, `t` is in [0, 1). Returns (B, d) float64. It is slow and
-    obviously right. Raises InputError for shapes that do not fit and for `t` outside [0, 1).
+    A direct evaluation of the equation, to test faster code.
+
+    Args:
+        x: points (B, d).
+        data: data points (M, d).
+        t: time in [0, 1).
+
+    Returns:
+        The velocities (B, d) float64.
+
+    Raises:
+        InputError: if shapes do not fit, or `t` is out of range.
     """
-    require_unmasked(x, "x")
-    require_unmasked(data, "data")
-    x, data = np.asarray(x, dtype=np.float64), np.asarray(data, dtype=np.float64)
-    if x.ndim != 2 or data.ndim != 2 or x.shape[1] != data.shape[1] or not data.size:
-        raise InputError(
-            f"x, data: expected two arrays with rows of the same length, and at least one row of "
-            f"data; found shapes {x.shape} and {data.shape}"
-        )
+    x, data = checked_pair("x", x, data, np.float64)
     if not 0 <= t < 1:
         raise InputError(f"t: expected a time in [0, 1), found {t}")
     velocity = np.empty(x.shape)
@@ -82,11 +84,12 @@ def pair_continuous(
     rows: tuple[int, int] | None = None,
     progress: bool = True,
 ) -> Coupled:
-    """Sources x0 ~ N(0, I) and the data points that they belong to, as many pairs as there are data points.
+    """Pair sources x0 ~ N(0, I) with data points, by forward pairing (PairFlow, appendix E).
 
-    Each source walks along the closed-form velocity of the data from t = 0 to 1. Its data point is the one of
-    largest weight in the last step; several sources may end at one point, and about 1 - 1/e = 63.2 % of the
-    points are reached. See docs/continuous.md, "Forward pairing".
+    There are as many pairs as data points. Each source is integrated along the closed-form velocity of the
+    data from t = 0 to 1; its data point is the one with the largest weight in the last step. Several sources
+    may end at one point, and about 1 - 1/e = 63.2 % of the points are reached. See docs/continuous.md,
+    "Forward pairing".
 
     Args:
         data: (M, ...) real numbers: vectors, images, or rows of any other shape.
@@ -97,9 +100,10 @@ def pair_continuous(
         rows: (first, last) returns only the pairs first..last-1 of the whole pairing: a shard.
 
     Returns:
-        The pairs. On one device and with one version of PyTorch, shards give exactly the rows of the whole:
-        sources are always walked in the same blocks. Between devices, and between numbers of threads, sums in
-        float32 round differently: a walk that stands between two data points may then end at the other one.
+        The pairs. On one device and with one version of PyTorch, shards have exactly the rows of the whole
+        pairing, because sources are always integrated in the same blocks. Other devices and numbers of
+        threads round sums in float32 differently: a trajectory between two data points may then end at the
+        other one.
 
     Raises:
         InputError: if an argument is out of range, or the device is not available.
@@ -124,7 +128,7 @@ def pair_continuous(
     with bar(total=last - first, desc="pairing", unit="row", quiet=not progress) as rows_bar:
         for start in range(first - first % size, last, size):  # whole blocks, also where a shard cuts them
             x0 = rng.normals(seed, np.arange(start, start + size), flat.shape[1])
-            target, moved = field.walk(torch.from_numpy(x0[:, varying]))
+            target, moved = field.integrate(torch.from_numpy(x0[:, varying]))
             inside = slice(max(first - start, 0), last - start)
             parts.append((x0[inside], target[inside], moved[inside]))
             rows_bar.update(len(parts[-1][0]))
@@ -133,7 +137,7 @@ def pair_continuous(
 
 
 class _Field:
-    """The closed-form velocity of centred data (M, d) on a device, and the walks along it."""
+    """The closed-form velocity of centred data (M, d) on a device, in T = `steps` Euler steps."""
 
     def __init__(self, data: Tensor, steps: int, device: torch.device):
         self.data, self.steps = data.to(device), steps
@@ -144,34 +148,34 @@ class _Field:
         self.block = max(_BLOCK, largest)
 
     def weights(self, x: Tensor, step: int) -> Tensor:
-        """w_m(x, t) (B, M) at t = step / T; what is the same for all m is left out of the logits."""
+        """w_m(x, t), (B, M), at t = step / T, from logits without the terms that are the same for all m."""
         r, scale = step / (self.steps - step), self.steps / (self.steps - step)  # t / (1 - t), 1 / (1 - t)
         logits = torch.addmm(self.half_squares, x, self.data.T, beta=-r * r, alpha=r * scale)
         return torch.softmax(logits, dim=1)
 
-    def walk(self, x: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Where the sources x (B, d) end: rows of the data, and distances from them to the end points."""
+    def integrate(self, x: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """The rows (B,) of the data at which sources x (B, d) end, and their distances (B,) from the ends."""
         x = x.to(self.data.device)
-        walking = torch.arange(len(x), device=x.device)  # the rows that have not ended
-        target, moved = torch.zeros_like(walking), torch.zeros(len(x), device=x.device)
+        active = torch.arange(len(x), device=x.device)  # the sources that have not ended
+        target, moved = torch.zeros_like(active), torch.zeros(len(x), device=x.device)
         for step in range(self.steps):
             weights = self.weights(x, step)
-            mean = (self.data.T @ weights.T).T  # in few dimensions ten times as fast as the other order
+            mean = (self.data.T @ weights.T).T  # in few dimensions ten times as fast as weights @ data
             x = x + (mean - x) / (self.steps - step)
             ends = weights.amax(dim=1) > _CERTAIN
             if step == self.steps - 1:
-                target[walking] = weights.argmax(dim=1)
-                moved[walking] = (x - self.data[target[walking]]).norm(dim=1)
+                target[active] = weights.argmax(dim=1)
+                moved[active] = (x - self.data[target[active]]).norm(dim=1)
             elif ends.any():
-                target[walking[ends]] = weights[ends].argmax(dim=1)
-                walking, x = walking[~ends], x[~ends]
-                if not len(walking):
+                target[active[ends]] = weights[ends].argmax(dim=1)
+                active, x = active[~ends], x[~ends]
+                if not len(active):
                     break
         return target.cpu().numpy(), moved.cpu().numpy()
 
 
 def torch_device(device: str | torch.device) -> torch.device:
-    """The device of that name, "auto" the GPU if there is one; InputError if it is not there."""
+    """The torch device `device`, where "auto" is the GPU if there is one; InputError if it is missing."""
     name = str(device)
     if name != "auto" and name.partition(":")[0] not in ("cpu", "cuda"):
         raise InputError(f'device: expected "auto", "cpu" or "cuda", found {name!r}')

@@ -2,9 +2,9 @@
 
     v_fwd(x^i, z) = kappa' / (1 - kappa) * (p_1|t(x^i | z) - [x^i = z^i])
 
-A step of size 1/T at t = s/T, s = 0..T-1, replaces every position independently, with probability
-(1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the
-symbol of a data point m drawn by its weight. The last step replaces all. Weights are those of `pairing.rule`.
+A step of size 1/T at t = s/T, s = 0..T-1, replaces each position independently with probability (1/T) kappa'
+/ (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the symbol of a
+data point m, drawn by its weight. The last step replaces all positions. `pairing.rule` defines the weights.
 (PairFlow, the closed-form forward velocity; docs/method.md, "Forward construction".)
 """
 
@@ -19,7 +19,7 @@ from pairflow.pairing.cpu.compiled import compiled
 from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 30  # comparisons per task, a fraction of a second
-_FORWARD = 1 << 31  # added to a step's number, so that Algorithm 1 never uses the same random numbers
+_FORWARD = 1 << 31  # added to a step's number, so that the random numbers differ from those of Algorithm 1
 
 _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
@@ -39,10 +39,20 @@ def sample(
     progress: bool = True,
     first: int = 0,
 ) -> np.ndarray:
-    """Draw `count` = k samples (k, N) along the forward velocity of `data` (M, N), in T = `steps` steps.
+    """Draw samples along the closed-form forward velocity of the data (PairFlow), without a network.
 
-    Sample j starts at row j of `rng.uniform_tokens`, and is a function only of j, data, K, T and `seed`. The
-    samples are j = `first`..`first` + k - 1.
+    Args:
+        data: tokens (M, N).
+        count: k, the number of samples.
+        vocabulary_size: K, the number of symbols.
+        steps: T, the number of steps.
+        seed: every random number follows from it and from the sample's number.
+        threads: number of CPU threads; None uses all that the process may use.
+        progress: whether to show a progress bar.
+        first: the number of the first sample. Sample j starts at row j of `rng.uniform_tokens`.
+
+    Returns:
+        (k, N) tokens.
     """
     keys, length = data.shape
     states = rng.uniform_tokens(seed, np.arange(first, first + count), length, vocabulary_size)
@@ -50,19 +60,24 @@ def sample(
     columns = np.ascontiguousarray(data.T)
     tables = rule.level_tables(steps, length, vocabulary_size, first=0)
 
-    def walk(rows: slice) -> None:
-        _walk(data, columns, states[rows], first + rows.start, tables, np.uint64(seed))
+    def sample_block(rows: slice) -> None:
+        _sample(data, columns, states[rows], first + rows.start, tables, np.uint64(seed))
 
     block = max(1, _BLOCK // (keys * length * steps))
-    run_blocks(walk, count, block, threads=threads, progress=progress, name="forward")
+    run_blocks(sample_block, count, block, threads=threads, progress=progress, name="forward")
     return states
 
 
 def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
-    """How much of the data the samples reach: the rows of the coverage table (docs/method.md, "Coverage").
+    """The part of the data that the samples reach (docs/method.md, "Coverage").
 
-    `samples` (k, N), `data` (M, N). Returns `unique_reached` (distinct data points among the samples),
-    `coverage` (their share of M) and `coverage_predicted`, 1 - (1 - 1/M)^k: what independent draws reach.
+    Args:
+        samples: tokens (k, N).
+        data: tokens (M, N).
+
+    Returns:
+        `unique_reached`, the number of distinct data points among the samples; `coverage`, the same divided
+        by M; and `coverage_predicted`, 1 - (1 - 1/M)^k, the expected coverage of independent draws.
     """
     samples, data = np.asarray(samples), np.asarray(data)
     distinct = {row.tobytes() for row in np.ascontiguousarray(data, dtype=np.int32)}
@@ -75,15 +90,16 @@ def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
 
 
 @_compiled
-def _walk(data, columns, states, first, tables, seed):
-    """Walks `states` (b, N) in place from the source at t = 0 to the data at t = 1."""
+def _sample(data, columns, states, first, tables, seed):
+    """Integrates `states` (b, N) in place from the source at t = 0 to the data at t = 1."""
     keys, length = data.shape
     steps = len(tables)
     distance = np.empty(keys, np.uint16)
     counts = np.empty(length + 1, np.int64)
     weight_at = np.empty(length + 1, np.int64)
-    wanted = np.empty(length, np.int64)  # for each position that is replaced: where among the summed weights
-    places = np.empty(length, np.int64)
+    # For each position that is replaced: a number below the sum of weights, and the position.
+    wanted = np.empty(length, np.int64)
+    positions = np.empty(length, np.int64)
     seed_low, seed_high = _split(seed)
     for query in range(len(states)):
         z = states[query]
@@ -99,9 +115,9 @@ def _walk(data, columns, states, first, tables, seed):
                 w0, w1, w2, w3 = _philox(np.uint64(i), counter, row_low, row_high, seed_low, seed_high)
                 if _uniform(w0, w1) * (steps - step) < 1:
                     wanted[replaced] = np.int64(_uniform(w2, w3) * total)
-                    places[replaced] = i
+                    positions[replaced] = i
                     replaced += 1
-            _replace(data, columns, z, distance, weight_at, wanted[:replaced], places[:replaced])
+            _replace(data, columns, z, distance, weight_at, wanted[:replaced], positions[:replaced])
 
 
 @_compiled
@@ -119,21 +135,21 @@ def _fill_weights(distance, table, counts, weight_at):
 
 
 @_compiled
-def _replace(data, columns, z, distance, weight_at, wanted, places):
-    """Gives each of `places` the symbol of the data point at its `wanted` place among the summed weights."""
-    order = np.argsort(wanted)
+def _replace(data, columns, z, distance, weight_at, wanted, positions):
+    """Gives each of `positions` the symbol of the key in whose share of the summed weights `wanted` is."""
+    order = np.argsort(wanted)  # so that one pass over the keys finds all of them
     symbols = np.empty(len(wanted), z.dtype)
     passed = 0
     done = 0
     for key in range(len(distance)):
         passed += weight_at[distance[key]]
         while done < len(order) and wanted[order[done]] < passed:
-            symbols[order[done]] = data[key, places[order[done]]]
+            symbols[order[done]] = data[key, positions[order[done]]]
             done += 1
         if done == len(order):
             break
-    for j in range(len(places)):
-        i = places[j]
+    for j in range(len(positions)):
+        i = positions[j]
         column, old, new = columns[i], z[i], symbols[j]
         if old != new:
             for key in range(len(distance)):

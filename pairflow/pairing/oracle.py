@@ -1,4 +1,5 @@
-"""The closed forms of PairFlow in float64 NumPy: slow and obviously right, the engines' oracle.
+"""The closed forms of PairFlow in plain float64 NumPy: the reference that the fast engines are tested
+against.
 
 K symbols, N positions, M data points; noise at t = 0, data at t = 1; h is the Hamming distance. See
 docs/method.md, "Closed-form fields" and "Backward pairing (Algorithm 1)".
@@ -10,23 +11,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow import rng
-from pairflow.arguments import checked_integer, require_unmasked
+from pairflow.arguments import checked_integer
+from pairflow.arrays import checked_pair
 from pairflow.errors import InputError
 from pairflow.flow.schedule import PAIRING, Linear, gamma
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import posterior, rule
 
-_CHUNK = 1 << 26  # comparisons held at a time
+_CHUNK = 1 << 26  # comparisons in memory at once
 
 
 def local_consensus(
     z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
 ) -> np.ndarray:
-    """w_i(z) = sum_m weight_m(z) [d_m^i = z^i]: how much of the posterior agrees with z at position i.
+    """w_i(z) = sum_m weight_m(z) [d_m^i = z^i]: the posterior probability that z is right at position i.
 
-    weight_m(z) is gamma^-h(d_m, z), normalised over m; at t = 1 its limit, the nearest data points equally.
-    `z` (B, N) and `data` (M, N) are integers, `t` is in [0, 1]. Returns (B, N) float64. Every data point
-    counts. Raises InputError for shapes that do not fit, for masked values, and for `t` outside [0, 1].
+    weight_m(z) is gamma^-h(d_m, z), normalised over m. At t = 1 it is the limit: the nearest data points have
+    equal weights (PairFlow; docs/method.md, "Closed-form fields").
+
+    Args:
+        z: states (B, N), integers.
+        data: data points (M, N), integers.
+        t: time in [0, 1].
+        vocabulary_size: K, the number of symbols.
+        schedule: kappa(t).
+
+    Returns:
+        w, (B, N) float64.
+
+    Raises:
+        InputError: if shapes do not fit, values are masked, or `t` or K is out of range.
     """
     z, data, size = _checked(z, data, t, vocabulary_size)
     consensus = np.empty(z.shape)
@@ -41,8 +55,11 @@ def closed_form_denoiser(
 ) -> np.ndarray:
     """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of the data.
 
-    It makes the closed-form forward velocity (PairFlow; docs/method.md, "Closed-form fields").
-    Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to 1.
+    The closed-form forward velocity follows from it (PairFlow; docs/method.md, "Closed-form fields"). Args
+    and Raises are as in `local_consensus`.
+
+    Returns:
+        (B, N, K) float64; the last axis sums to 1.
     """
     z, data, size = _checked(z, data, t, vocabulary_size)
     denoiser = np.zeros((*z.shape, size))
@@ -58,8 +75,10 @@ def closed_form_noise_predictor(
     """p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
 
     The posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md, "Closed-form
-    fields"). Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to
-    1.
+    fields"). Args and Raises are as in `local_consensus`.
+
+    Returns:
+        (B, N, K) float64; the last axis sums to 1.
     """
     z, data, size = _checked(z, data, t, vocabulary_size)
     consensus = local_consensus(z, data, t, vocabulary_size=size, schedule=schedule)
@@ -70,10 +89,16 @@ def closed_form_noise_predictor(
 
 
 def pair_rows(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **numbers: int) -> np.ndarray:
-    """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
+    """Algorithm 1 of PairFlow, backward pairing. `pairing.rule` defines each step.
 
-    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on; `numbers` are
-    `vocabulary_size` (K), `steps` (T) and `seed`. `pairing.rule` states the rule.
+    Args:
+        data: the keys (M, N).
+        queries: the rows to pair (B, N).
+        row_numbers: the queries' rows in the whole data set (B,), which select their random numbers.
+        numbers: `vocabulary_size` (K), `steps` (T) and `seed`.
+
+    Returns:
+        Source states (B, N), in the dtype of `queries`.
     """
     *_, x0 = backward_states(data, queries, row_numbers, **numbers)
     return x0.astype(queries.dtype)
@@ -88,7 +113,7 @@ def backward_states(
     steps: int,
     seed: int,
 ) -> Iterator[np.ndarray]:
-    """The states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0; arguments as in `pair_rows`."""
+    """The states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0. Args are as in `pair_rows`."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
     z = queries.astype(np.int64)
@@ -103,24 +128,24 @@ def backward_states(
 
 
 def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """w_i (N,) of one state (N,) by the rule of a trajectory, with the step's `table` (N+1,)."""
+    """w_i (N,) of one state (N,) by `pairing.rule`, with the step's `table` (N+1,)."""
     agree = data == state  # (M, N)
     level = np.count_nonzero(~agree, axis=1)
     level -= level.min()
     weights = np.zeros(len(table), dtype=np.int64)
     rule.level_weights(np.bincount(level), table, weights)
     weight = weights[level].astype(np.float64)  # (M,), integers whose sums float64 holds exactly
-    counts = weight > 0  # mostly few rows, and the others would only take memory
+    counts = weight > 0  # mostly few rows; the rows of weight 0 would only take memory
     return weight[counts] @ agree[counts] / weight.sum()
 
 
 def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[slice, np.ndarray]]:
-    """weight_m(z), a chunk of queries at a time: pairs of a slice of B and its weights (b, M)."""
+    """weight_m(z) for one chunk of queries after another: a slice of B, and its weights (b, M)."""
     size = max(1, _CHUNK // data.size)
     for start in range(0, len(z), size):
         chunk = slice(start, start + size)
         distance = np.count_nonzero(data != z[chunk, None], axis=2)  # (b, M)
-        # Relative to the nearest, nothing overflows; at t = 1 this is 0^0 = 1 only for the nearest.
+        # Relative to the nearest key, not all powers underflow; at t = 1 only the nearest keys get 0^0 = 1.
         weights = (1 / gamma_t) ** (distance - distance.min(axis=1, keepdims=True))
         yield chunk, weights / weights.sum(axis=1, keepdims=True)
 
@@ -128,14 +153,7 @@ def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[
 def _checked(
     z: ArrayLike, data: ArrayLike, t: float, vocabulary_size: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    require_unmasked(z, "z")
-    require_unmasked(data, "data")
-    z, data = np.asarray(z), np.asarray(data)
-    if z.ndim != 2 or data.ndim != 2 or z.shape[1] != data.shape[1] or not data.size:
-        raise InputError(
-            f"z, data: expected two arrays with rows of the same length, and at least one row of "
-            f"data; found shapes {z.shape} and {data.shape}"
-        )
+    z, data = checked_pair("z", z, data)
     if not 0 <= t <= 1:
         raise InputError(f"t: expected a time in [0, 1], found {t}")
     return z, data, checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
@@ -151,9 +169,19 @@ def draw_rows(
     seed: int,
     draws: int = 1,
 ) -> np.ndarray:
-    """Rows (S, draws) of `data` (M, N) for `sources` (S, N) with their `numbers` (S,), by `posterior`.
+    """Draw rows for sources by the law of `pairing.posterior`: the reference of semidiscrete transport.
 
-    `buckets` (M,) says how many units the potential of each row lies below the greatest.
+    Args:
+        sources: (S, N) tokens.
+        numbers: the sources' numbers (S,), which select their random numbers.
+        data: (M, N) tokens.
+        buckets: (M,), how many units the potential of each row is below the greatest potential.
+        tau: the temperature, in positions.
+        seed: every random number follows from it and from `numbers`.
+        draws: rows per source.
+
+    Returns:
+        Row numbers (S, draws) int32.
     """
     order = posterior.sorted_by_bucket(data, buckets)
     data, buckets = data[order], buckets[order]

@@ -1,4 +1,4 @@
-"""The public function `pair`: it checks its arguments, splits the rows into subsets and calls an engine."""
+"""The public function `pair`, which checks its arguments, splits rows into subsets and calls an engine."""
 
 import sys
 from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
 BACKENDS = ("auto", "cpu", "gpu", "reference")
-GPU_COMPARISONS = 10**13  # of tokens: seven seconds of two cores, in which CuPy has hardly been loaded
+GPU_COMPARISONS = 10**13  # token comparisons that take two cores 7 s, about as long as loading CuPy
 
 
 def pair(
@@ -37,7 +37,7 @@ def pair(
     progress: bool = True,
     rows: tuple[int, int] | None = None,
 ) -> np.ndarray:
-    """The source states x0 of Algorithm 1 (closed-form backward pairing), one for each row of `tokens`.
+    """Source states x0 by closed-form backward pairing (PairFlow, Algorithm 1), one for each row of `tokens`.
 
     See docs/method.md, "Backward pairing (Algorithm 1)" and "Subsets".
 
@@ -49,8 +49,8 @@ def pair(
             its own part, at 1/P of the cost.
         seed: 0 to 2^64 - 1; every random number follows from it.
         backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
-            M M N T / P on, if CuPy and a suitable CUDA device are there, else the CPU. All of them give the
-            same bytes.
+            M M N T / P on, if CuPy and a suitable CUDA device are available, else the CPU. All give the same
+            bytes.
         threads: number of CPU threads; None uses all that the process may use.
         progress: whether to show a progress bar.
         rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
@@ -74,7 +74,7 @@ def pair(
 
 
 class Pairer:
-    """`pair` for one range of rows after another; a GPU keeps the packed tokens from call to call."""
+    """`pair` for several ranges of rows; the packed tokens stay on a GPU between calls."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class Pairer:
         return sources
 
     def compile(self) -> None:
-        """`compile_for` the backend that pairs."""
+        """`compile_for` the backend in use."""
         size = self.rule["vocabulary_size"]
         compile_for(self.tokens, vocabulary_size=size, backend="gpu" if self.on_gpu else self.backend)
 
     def _pair_rows(self, keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """The sources of the rows `queries`; the CPU takes over from a GPU that turns out to be unusable."""
+        """The sources of the rows `queries`. If the GPU proves unusable, the CPU takes over."""
         try:
             return self._engine(keys, self.tokens[queries], queries, **self.rule)
         except gpu.UnusableGpu as error:
@@ -139,7 +139,7 @@ class Pairer:
         return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
 
     def _leave_gpu(self, lack: str) -> None:
-        """Leave the pairing to the CPU, or raise an error if the GPU was asked for."""
+        """Continue on the CPU; InputError if the backend is "gpu"."""
         if self.backend == "gpu":
             raise InputError(f'backend: "gpu" {lack}') from None
         _note_that_the_cpu_pairs(lack)
@@ -147,7 +147,7 @@ class Pairer:
 
 
 class RowwisePairer:
-    """Sources by a function of (first, last): for couplings that look at each row on its own."""
+    """Sources by a function of (first, last): for couplings that treat each row independently."""
 
     on_gpu = False
 
@@ -165,7 +165,7 @@ class RowwisePairer:
 def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
 ) -> Pairer | RowwisePairer:
-    """What pairs tokens as `settings` say; `options` are `backend`, `threads` and `progress` of `pair`."""
+    """The pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
     from pairflow.config import BASES
 
     if not BASES[settings.coupling].closed_form:
@@ -178,9 +178,9 @@ def make_pairer(
 
 
 def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
-    """Compile what pairs tokens (M, N) of this dtype and length, so that it costs `pair` no time later.
+    """Compile the engine for the dtype and length of `tokens` (M, N), so that `pair` need not do it later.
 
-    It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.
+    It pairs two rows in one step; cached machine code is reused. Args are as in `pair`.
     """
     with announced_compilation(_COMPILING):
         pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
@@ -195,10 +195,18 @@ def jumps_per_step(
     subsets: int = 1,
     seed: int = 0,
 ) -> np.ndarray:
-    """The mean number of positions that jump in each backward step of Algorithm 1, (T,) float64.
+    """The mean number of positions that change in each backward step of Algorithm 1. It runs on the CPU.
 
-    Entry s - 1 belongs to the step from t = s/T. The mean is over the trajectories of `rows`, row numbers of
-    `tokens`; the other arguments are those of `pair`. It runs on the CPU.
+    Args:
+        tokens: (M, N) integers in [0, K).
+        rows: the row numbers whose trajectories are averaged.
+        vocabulary_size: K, the number of symbols.
+        steps: T.
+        subsets: P, as in `pair`.
+        seed: as in `pair`.
+
+    Returns:
+        (T,) float64; entry s - 1 belongs to the step from t = s/T.
     """
     from pairflow.pairing.cpu import engine as cpu
 
@@ -212,9 +220,15 @@ def jumps_per_step(
 
 
 def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
-    """A random partition of rows 0..count-1 into `subsets` parts of equal size (+-1), each ascending.
+    """A random partition of the rows 0..count-1 (docs/method.md, "Subsets").
 
-    See docs/method.md, "Subsets".
+    Args:
+        count: M, the number of rows.
+        subsets: P, the number of parts.
+        seed: determines the partition.
+
+    Returns:
+        P arrays of ascending row numbers, whose sizes differ by at most 1.
     """
     if subsets == 1:
         return [np.arange(count)]
@@ -229,7 +243,7 @@ def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.n
 
 
 def _takes_gpu(backend: str, comparisons: int) -> bool:
-    """Whether the GPU pairs: where it is asked for, or is expected to be faster; a note says if it cannot."""
+    """Whether to use the GPU: if requested, or if it should be faster. Prints a note if it cannot be used."""
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
         return False
     lack = gpu.missing()
@@ -242,5 +256,5 @@ def _takes_gpu(backend: str, comparisons: int) -> bool:
 
 @cache
 def _note_that_the_cpu_pairs(lack: str) -> None:
-    """Say once why a GPU is not used."""
+    """Print once why a GPU is not used."""
     print(f"pairflow: note: the CPU pairs, because the GPU engine {lack}", file=sys.stderr)

@@ -1,16 +1,16 @@
-"""The law of semidiscrete transport: to which row a source goes, by the potentials of the rows.
+"""The law of semidiscrete transport: the distribution of a source's row, given the potentials of the rows.
 
 A source z goes to row m with probability P(m | z) proportional to exp((g_m - h(z, d_m)) / tau), where h is
-the Hamming distance (docs/method.md, "Semidiscrete transport"). The oracle and the engine follow these
-points, so that they agree bit for bit:
+the Hamming distance (docs/method.md, "Semidiscrete transport"). The oracle and the engines compute it exactly
+by these points, so that they agree bit for bit:
 
-1. Potentials are whole numbers of units tau / 4. The *bucket* of a row is how many units its potential lies
-   below the greatest one; its *level* is how far it lies beyond the nearest row. Rows with one level and one
-   bucket are a *cell*, and n[g, b] is their number.
+1. Potentials are multiples of the unit tau / 4. The *bucket* b of a row is the number of units between its
+   potential and the greatest; its *level* g is its distance minus that of the nearest row. Rows with the same
+   level and bucket form a *cell*, and n[g, b] is their number.
 2. near[g] = exp(-1 / tau)^g and high[b] = exp(-1 / 4)^b by repeated multiplication, in float64 on the host.
-3. Nearest level first, and in it bucket by bucket, total += n[g, b] * (near[g] * high[b]) in float64. Stop
-   after level g once (rows not yet seen) * near[g + 1] <= 1e-9 * total.
-4. The cells of these levels that have a row get integer weights, with total = m * 2^e and 1/2 <= m < 1:
+3. From the nearest level on, and in each level bucket by bucket, total += n[g, b] * (near[g] * high[b]) in
+   float64. Stop after level g once (rows not yet counted) * near[g + 1] <= 1e-9 * total.
+4. Non-empty cells of these levels get integer weights, with total = m * 2^e and 1/2 <= m < 1:
    W[g, b] = floor(near[g] * high[b] * 2^(52 - e)). They add up to less than 2^53, exactly.
 5. The draw u = uniform(seed, source's number, STEP, draw's number) is the integer
    min(floor(u * sum), sum - 1). Subtracting n W cell by cell, in the order of point 3, leads to a cell and
@@ -24,8 +24,8 @@ import numpy as np
 from pairflow.pairing.cpu.keys import sorted_rows
 from pairflow.pairing.rule import TOLERANCE, WEIGHT_BITS
 
-UNITS = 4  # of a potential, in tau
-STEP = 2**32 - 2  # of the random numbers: see `rng`
+UNITS = 4  # units of a potential per tau
+STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 
 def nearness(tau: float, length: int) -> np.ndarray:
@@ -39,15 +39,15 @@ def heights(buckets: int) -> np.ndarray:
 
 
 def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """The rows of `tokens` (M, N) by bucket (M,), and within a bucket by their tails."""
+    """An order of the rows of `tokens` (M, N): by bucket (M,), and within a bucket by `sorted_rows`."""
     order = sorted_rows(tokens)
     return order[np.argsort(buckets[order], kind="stable")]
 
 
 def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
-    """Point 3 for one level: the sum of its cells, whose numbers of rows are `counts` (B,).
+    """Point 3 for one level: the sum over its cells, which have `counts` (B,) rows.
 
-    Numba compiles this and `weigh` as they stand.
+    Numba compiles this function and `weigh` unchanged.
     """
     total = 0.0
     for bucket in range(len(counts)):
@@ -56,14 +56,14 @@ def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
 
 
 def is_enough(left: int, near: float, total: float) -> bool:
-    """Whether the rows that are `left`, none of which is nearer than `near` says, cannot matter."""
+    """Whether the `left` remaining rows, with weights of at most `near`, are negligible (point 3)."""
     return left * near <= TOLERANCE * total
 
 
 def weigh(
     counts: np.ndarray, levels: int, near: np.ndarray, high: np.ndarray, total: float, weights: np.ndarray
 ) -> int:
-    """Point 4: fills `weights` (L, B) int64 of the first `levels`, and returns their sum over all rows."""
+    """Point 4: fills `weights` (L, B) int64 of the first `levels` levels; returns their sum over all rows."""
     shift = WEIGHT_BITS - math.frexp(total)[1]
     total_weight = 0
     for level in range(levels):

@@ -1,4 +1,4 @@
-"""The potentials of a file's rows, with a source for each row: searched, saved on the way, and written."""
+"""The step `potentials`: search the potentials of a file's rows, with saved states, and write pairs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,10 +48,10 @@ def write_potentials(
     threads: int | None,
     progress: bool,
 ) -> Balance:
-    """Search the potentials of the rows in `path`, and write pairs with them to `out`.
+    """Search the potentials of the rows in `path`, and write them to `out` with a source for each row.
 
-    Where token rows have classes, each class is balanced on its own. Returns the mean balance of the classes.
-    `device` is the torch device that leads sources to rows. An interrupted search resumes, to the same bytes.
+    If token rows have classes, each class is balanced separately. Returns the mean balance of the classes.
+    `device` is the torch device that assigns sources. An interrupted search resumes, with the same result.
     """
     data, metadata, labels = _read_data(settings, path)
     require_different_rows(str(path), data)
@@ -97,7 +97,7 @@ def _column(rows: np.ndarray, metadata: Metadata) -> pa.Array:
 
 
 def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray]:
-    """The rows (M',) of each class of the data; all rows under None where there are no classes."""
+    """The rows (M',) of each class of the data; without classes, None -> all rows."""
     if labels is None:
         return {None: np.arange(rows)}
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
@@ -106,7 +106,7 @@ def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray
 def _search(
     search: Search, snapshots: Snapshots, note_costs: Callable[[], None], progress: bool
 ) -> SemidiscreteCoupling:
-    """Complete a search, from its last saved state on; Interrupted on a signal of `signals.STOP`.
+    """Complete a search from its last saved state; Interrupted on a signal of `signals.STOP`.
 
     `note_costs` is called before each save.
     """
@@ -128,7 +128,7 @@ def _search(
 
     with signals.collect() as received:
         found = complete(search, progress=progress, after_step=save_if_wanted)
-        save_if_wanted(True)  # so that a signal while the rows get their sources loses no step
+        save_if_wanted(True)  # so that a signal during the next phase, the draw of sources, loses no step
         return found
 
 

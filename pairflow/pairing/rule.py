@@ -1,25 +1,27 @@
-"""The rule of a trajectory: which keys count in one step of Algorithm 1, and with which weights.
+"""One step of Algorithm 1 in exact arithmetic: which keys count, and with which weights.
 
-The oracle and both engines (CPU, GPU) follow this rule, so that they agree bit for bit. A *query* is the
-state z that walks, a *key* a data point d_m. For step s = T..1, at t = s/T (PairFlow, Algorithm 1;
+The oracle and both engines (CPU, GPU) use this rule, so that they agree bit for bit. A *query* is a state z
+of a trajectory, a *key* is a data point d_m. For step s = T..1, at t = s/T (PairFlow, Algorithm 1;
 docs/method.md, "Backward pairing (Algorithm 1)"):
 
-1. The level g of a key is its Hamming distance beyond the nearest key's, h(d_m, z) - h_min; n_g keys have it.
+1. The level g of a key is its Hamming distance minus that of the nearest key, h(d_m, z) - h_min. Level g has
+   n_g keys.
 2. table[g] = gamma^-g by repeated multiplication, table[g] = table[g-1] * (1/gamma), in float64 on the host
    (t = 1: 1, 0, 0, ...). A power function would differ between machines.
-3. Nearest first, total += n_g * table[g] in float64, without fused multiply-add. Stop after level g once
-   (keys not yet seen) * table[g+1] <= 1e-9 * total: the levels left out cannot matter.
-4. The kept levels get integer weights W_g = floor(table[g] * 2^(52-e)), where total = m * 2^e with
-   1/2 <= m < 1; any other level has weight 0. A floor loses less than one unit per key, M * 2^-51 of the sum.
-5. Sums of integer weights stay below 2^53, so int64 and float64 hold them exactly and in any order:
+3. From the nearest level on, total += n_g * table[g] in float64, without fused multiply-add. Stop after level
+   g once (keys not yet counted) * table[g+1] <= 1e-9 * total: the later levels are negligible.
+4. The levels up to there get integer weights W_g = floor(table[g] * 2^(52-e)), where total = m * 2^e with
+   1/2 <= m < 1; later levels have weight 0. A floor loses less than one unit per key, M * 2^-51 of the sum.
+5. Sums of integer weights stay below 2^53, so int64 and float64 hold them exactly, in any order of addition:
 
        sum = sum_m W(m),   agreement_i = sum_m W(m) [d_m^i = z^i],   w_i = agreement_i / sum   (one division)
 
-6. Position i leaves if uniform(seed, row, s, i) < rate_s * w_i, where rate_s (float64, host) is
+6. Position i changes if uniform(seed, row, s, i) < rate_s * w_i, where rate_s (float64, host) is
 
        rate_s = (1/T) * kappa'(t) * (K-1) / (1 + (K-1) kappa(t))
 
-   and moves to y + [y >= z^i], where y = choice(seed, row, s, i) in [0, K-1): uniformly to another symbol.
+   Its new symbol is y + [y >= z^i], where y = choice(seed, row, s, i) in [0, K-1): uniform over the K-1
+   symbols that differ from z^i.
 """
 
 import math
@@ -28,12 +30,21 @@ import numpy as np
 
 from pairflow.flow.schedule import PAIRING, Linear, gamma
 
-TOLERANCE = 1e-9
-WEIGHT_BITS = 52
+TOLERANCE = 1e-9  # point 3
+WEIGHT_BITS = 52  # point 4
 
 
 def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
-    """rate_s for s = 1..T, as (T,) float64: entry s - 1 belongs to step s."""
+    """rate_s of point 6.
+
+    Args:
+        steps: T.
+        vocabulary_size: K, the number of symbols.
+        schedule: kappa(t).
+
+    Returns:
+        (T,) float64; entry s - 1 belongs to step s.
+    """
     t, others = np.arange(1, steps + 1) / steps, vocabulary_size - 1
     return 1 / steps * schedule.derivative(t) * others / (1 + others * schedule.kappa(t))
 
@@ -41,9 +52,17 @@ def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> 
 def level_tables(
     steps: int, length: int, vocabulary_size: int, schedule: Linear = PAIRING, first: int = 1
 ) -> np.ndarray:
-    """table[g] = gamma(s/T)^-g for g = 0..N, as (T, N+1) float64: a row each for s = first, first + 1, ...
+    """table[g] = gamma(s/T)^-g of point 2, for all steps.
 
-    The backward steps leave from s = 1..T, the forward steps from s = 0..T-1.
+    Args:
+        steps: T.
+        length: N, the positions of a row.
+        vocabulary_size: K, the number of symbols.
+        schedule: kappa(t).
+        first: the first s: 1 for backward steps, which start from s = 1..T; 0 for forward steps, from 0..T-1.
+
+    Returns:
+        (T, N+1) float64, with a row for each s.
     """
     t = np.arange(first, first + steps) / steps
     tables = np.ones((steps, length + 1))
@@ -52,19 +71,25 @@ def level_tables(
 
 
 def margin(keys: int) -> float:
-    """More than the rule's w_i differ from sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z).
+    """An upper bound on the difference between the rule's w_i and its exact value, for M = `keys`.
 
-    The levels left out (point 3) have less than TOLERANCE of the sum. The floors (point 4) take less than one
-    unit per key from sums of at least 2^51 units. Rounding in float64 is far below either.
+    The exact value is sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z). The levels that point 3
+    omits have less than TOLERANCE of the sum, and the floors of point 4 lose less than one unit per key from
+    sums of at least 2^51 units. Rounding in float64 is far below both.
     """
     return 2 * (TOLERANCE + keys * 2.0 ** (1 - WEIGHT_BITS))
 
 
 def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
-    """Points 3 and 4 of the rule: fills `weights` with W_g and returns the number of levels kept.
+    """Points 3 and 4: writes W_g to `weights`. Numba compiles this function unchanged.
 
-    `counts` (L,) integers holds n_g from the nearest level on, `table` (at least L,) float64 is the step's
-    table, `weights` (at least L,) int64 is written up to the returned number. Numba compiles it as it stands.
+    Args:
+        counts: n_g from the nearest level on, (L,) integers.
+        table: the step's table, float64, at least (L,).
+        weights: int64, at least (L,); written up to the returned number.
+
+    Returns:
+        The number of levels with a weight.
     """
     left = counts.sum()
     total = 0.0

@@ -1,4 +1,4 @@
-"""What semidiscrete transport needs to know of tokens, and of points: their noise, their costs, their law."""
+"""The noise, the distances and the law of semidiscrete transport, for tokens and for points."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -13,11 +13,11 @@ from pairflow.errors import InputError
 from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import STEP, UNITS
 
-_LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # at a time, of sources for all points
+_LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # in memory at once: sources times points
 
 
 class Space(ABC):
-    """The data (M, ...) that sources are led to."""
+    """The data (M, ...) that sources are assigned to, with their noise and distance."""
 
     def __init__(self, data: np.ndarray):
         self.data = data
@@ -29,15 +29,15 @@ class Space(ABC):
 
     @abstractmethod
     def checked(self, sources: ArrayLike) -> np.ndarray:
-        """Given sources as an array (S, N); InputError if they are none of this space."""
+        """A user's sources as an array (S, N); InputError if they do not belong to this space."""
 
     @abstractmethod
     def law(self, buckets: np.ndarray, tau: float) -> Any:
-        """P(m | z), as an object that draws rows for sources: see `Posterior.draw`."""
+        """P(m | z), an object that draws rows for sources, as `Posterior.draw` does."""
 
     @abstractmethod
     def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The distances (S,) of sources (S, N) from the data with the numbers `rows` (S,)."""
+        """The distances (S,) between sources (S, N) and the data rows with the numbers `rows` (S,)."""
 
     def require_length(self, sources: np.ndarray) -> np.ndarray:
         if sources.shape[1] != self.length:
@@ -46,7 +46,7 @@ class Space(ABC):
 
 
 class TokenSpace(Space):
-    """Token rows (M, N), uniform sources, and Hamming distances. Without a torch device Numba computes."""
+    """Token rows (M, N), uniform sources and Hamming distances, computed by Numba if `device` is None."""
 
     def __init__(self, data: np.ndarray, vocabulary_size: int, device: Any = None):
         super().__init__(data)
@@ -96,9 +96,9 @@ class PointSpace(Space):
 
 
 def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Space:
-    """Token rows, if the data are integers; else points. A torch device computes the law.
+    """A TokenSpace if the data are integers, else a PointSpace, whose law `device` computes (torch).
 
-    Where the device is a CPU, the law of token rows is computed by Numba, which is quicker.
+    On a CPU, Numba computes the law of token rows instead, because it is faster.
     """
     if np.issubdtype(data.dtype, np.integer):
         assert vocabulary_size is not None
@@ -109,11 +109,11 @@ def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Spac
 class PointPosterior:
     """P(m | z) of points d_m (M, d) float32, proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
 
-    The law stays the same if all points are shifted together, or if a number is added to all logits. So the
-    logits are z.d_m / tau + a_m - buckets_m / UNITS, where a_m is a first guess, and buckets correct it. The
-    guess balances the rows where all z.d_m are independent normal numbers. Then, with s = |d_m| / tau, the
-    mean of exp(z.d_m / tau) over M sources is exp(s^2 / 2) if s <= sqrt(2 log M), and the largest of them,
-    exp(s sqrt(2 log M)) / M, beyond (the random energy model). a_m is minus its logarithm.
+    Shifting all points, or adding a number to all logits, does not change the law. So the logits are
+    z.d_m / tau + a_m - buckets_m / UNITS, where a_m is an initial guess that the buckets correct. The guess
+    would balance the rows if all z.d_m were independent normal numbers. With s = |d_m| / tau, the mean of
+    exp(z.d_m / tau) over M sources is then exp(s^2 / 2) if s <= sqrt(2 log M); beyond that the largest term
+    dominates, exp(s sqrt(2 log M)) / M (the random energy model). a_m is minus the logarithm of this mean.
     """
 
     def __init__(self, points: np.ndarray, buckets: np.ndarray, tau: float, device: Any):
@@ -137,7 +137,7 @@ class PointPosterior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows (S, draws) for `sources` (S, d) with their global `numbers` (S,), and entropies (S,) in nats.
 
-        It takes the threads that torch has, whatever `threads` says.
+        torch's own number of threads is used; `threads` is ignored.
         """
         import torch
 
@@ -150,6 +150,7 @@ class PointPosterior:
             logits = torch.addmm(self.offsets, z, self.points.T, alpha=1 / self.tau)
             logs = torch.log_softmax(logits, dim=1)
             shares = logs.exp()
+            # Clamped, because 0 * -inf would be NaN.
             entropies[part] = -(shares * logs.clamp_min(-100)).sum(dim=1, dtype=torch.float64).cpu()
             sums = shares.cumsum(dim=1, dtype=torch.float64)
             uniforms = torch.from_numpy(rng.draws(seed, numbers[part], STEP, draws)[0]).to(device)

@@ -1,8 +1,8 @@
-"""Semidiscrete optimal transport between noise and data, which are token rows or points.
+"""Semidiscrete optimal transport between noise and data, token rows or points.
 
-Every row gets a potential such that all rows are drawn equally often, and a source goes to a near row by the
-law P(m | z). So the noise keeps its distribution exactly, and every draw has fresh noise. See docs/method.md,
-"Semidiscrete transport".
+Each row gets a potential such that all rows are drawn equally often. A source is assigned to a near row,
+drawn from the law P(m | z). So the noise has exactly its distribution, and each draw uses new noise. See
+docs/method.md, "Semidiscrete transport".
 """
 
 from collections.abc import Callable
@@ -22,25 +22,28 @@ from pairflow.pairing.posterior import UNITS
 from pairflow.pairing.spaces import PointSpace, Space, space_of
 from pairflow.runtime.progress import announced_compilation, bar
 
-TOLERANCE = 0.1  # by which the variance of the hits may differ from their mean, once the rows are balanced
-HITS = 4  # of a row on average, to which the spread is scaled
-_MEASURED = 200_000  # sources at least, so that the spread of few rows is known as well
-_STEPS = 400  # at most
+TOLERANCE = 0.1  # difference from 1 of the spread of balanced rows, at most
+HITS = 4  # sources per row on average, to which the spread is scaled
+_MEASURED = 200_000  # least number of sources in a measurement, for an accurate spread of few rows
+_STEPS = 400  # largest number of steps
 _BETWEEN = 20  # steps between two measurements
-_DRAWS = 32  # rows that a source is asked for in a step: almost as good as its whole posterior
-_LEAST = 2048  # sources of a step
-_MEMORY = 0.02  # the least weight of a step in the mean of the shares
-_BLOCK = 1 << 22  # tokens, or numbers, of sources at a time
-_TRIES = 64  # sources for each row, of which one is to go to it
+_DRAWS = 32  # rows drawn per source in a step: almost as good as its whole posterior
+_LEAST = 2048  # least number of sources in a step
+_MEMORY = 0.02  # least weight of a step in the moving average of the shares
+_BLOCK = 1 << 22  # tokens, or numbers, of sources in memory at once
+_TRIES = 64  # sources per row that `sources` draws at most
 _COMPILING = "Compiling the transport engine, which takes about a minute, once per installation"
 
 
 class Balance(NamedTuple):
-    """What a coupling is like, measured on sources that its potentials have not seen.
+    """Measures of a coupling, on new sources.
 
-    spread: variance over mean of the rows' hits if each has HITS on average; 1 if all rows are equally
-    likely. distance: mean Hamming distance of source and row, in positions; of points, mean squared distance.
-    information: I(x0; x1) in nats, at most log M.
+    Attributes:
+        spread: variance / mean of the number of sources per row, for HITS sources per row on average; it is 1
+            if all rows are equally likely.
+        distance: the mean Hamming distance of source and row, in positions; of points, the mean squared
+            distance.
+        information: the mutual information I(x0; x1) in nats, at most log M.
     """
 
     spread: float
@@ -49,15 +52,20 @@ class Balance(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether all rows are equally likely, up to `TOLERANCE` in the spread of their hits."""
+        """Whether all rows are equally likely, up to `TOLERANCE` in the spread."""
         return abs(self.spread - 1) <= TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
 class SemidiscreteCoupling:
-    """A coupling of noise with data (M, ...): `draw` it, or ask where given sources go.
+    """A coupling of noise with data (M, ...): `draw` pairs, or assign sources to `rows`.
 
-    `potentials` (M,) int32 are in units of tau / 4, the greatest is 0. `balance` is what was measured.
+    Attributes:
+        space: the data, with their noise and distance.
+        tau: the temperature.
+        seed: every random number follows from it.
+        potentials: (M,) int32 in units of tau / 4; the greatest is 0.
+        balance: its measures, or None.
     """
 
     space: Space = field(repr=False)
@@ -72,10 +80,18 @@ class SemidiscreteCoupling:
         return self.space.data
 
     def rows(self, sources: ArrayLike, numbers: ArrayLike, *, threads: int | None = None) -> np.ndarray:
-        """The rows (S,) int64 that `sources` (S, ...) go to, each drawn by its number (S,) and the seed.
+        """Assign sources to data rows.
 
-        InputError for sources of another length or with other symbols, and for numbers that are no integers
-        from 0 on, one for each source.
+        Args:
+            sources: (S, ...).
+            numbers: (S,) integers from 0 on, which select the sources' random numbers.
+            threads: number of CPU threads; None uses all that the process may use.
+
+        Returns:
+            Row numbers (S,) int64.
+
+        Raises:
+            InputError: for sources of the wrong length or with unknown symbols, or for wrong numbers.
         """
         sources = self.space.checked(sources)
         numbers = np.asarray(numbers)
@@ -87,9 +103,18 @@ class SemidiscreteCoupling:
     def draw(
         self, count: int, first: int = 0, *, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs (x0, x1), each (count, ...), of the sources number `first` and the following ones.
+        """Draw pairs of sources and data.
 
-        InputError for a count or a number out of range.
+        Args:
+            count: the number of pairs.
+            first: the number of the first source: other numbers give other pairs.
+            threads: number of CPU threads; None uses all that the process may use.
+
+        Returns:
+            x0 and x1, each (count, ...).
+
+        Raises:
+            InputError: if `count` or `first` is out of range.
         """
         count = checked_integer("count", count, 1, 2**40)
         first = checked_integer("first", first, 0, 2**62)
@@ -99,10 +124,10 @@ class SemidiscreteCoupling:
         return x0.reshape(x1.shape), x1
 
     def sources(self, threads: int | None = None) -> np.ndarray:
-        """A source x0 (M, N) for each row: the first, by its number, that goes to the row.
+        """Draw a source x0 (M, ...) for each row from P(z | m): the first source that is assigned to the row.
 
-        That is a draw from P(z | m). A row that none of many sources goes to keeps an independent one, which
-        happens only to rows that are not balanced.
+        If no source is assigned to a row after 64 M tries, it gets an independent one. This happens only if
+        the rows are not balanced.
         """
         rows, space = len(self.data), self.space
         seed = rng.stream_seed(self.seed, "sources")
@@ -126,9 +151,9 @@ class SemidiscreteCoupling:
         return self.space.law(self.potentials.max() - self.potentials.astype(np.int64), self.tau)
 
     def measured(self, threads: int | None = None, after_block: Callable[[], None] = lambda: None) -> Balance:
-        """The balance, of at least HITS M sources that come from a seed of their own.
+        """The balance, measured on at least HITS M sources of a separate random stream.
 
-        `after_block` is called after some of them: all of many long rows take minutes.
+        `after_block` is called repeatedly, since many long rows take minutes.
         """
         rows, space = len(self.data), self.space
         count = max(HITS * rows, _MEASURED)
@@ -143,7 +168,8 @@ class SemidiscreteCoupling:
             distance += float(space.distances(sources, drawn[:, 0]).sum())
             entropy += float(entropies.sum())
             after_block()
-        excess = (hits.var() / hits.mean() - 1) / hits.mean()  # squared variation of the rows' probabilities
+        # Squared coefficient of variation of the rows' probabilities, without the Poisson noise of the hits.
+        excess = (hits.var() / hits.mean() - 1) / hits.mean()
         return Balance(
             spread=float(1 + HITS * excess),
             distance=distance / count,
@@ -154,11 +180,11 @@ class SemidiscreteCoupling:
 class Search:
     """The potentials of data (M, ...), by averaged Sinkhorn steps on fresh sources.
 
-    In a step each source is asked for rows, the shares of the rows are averaged over the steps, and a row
-    that was drawn too often loses potential: gamma -= eta * 2 (share - 1) / (share + 1), in units of tau,
-    which is eta log(share) to second order and, unlike a logarithm, the same on every machine. The result is
-    the mean of the potentials over the later half of the steps or more: since the last but one of the steps
-    0, 20, 40, 80, ... `step` and `state` are all that changes.
+    A step draws rows for new sources and updates a moving average of each row's share of the draws (1 is
+    balanced). Rows that are drawn too often lose potential: gamma -= eta * 2 (share - 1) / (share + 1), in
+    units of tau. This is eta log(share) to second order and, unlike a logarithm, the same on every machine.
+    The result is the mean of the potentials over at least the later half of the steps: from the last but one
+    of the steps 0, 20, 40, 80, ... on. Only `step` and `state` change.
     """
 
     def __init__(self, space: Space, tau: float, seed: int, threads: int | None):
@@ -196,21 +222,21 @@ class Search:
 
 
 def sources_needed(rows: int) -> int:
-    """About how many sources a search leads to M = `rows` rows if 60 steps balance them, as they mostly do.
+    """The approximate number of sources in a search for M = `rows` rows, which takes 60 steps in most cases.
 
-    The further draws of a step's sources take about half of their time again.
+    The additional draws per source take about half of its time again, hence the factor 3 / 2.
     """
     steps, measured = 3 * _BETWEEN, 3 * max(HITS * rows, _MEASURED)
     return 3 * steps * max(_LEAST, rows // 4) // 2 + measured + 12 * rows
 
 
 def _last_mark(step: int) -> int:
-    """The last of the steps 20, 40, 80, ... that is not after `step`; 0 before the first."""
+    """The greatest of 0, 20, 40, 80, ... up to `step`."""
     return _BETWEEN << (step // _BETWEEN).bit_length() - 1 if step >= _BETWEEN else 0
 
 
 def _buckets(potentials: np.ndarray) -> np.ndarray:
-    """How many units potentials (M,), in tau, lie below the greatest one."""
+    """The difference of each potential (M,), in tau, from the greatest one, in units."""
     units = np.floor(potentials * UNITS + 0.5).astype(np.int64)
     return units.max() - units
 
@@ -232,17 +258,17 @@ def transport(
     Args:
         tokens: (M, N) integers in [0, K), at least two different rows.
         vocabulary_size: K, the number of symbols, 2 to 65536.
-        tau: the temperature, in positions. Near 0 a source goes to the nearest row that the balance allows;
-            a large one makes source and row independent.
+        tau: the temperature, in positions. Near 0 a source is assigned to the nearest row that the balance
+            allows; at a large tau, source and row are independent.
         seed: 0 to 2^64 - 1; every random number follows from it.
         threads: number of CPU threads; None uses all that the process may use.
         device: "cpu", or "cuda" or another torch device, which compares sources and rows by matrix products.
         progress: whether to show a progress bar.
 
     Returns:
-        A `SemidiscreteCoupling`, whose `draw` gives as many pairs (x0, x1) as wanted. Its bytes depend only
-        on `tokens`, K, tau and `seed`, not on threads or device. Where `balance.reached` is false, some rows
-        are drawn more often than others.
+        A `SemidiscreteCoupling`, whose `draw` gives any number of pairs (x0, x1). Its bytes depend only on
+        `tokens`, K, tau and `seed`, not on threads or device. If `balance.reached` is false, some rows are
+        drawn more often than others.
 
     Raises:
         InputError: if an argument is out of range, or the device is not available.
@@ -270,14 +296,14 @@ def transport_continuous(
 
     Args:
         data: (M, ...) real numbers, at least two different rows: vectors, images, or rows of any other shape.
-        tau: the temperature, in halves of squared distances.
+        tau: the temperature, in units of |x0 - x1|^2 / 2.
         seed: 0 to 2^64 - 1; every random number follows from it.
         device: "cpu", "cuda", a torch device, or "auto": the GPU if there is one, else the CPU.
         progress: whether to show a progress bar.
 
     Returns:
-        A `SemidiscreteCoupling`, as `transport` gives it. Between devices, and between numbers of threads,
-        sums in float32 round differently, so that a source may go to another row.
+        A `SemidiscreteCoupling`, as from `transport`. Other devices and numbers of threads round sums in
+        float32 differently, so that a source may be assigned to another row.
 
     Raises:
         InputError: if an argument is out of range, or the device is not available.
@@ -295,7 +321,7 @@ def transport_continuous(
 
 
 def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Search:
-    """A search that has not begun; InputError if an argument is out of range."""
+    """A search before its first step; InputError if an argument is out of range."""
     tau = checked_number("tau", tau, 0.01, 100)
     seed = checked_integer("seed", seed, 0, 2**64 - 1)
     if threads is not None:
@@ -312,10 +338,10 @@ def require_different_rows(name: str, data: np.ndarray) -> None:
 def complete(
     search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None
 ) -> SemidiscreteCoupling:
-    """Take steps until the rows are balanced, at most 400. `after_step` is called after each, and meanwhile
-    where their balance is measured.
+    """Take steps until the rows are balanced, at most 400.
 
-    A search that resumes at a saved step repeats the measurement that was due there, and so ends alike.
+    `after_step` is called after each step, and repeatedly during measurements. A search that resumes from a
+    saved step repeats the measurement that was due there, so its result is the same.
     """
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:

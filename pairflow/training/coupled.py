@@ -1,4 +1,4 @@
-"""How the sources of a base model's batches meet its data."""
+"""The coupling of sources and data in the batches of a base model."""
 
 from functools import partial
 
@@ -19,9 +19,9 @@ from pairflow.training.model import Model
 
 
 def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
-    """The rows, without sources if new ones are drawn, and the coupling of a base model's method.
+    """The coupling of a base method, and the rows (without x0 if the coupling draws new sources).
 
-    InputError if the method needs potentials, and the rows have none.
+    InputError if the method needs potentials and the rows have none.
     """
     method = parse_method(model.method)
     if method.couple != INDEPENDENT and rows.labels is not None and rows.labels.ndim > 1:
@@ -32,7 +32,7 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
-    """The coupling of the potentials of the rows, class by class."""
+    """The semidiscrete coupling by the potentials of the rows, separate for each class."""
     if rows.potentials is None:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels
@@ -50,5 +50,5 @@ def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
 def _assign(
     part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
 ) -> np.ndarray:
-    """The rows of all data that sources go to among the `members` of a class."""
+    """Assign sources to the `members` of a class; returns row numbers of all data."""
     return members[part.rows(sources, numbers, threads=torch.get_num_threads())]

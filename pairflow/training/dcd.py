@@ -1,4 +1,4 @@
-"""Discrete Consistency Distillation (Duo, Sahoo et al. 2025): agree with a teacher that sees less noise."""
+"""Discrete Consistency Distillation (DCD of Duo, Sahoo et al. 2025): match a teacher that sees less noise."""
 
 import copy
 from functools import partial
@@ -20,15 +20,22 @@ from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, Batches, Labels, Objective, random_generator
 
-DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
+DOUBLINGS = 6  # of the step in noise time, from 1/64 to 1
 
 CPU = torch.device("cpu")
 
 
 def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> "Consistency":
-    """The loss of every iteration on the data x1 (M, N). DCD needs no sources x0 and has its own loss.
+    """The objective of DCD on the data x1. It needs no sources x0, and its loss replaces the base's.
 
-    The folder `cache` stores the diffusion transformation of each K.
+    Args:
+        settings: the settings of DCD.
+        model: the student, which starts as its parent.
+        rows: the data x1 (M, N), with labels if the model is conditional.
+        cache: the folder with the diffusion transformation of each K, or None.
+
+    Raises:
+        InputError: if the cached table belongs to another K.
     """
     table = transformation(model.corruption.symbols, cache)
     labels = labels_of(rows, model)
@@ -36,11 +43,21 @@ def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Pa
 
 
 class Consistency(Objective):
-    """KL(student || teacher) per token, in nats, at two noise levels of the same Gaussian noise.
+    """KL(student || teacher) per token, in nats, at two levels of the same Gaussian noise (Sahoo et al.
+    2025).
 
-    The teacher is a frozen copy of the student, renewed every `teacher_every` iterations; iterations must run
-    in order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max. Both models are given the
-    same labels, if there are any.
+    The teacher is a frozen copy of the student, renewed every `teacher_every` iterations, so iterations must
+    run in order. The Gaussian noise time is 0 at noise_min and 1 at noise_max. Both models get the same
+    labels.
+
+    Args:
+        settings: the settings of DCD.
+        x1: data tokens (M, N).
+        corruption: the noise of the model.
+        transformation: the diffusion transformation of its K.
+        seed: every random number follows from it and the iteration.
+        device: where the batches are.
+        labels: the labels of x1, for a conditional model.
     """
 
     def __init__(
@@ -55,7 +72,7 @@ class Consistency(Objective):
     ):
         self.settings, self.corruption, self.transformation = settings, corruption, transformation
         self.seed, self.device, self.labels = seed, device, labels
-        self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
+        self.x1 = torch.tensor(x1, device=device)  # (M, N), in 8 or 16 bits to save memory
         self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
         self.teacher: nn.Module | None = None
 
@@ -69,24 +86,25 @@ class Consistency(Objective):
         shared = shared_noise(x1, self.corruption.symbols, generator).select(rows)
         less, more = (times[rows] for times in self.noise_times(iteration))
         x1 = x1[rows]
-        label = {} if self.labels is None else {"label": self.labels.kept(batch, iteration)[rows]}
+        label = {} if self.labels is None else {"label": self.labels.after_dropout(batch, iteration)[rows]}
         student = self._predict(partial(network, **label), x1, shared, more)  # (rows, N, K)
         with torch.no_grad():
             target = self._predict(partial(teacher, **label), x1, shared, less)
         return divergence(student, target).mean()
 
     def tensors(self) -> dict[str, Tensor]:
-        """The teacher's weights, for a snapshot."""
+        """The teacher's weights, to save in a snapshot."""
         return self.teacher.state_dict() if self.teacher else {}
 
     def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:
-        """Take over the teacher of a snapshot, which has the architecture of `network`."""
+        """Restore the teacher of a snapshot; it has the architecture of `network`."""
         self._renew(network).load_state_dict(tensors)
 
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
-        """The teacher's and the student's noise times (B,) float64, on the CPU, where T is evaluated.
+        """The noise times of teacher and student, each (B,) float64 on the CPU, where T is evaluated.
 
-        The student's is stratified over the batch plus a step, at most 1; the teacher's is one step smaller.
+        The student's times are stratified over the batch, plus one step, at most 1. The teacher's are one
+        step less.
         """
         generator = random_generator(CPU, self.seed, "dcd times", iteration)
         step = step_size(iteration, self.settings.teacher_every)
@@ -99,7 +117,7 @@ class Consistency(Objective):
         return self.teacher
 
     def _predict(self, network: Network, x1: Tensor, shared: Any, times: Tensor) -> Tensor:
-        """Log-probabilities (B, N, K) at the states of the shared noise at these noise times (B,)."""
+        """Log-probabilities (B, N, K) for states with the `shared` noise at noise `times` (B,)."""
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)
         alpha = torch.from_numpy(self.transformation(gamma.numpy())).float()
@@ -108,17 +126,20 @@ class Consistency(Objective):
 
 
 def step_size(iteration: int, teacher_every: int) -> float:
-    """1/64 of the noise time, doubled with every renewal of the teacher until it is the whole noise time."""
+    """The step in noise time: 1/64, doubled whenever the teacher is renewed, up to 1."""
     return 2.0 ** min(iteration // teacher_every - DOUBLINGS, 0)
 
 
 def divergence(student: Tensor, teacher: Tensor) -> Tensor:
-    """KL(student || teacher) of log-probabilities (B, N, K). Returns (B, N)."""
+    """KL(student || teacher), (B, N) in nats, of log-probabilities (B, N, K)."""
     return F.kl_div(teacher, student, reduction="none", log_target=True).sum(-1)
 
 
 def transformation(vocabulary_size: int, cache: Path | None = None) -> Transformation:
-    """The diffusion transformation of one K: read from the folder `cache`, or computed and stored there."""
+    """The diffusion transformation of K: read from the folder `cache`, or computed and written there.
+
+    Raises InputError if the table in the folder belongs to another K.
+    """
     if cache is None:
         return Transformation.compute(vocabulary_size)
     path = Path(cache) / f"K{vocabulary_size}.parquet"

@@ -1,4 +1,4 @@
-"""Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
+"""Training of a model on rows or pairs, for the steps `train` and `distill`."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -36,13 +36,17 @@ from pairflow.training.state import moving_average
 
 
 class TrainingRows(NamedTuple):
-    """Token rows x1 (M, N), their sources x0 (M, N) or None, and the validation rows (V, N), perhaps none.
+    """The data of a training run.
 
-    In a continuous flow x0 and x1 (M, ...) are vectors or images of numbers, and nothing validates.
-    `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
-    `inputs` the hashes of the files. `labels` (M,) or (M, P) are those of x1 by `metadata.condition`,
-    or None.
-    `potentials` (M,) of the rows come with a balanced coupling; else None.
+    Attributes:
+        x0: source tokens (M, N), or None. In a continuous flow x0 and x1 (M, ...) are vectors or images.
+        x1: data tokens (M, N).
+        metadata: the metadata of the rows.
+        validation: validation tokens (V, N); V is 0 in a continuous flow.
+        padding: the padding symbol of the validation rows, or None.
+        inputs: the hashes of the files.
+        labels: the labels of x1 by `metadata.condition`, (M,) or (M, P), or None.
+        potentials: the potentials (M,) of a balanced coupling, or None.
     """
 
     x0: np.ndarray | None
@@ -56,7 +60,7 @@ class TrainingRows(NamedTuple):
 
 
 def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
-    """Read the rows of a flow, or pairs of them; InputError unless both files are of one data set."""
+    """Read rows, or `pairs`, for a flow; InputError unless both files belong to one data set."""
     tokens = FLOWS[flow].tokens
     table, metadata = read_table(data, *([FLOWS[flow].pairs] if pairs else FLOWS[flow].rows))
     held_out = read_metadata(validation)
@@ -69,7 +73,7 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
     if x1 is None:
         x1 = token_array(table["tokens"]) if tokens else points_of(table, metadata)
     measured = token_array(read_table(validation, "tokens")[0]["tokens"]) if tokens else np.empty((0, *shape))
-    # The labels of images are no classes, and the pairs of a coupling have none of their own.
+    # Images have labels without classes, and the pairs of a coupling have no labels.
     labels = label_array(table) if tokens and metadata.condition is not None else None
     return TrainingRows(
         x0=x0,
@@ -84,10 +88,10 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
 
 
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
-    """The rows with the labels of `labelled`, token rows in the order of x1, if these have any.
+    """The rows with the labels of the token rows in `labelled`, if that file has labels.
 
-    Pairs keep the order of the data, so that their labels are those of the token rows. InputError for pairs
-    of labelled data without their labels.
+    Pairs are in the order of the data, so they have the same labels. InputError if the data have labels but
+    they are missing, or if the rows of the files differ.
     """
     if labelled is None or read_metadata(labelled).condition is None:
         if rows.metadata.condition is not None and rows.labels is None:
@@ -95,21 +99,21 @@ def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> Traini
         return rows
     table, metadata = read_table(labelled, "tokens")
     if not np.array_equal(token_array(table["tokens"]), rows.x1):
-        raise InputError(f"{data} and {labelled} do not belong together: they hold other rows")
+        raise InputError(f"{data} and {labelled} do not match: their rows differ")
     described = replace(rows.metadata, condition=metadata.condition)
     inputs = {**rows.inputs, "labels": digest(labelled)}
     return rows._replace(labels=label_array(table), metadata=described, inputs=inputs)
 
 
 def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
-    """The labels that a conditional model is to learn; None where rows have none."""
+    """The labels for the training of a conditional model; None if the rows have no labels."""
     return None if rows.labels is None else Labels(rows.labels, model.sizes, model.seed, model.device)
 
 
 def read_base_rows(
     settings: TrainSettings, data: Path, validation: Path, labelled: Path | None = None
 ) -> TrainingRows:
-    """The rows that a base method trains on; InputError if they are pairs of another coupling."""
+    """The training rows of a base method; InputError if they are pairs of another coupling."""
     method = settings.method
     parsed = parse_method(method)
     if parsed.parent:
@@ -123,7 +127,7 @@ def read_base_rows(
 
 
 def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
-    """The model to distil; InputError unless it and the settings are what the method's name says."""
+    """The model to distil; InputError unless it and the settings agree with the method's name."""
     method = parse_method(settings.method)
     how: Any = settings.distillation
     if method.distillations[-1:] != (how.name,):
@@ -135,11 +139,16 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
 
 
 def read_distillation_rows(how: Distillation, parent: Model, data: Path, validation: Path) -> TrainingRows:
-    """The data, or the pairs that this very parent made, as the distillation asks for; with labels if the
-    parent is conditional.
+    """The data, or the parent's pairs, as the distillation requires; with labels if the parent is
+    conditional.
+
+    InputError if the files do not fit the parent.
     """
     if how.flow != parent.flow:
-        raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
+        raise InputError(
+            f"{parent.folder}: +{type(how).__name__.lower()} needs a model of a {how.flow} flow; "
+            f"this one is {parent.flow}"
+        )
     rows = read_rows(data, validation, parent.flow, pairs=how.on_pairs)
     rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
     rows.metadata.require_same_data(parent.data, data, parent.folder)
@@ -149,12 +158,14 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
         return rows._replace(labels=None)
     same = rows.metadata.condition == parent.condition_facts
     if not same or rows.labels is None or (rows.labels > parent.sizes).any():
-        raise InputError(f"{data}: has no labels of the classes that the model in {parent.folder} knows")
+        raise InputError(
+            f"{data}: its labels are missing, or differ from the classes of the model in {parent.folder}"
+        )
     return rows
 
 
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
-    """The parent's moving average with its decay and its age, if the distillation continues it."""
+    """The parent's moving average, with its decay and number of updates, if the distillation continues it."""
     if how.ema == "fresh":
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
@@ -162,7 +173,7 @@ def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
 
 
 def base_objective(model: Model, rows: TrainingRows) -> Objective:
-    """What the training of a base model minimises, by its flow; InputError if the rows are not for it."""
+    """The objective of a base model, by its flow; InputError if the rows do not fit."""
     flow = LOSSES[model.base_training.loss]
     return import_module(f"pairflow.training.{flow.training}").base_objective(model, rows)
 
@@ -179,16 +190,16 @@ def fit(
     files: dict[str, bytes],
     average: AveragedModel | None = None,
 ) -> None:
-    """Train a model and write its folder. An interrupted training run resumes, and its weights are the
-    same, bit for bit, as those of an uninterrupted run.
+    """Train a model and write its folder. An interrupted run resumes, with the same weights, bit for bit.
 
-    `files` are those to store beside the weights, by name; `average` is a moving average to continue.
+    `files` (name -> content) are written next to the weights. `average` is a moving average to continue.
     """
     device, seed = model.device, model.seed
     provenance.devices = distributed.world_size()
     provenance.samples = settings.iterations * settings.batch_size
     resume = ResumeOptions(options.resume, options.save_every)
     threads = torch.get_num_threads() if device.type == "cpu" else None
+    # A saved state is valid only for the same rounding: other devices, threads or slices add in other orders.
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
     rounding["torch"] = str(torch.__version__)
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
@@ -214,9 +225,9 @@ def fit(
 
 
 def _write(model: Model, trained: Trained, outputs: ModelPaths, files: dict[str, bytes]) -> None:
-    """Write weights, description, log and the files beside them, together."""
-    beside = [outputs.model.parent / name for name in files]
-    with atomic(*outputs, *beside) as [weights, description, log, *new_files]:
+    """Write weights, description, log and additional files, all or nothing."""
+    paths = [outputs.model.parent / name for name in files]
+    with atomic(*outputs, *paths) as [weights, description, log, *new_files]:
         model.save(weights, description, raw=model.network, ema=trained.ema)
         write_table(log, trained.log, Metadata(kind="training log"))
         for path, content in zip(new_files, files.values(), strict=True):

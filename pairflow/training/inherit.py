@@ -13,42 +13,44 @@ from pairflow.training.model_files import read_symbols
 
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
-    """An untrained model with the weights of the parent in `folder` and its hash among the inputs, and a
-    sentence about both; InputError as `inherit`."""
+    """Give an untrained model the weights of the parent in `folder`, and note its hash among the inputs.
+
+    Returns the model and a sentence about its start. Raises InputError as `inherit` does.
+    """
     parent = Model.load(folder, device=model.device)
     new = inherit(model, parent, vocabulary)
     symbols = f"; symbols that it did not know: {' '.join(new)}" if new else ""
-    said = f"starts from the {parent.method} in {folder}{symbols}"
-    return replace(model, inputs={**model.inputs, "parent": str(parent.weights)}), said
+    sentence = f"starts from the {parent.method} in {folder}{symbols}"
+    return replace(model, inputs={**model.inputs, "parent": str(parent.weights)}), sentence
 
 
 def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
-    """Give an untrained model the averaged weights of its parent, and return the symbols that are new.
+    """Give an untrained model the averaged weights of its parent, and return the new symbols.
 
-    Symbols are recognised by their text, whatever their order in the `vocabulary` of the data (JSON). Those
-    that the parent lacks keep the weights of the untrained model. Where only the new model is conditional,
-    its labels' embeddings are zero, so that at first it does what the parent does, whatever the label.
+    Symbols are matched by their text in the `vocabulary` of the data (JSON), in any order. Symbols that the
+    parent lacks get the weights of the untrained model. If only the new model is conditional, the embeddings
+    of its labels are zero, so that at first it does what the parent does, whatever the label.
 
-    Raises InputError unless both have the same network, N, shape and noise, and learn the same, and unless
-    the parent has no classes or the same.
+    Raises InputError unless both have the same network, N, shape, noise and prediction, and unless the parent
+    has the same classes or none.
     """
     _require_alike(model, parent)
-    places, new = _places(model, parent, vocabulary)
+    sources, new = _parent_symbols(model, parent, vocabulary)
     by_symbol = getattr(model.network, "BY_SYMBOL", ())
     tensors = parent.network.state_dict()
     with torch.no_grad():
-        for name, own in model.network.state_dict().items():
+        for name, tensor in model.network.state_dict().items():
             if name not in tensors:
-                own.zero_()
-            elif name in by_symbol and places is not None:
-                _copy_symbols(own, tensors[name], places)
+                tensor.zero_()
+            elif name in by_symbol and sources is not None:
+                _copy_symbols(tensor, tensors[name], sources)
             else:
-                own.copy_(tensors[name])
+                tensor.copy_(tensors[name])
     return new
 
 
 def _requirements(model: Model) -> dict[str, Any]:
-    """What a model and its parent must have in common, by the names of messages."""
+    """The properties that a model and its parent must share, by their names in messages."""
     facts = {f"network {key}": value for key, value in model.network_settings.items()}
     facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}
     if isinstance(model, DiscreteModel):
@@ -71,9 +73,11 @@ def _require_alike(model: Model, parent: Model) -> None:
             )
 
 
-def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
-    """The place (K,) of each symbol among the parent's, -1 for a new one, and the new ones; None for numbers,
-    which have no symbols."""
+def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
+    """The parent's symbol (K,) for each symbol of the data, -1 if new, and the new symbols.
+
+    Continuous data have no symbols: None.
+    """
     symbols = model.corruption.symbols if isinstance(model, DiscreteModel) else 0
     if model.vocabulary == parent.vocabulary:
         return (torch.arange(symbols) if symbols else None), []
@@ -82,19 +86,19 @@ def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tenso
     ours, theirs = (read_symbols(path) for path in (vocabulary, parent.vocabulary_file()))
     if not symbols or ours.tokens is None or theirs.tokens is None or ours.kind != theirs.kind:
         raise InputError(
-            f"{parent.folder}: cannot start from this model: its symbols ({theirs.kind}) are others "
-            f"than those of the data ({ours.kind})"
+            f"{parent.folder}: cannot start from this model: its vocabulary is {theirs.kind}, "
+            f"but the data's is {ours.kind}"
         )
-    places = {token: place for place, token in enumerate(theirs.tokens)}
-    new = [token for token in ours.tokens if token not in places]
+    numbers = {token: number for number, token in enumerate(theirs.tokens)}
+    new = [token for token in ours.tokens if token not in numbers]
     extra = symbols - len(ours.tokens)  # a mask that the vocabulary lacks comes last
-    taken_over = [places.get(token, -1) for token in ours.tokens]
-    return torch.tensor(taken_over + [len(theirs.tokens)] * extra), new
+    known = [numbers.get(token, -1) for token in ours.tokens]
+    return torch.tensor(known + [len(theirs.tokens)] * extra), new
 
 
-def _copy_symbols(own: Tensor, parents: Tensor, places: Tensor) -> None:
-    """Copy what belongs to known symbols, between tensors of (N * K, ...) or (K, ...) values."""
-    known = places >= 0
-    positions = len(own) // len(places)
-    new, old = (tensor.unflatten(0, (positions, -1)) for tensor in (own, parents))
-    new[:, known] = old[:, places[known]]
+def _copy_symbols(target: Tensor, source: Tensor, sources: Tensor) -> None:
+    """Copy the entries of known symbols between tensors (N * K, ...) or (K, ...)."""
+    known = sources >= 0
+    positions = len(target) // len(sources)
+    new, old = (tensor.unflatten(0, (positions, -1)) for tensor in (target, source))
+    new[:, known] = old[:, sources[known]]

@@ -24,7 +24,7 @@ Validation = Callable[[nn.Module], float]
 
 
 class Trained(NamedTuple):
-    """The network and its moving average at the end of a run, and the log (see `TrainingLog.frame`)."""
+    """The trained network, its moving average, and the log (see `TrainingLog.frame`)."""
 
     network: nn.Module
     ema: nn.Module
@@ -45,14 +45,24 @@ def optimise(
 ) -> Trained:
     """Minimise `objective(network, iteration, rows)`, the mean over rows of a batch.
 
-    Everything random is a function of (seed, iteration). `average` is a moving average to continue; without
-    one it starts from the network as it is. `validate` gives the validation NLL of the averaged weights, in
-    nats per token. With `snapshots` an interrupted run resumes, to the same bits. Raises InputError if the
-    loss is not a number, and with `snapshots` Interrupted on a signal of `signals.STOP`.
+    All random numbers are functions of (seed, iteration). A batch is split into slices if several processes
+    run this together, or if it has more rows than `micro_batch`; this changes only the order in which floats
+    are added. Only process 0 validates, saves and shows progress.
 
-    A batch passes through the network in slices if several processes call this together, or if it has more
-    rows than `micro_batch`. That changes only the order in which floats are added. Only process 0 validates,
-    saves and shows progress.
+    Args:
+        network: the network to train, in place.
+        objective: the loss.
+        settings: batch size, iterations, learning rate and so on.
+        seed: of the dropout; the objective has its own.
+        average: a moving average to continue; by default one starts from the network's weights.
+        validate: network -> the validation NLL, in nats per token. It gets the averaged weights.
+        snapshots: saved states, from which an interrupted run resumes, bit for bit.
+        micro_batch: rows per forward pass; None or 0 for all.
+        progress: whether to show a progress bar.
+
+    Raises:
+        InputError: if the loss is not finite.
+        Interrupted: with `snapshots`, on a signal of `signals.STOP`.
     """
     with distributed.process_group():
         first_process = distributed.rank() == 0
@@ -71,7 +81,7 @@ def optimise(
             unit="it",
             quiet=not (progress and first_process),
         )
-        # Signals are collected and heeded between iterations, so that a saved state is never half an update.
+        # Signals are handled only between iterations, so that no state is saved in the middle of an update.
         collected: AbstractContextManager[list[int]] = nullcontext([])
         if snapshots:
             collected = signals.collect(distributed.world_size() == 1)
@@ -80,15 +90,15 @@ def optimise(
                 learning_rate = float(state.schedule.get_last_lr()[0])
                 network.train()
                 state.optimizer.zero_grad(set_to_none=True)
-                # All slices add to the gradients; only the last one averages them over the processes.
+                # All slices add to the gradients; only the last one averages them with other processes.
                 with distributed.no_sync(wrapped):
                     losses = [accumulate(iteration, rows) for rows in slices[:-1]]
                 loss = distributed.all_reduce_sum(sum(losses, accumulate(iteration, slices[-1])))
-                # Clipping bounds the step that a rare, very noisy batch can take.
+                # Clipping limits the effect of a rare, very noisy batch.
                 nn.utils.clip_grad_norm_(network.parameters(), settings.gradient_clip)
                 state.optimizer.step()
                 state.schedule.step()
-                # Samples are drawn from the averaged weights, so validation measures those.
+                # Validation measures the averaged weights, because sampling uses them.
                 state.ema.update_parameters(network)
                 done = iteration + 1
                 validates = first_process and state.log.validates_at(done)
@@ -106,8 +116,8 @@ def _accumulate(
     """Add the gradients of a slice of the batch; return its share of the loss."""
     size = rows.stop - rows.start
     device = next(network.parameters()).device
-    # Dropout draws its masks for the whole batch, so that slices do not change them. (torch.manual_seed seeds
-    # all devices; without a GPU it spends more than a millisecond on keeping the seed for one.)
+    # Dropout draws its masks for the whole batch, so all slices start from one seed. (torch.manual_seed would
+    # seed all devices, which takes more than a millisecond without a GPU.)
     on_gpu = device.type == "cuda"
     generator = torch.cuda.default_generators[device.index] if on_gpu else torch.default_generator
     generator.manual_seed(rng.stream_seed(seed, "dropout", iteration))
@@ -116,7 +126,7 @@ def _accumulate(
         with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
             loss = objective(network, iteration, rows)
         share = size / batch_size
-        # The processes' gradients are averaged afterwards, but the shares are to be summed.
+        # Gradients are averaged over the processes, but shares must be summed: multiply by their number.
         (loss * (share * distributed.world_size())).backward()
     except torch.OutOfMemoryError as error:
         raise InputError(
@@ -126,7 +136,7 @@ def _accumulate(
 
 
 def _resume(state: TrainingState, snapshots: Snapshots) -> int:
-    """Restore the newest snapshot; InputError if the processes do not find the same one."""
+    """Restore the newest snapshot; InputError if the processes find different ones."""
     done = state.restore(snapshots)
     if distributed.all_reduce_max(done, -done) != [done, -done]:
         raise InputError(f"{snapshots.folder}: the processes do not share this folder of saved states")
@@ -145,6 +155,6 @@ def _save_or_stop(
     if save and first_process:
         state.save(snapshots, done)
     if stop:
-        # Wait for process 0: the first process that ends makes torchrun end the others.
+        # Wait for process 0: when one process ends, torchrun ends all.
         distributed.all_reduce_max(0)
         raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, {RERUN}", stop)

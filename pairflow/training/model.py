@@ -1,4 +1,4 @@
-"""A trained model: its network and everything that is needed to use it. Nothing here needs RDKit."""
+"""A trained model: its network and everything needed to use it. RDKit is not imported."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ from pairflow.training.options import KNOWN, VOCABULARY
 
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
 
-MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # of a continuous flow, walked together
-FIRST_ROWS = 64  # drawn at first where rows are wanted one after another
+MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # largest batch of a continuous flow: part of the random streams
+FIRST_ROWS = 64  # size of the first batch of a stream of samples
 
 Weights = Literal["ema", "raw"]
 Draws = SampleSettings | DemandSettings | TeachSettings | CorrelateSettings
@@ -49,12 +49,21 @@ Draws = SampleSettings | DemandSettings | TeachSettings | CorrelateSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Model(ABC):
-    """A network that takes sources to rows of N tokens or numbers, and what it was trained with.
+    """A network that transforms sources into rows of N tokens or numbers, with its settings and metadata.
 
-    A distilled model has the `training` of its base method, and a `distillation` of its own. `mask` is the
-    vocabulary's own, `prediction` is what the network has learnt, `condition` is what it was trained for.
-    `shape` is (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the
-    hashes of the files that it was made from; `folder` is where it was loaded from.
+    Attributes:
+        network: the network, `network_settings` its settings.
+        training: the settings of the base method's training, also in distilled models.
+        distillation: the settings of the distillation, if there was one.
+        length: N, the size of a row.
+        vocabulary_size: K; in a continuous flow the grey levels of images, or None.
+        mask: the mask symbol of the vocabulary, or None.
+        prediction: what the network predicts: "leave_one_out", "posterior" or "velocity".
+        shape: (C, H, W) of images.
+        vocabulary, data, known, weights: hashes.
+        inputs: hashes of the files that the model was made from.
+        condition: the properties of a conditional model.
+        folder: the folder that the model was loaded from.
     """
 
     network: nn.Module
@@ -82,7 +91,7 @@ class Model(ABC):
     def create(
         settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> "Model":
-        """An untrained model of rows with these metadata; its weights are a function of the seed."""
+        """An untrained model for rows with this metadata; its weights are a function of the seed."""
         loss, kind = settings.training.loss, model_class(settings.training.loss)
         learnt = kind.predictions(settings.method, metadata.vocabulary_size, metadata.mask)
         if loss not in learnt:
@@ -128,7 +137,7 @@ class Model(ABC):
             **{key: facts[key] for key in _STORED if key in facts},
         )
         network_settings = described.network.model_dump()
-        # No memory is used before the weights are known to fit.
+        # Only shapes are computed here: no memory is allocated before the file is known to fit.
         with torch.device("meta"), _Uninitialised():
             tensors = model.build(network_settings).state_dict().items()
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in tensors}
@@ -143,7 +152,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
-        """What the networks of a method learn, by the names of its losses; none in another flow."""
+        """loss -> what a network predicts, for the losses of a method in this flow; may be empty."""
 
     @abstractmethod
     def build(self, settings: dict[str, Any]) -> nn.Module:
@@ -151,19 +160,19 @@ class Model(ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """The network's answer to a row of zeros. What the libraries set up for it is not timed later."""
+        """The network's output for a row of zeros. Libraries do their set-up here, before a measurement."""
 
     def largest_answer(self) -> Tensor:
-        """The part of the answer to a row of zeros that is finite unless a training diverged."""
+        """The part of the output for a row of zeros that is finite unless the training diverged."""
         return self.warm_up()
 
     @property
     @abstractmethod
     def batch_rows(self) -> int:
-        """The number of rows that are sampled together: part of the random streams."""
+        """Rows per batch of samples. A change of this number changes the samples of a seed."""
 
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
-        """Write the description, and the weights of its versions as `load` calls them: `raw`, `ema`."""
+        """Write the description, and the weights of the networks `raw` and `ema`."""
         tensors = {
             f"{prefix}.{name}": tensor.detach().contiguous().cpu()
             for prefix, network in versions.items()
@@ -173,7 +182,7 @@ class Model(ABC):
         write_description(description, self.describe(), weights)
 
     def describe(self) -> dict[str, Any]:
-        """The attributes as JSON, without the hash of the weights."""
+        """The content of model.json, without the hash of the weights."""
         optional = ("distillation", "known", "condition")
         facts = {key: getattr(self, key) for key in _STORED if key != "weights"}
         facts["condition"] = self.condition_facts
@@ -185,7 +194,7 @@ class Model(ABC):
         }
 
     def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
-        """This model as the start of one that is distilled from it."""
+        """A copy of this model as the start of a distillation."""
         named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
         return replace(self, **named, training=self.base_training, inputs=inputs, weights=None, folder=Path())
@@ -199,21 +208,21 @@ class Model(ABC):
 
     @property
     def condition_facts(self) -> dict[str, Any] | list[dict[str, Any]] | None:
-        """What a conditional model was trained for, as JSON; None if it is unconditional."""
+        """The properties of a conditional model as JSON; None if it is unconditional."""
         return self.condition.facts if self.condition else None
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of labels of each property that a conditional model was trained for."""
+        """The number of labels of each property of a conditional model; empty if it is unconditional."""
         return self.condition.sizes if self.condition else ()
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The device of the network."""
         return next(self.network.parameters()).device
 
     def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
-        """The metadata of rows that were drawn from this model with these parameters."""
+        """The metadata of samples of this model, drawn with these parameters."""
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
         facts = {key: getattr(self, key) for key in shared} | {"condition": self.condition_facts}
         return Metadata(
@@ -221,7 +230,7 @@ class Model(ABC):
         )
 
     def vocabulary_file(self) -> Path:
-        """The path of vocabulary.json; InputError if it is missing or another model's."""
+        """The path of vocabulary.json; InputError if it is missing or belongs to another model."""
         path = self.folder / VOCABULARY
         if not path.is_file():
             raise InputError(
@@ -243,7 +252,7 @@ class Model(ABC):
         return path
 
     def stored_files(self) -> dict[str, bytes]:
-        """The files beside the weights, by name, for a model that is distilled from this one."""
+        """name -> content of the additional files, which a model distilled from this one also gets."""
         files = {}
         if (self.folder / VOCABULARY).is_file():
             files[VOCABULARY] = self.vocabulary_file().read_bytes()
@@ -283,7 +292,7 @@ class DiscreteModel(Model):
         return self.network(row, torch.zeros(1, device=self.device))
 
     def largest_answer(self) -> Tensor:
-        return self.warm_up().amax(dim=-1)  # the logit of a mask, which no sample has, is -inf
+        return self.warm_up().amax(dim=-1)  # the logit of a mask, which is never sampled, is -inf
 
     @property
     def batch_rows(self) -> int:
@@ -293,9 +302,7 @@ class DiscreteModel(Model):
         """The labels (rows,) or (rows, P) of samples from number `first` on; InputError if the model was not
         trained for the conditions."""
         if self.condition is None:
-            raise InputError(
-                f"condition: the model in {self.folder} was trained without data.condition, so it knows none"
-            )
+            raise InputError(f"condition: the model in {self.folder} was trained without data.condition")
         return torch.tensor(self.condition.targets(conditions, first, rows), device=self.device)
 
     def draw(
@@ -309,13 +316,25 @@ class DiscreteModel(Model):
         first: int = 0,
         label: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
+        """Draw source states and samples.
 
-        They are a function of `settings.seed` and the `labels`, and of how `settings` update a row. Every
-        model with the same corruption, and every `nfe`, starts from the same `rows` source states, each
-        repeated `repeats` times. `given` symbols are kept, as `flow.samplers` explains. With a `condition`
-        the samples are asked for it, as samples from number `first` on, with its `guidance`; InputError if
-        the model does not know it. Or `label` (rows, ...) has the label of each row.
+        All models with the same corruption, and every `nfe`, start from the same source states.
+
+        Args:
+            settings: the seed and the settings of the sampler, with a `condition` if one is wanted.
+            nfe: the number of steps.
+            rows: the number of source states.
+            labels: with the seed, they determine all random numbers.
+            repeats: samples of each source state.
+            given: fixed symbols (N,), or (rows, N) of each row, FREE where a position is sampled.
+            first: the number of the first sample, on which the targets of a `condition` depend.
+            label: the label of each source state (rows, ...), instead of a `condition`.
+
+        Returns:
+            Source states and samples, both (rows * repeats, N) on the CPU.
+
+        Raises:
+            InputError: if the model was not trained for the `condition`, or a setting is out of range.
         """
         generator = self.generator(settings, *labels)
         x0 = self.corruption.source((rows, self.length), generator, self.device)
@@ -339,9 +358,11 @@ class DiscreteModel(Model):
         label: Tensor | None = None,
         **more: Any,
     ) -> Tensor:
-        """Samples (B, N) on the CPU from states x0 (B, N) on the model's device, by the settings of an
-        update; `given`, `label` and `more` are arguments of `Corruption.sample`. Without a `label` the
-        settings' condition says it, as of samples from number `first` on."""
+        """Samples (B, N) on the CPU from states x0 (B, N) on the model's device.
+
+        `given`, `label` and `more` are arguments of `Corruption.sample`. Without a `label`, the condition of
+        the settings determines it, for samples from number `first` on.
+        """
         update = settings.model_dump(include={*Update.model_fields})
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator, **more}
         if given is not None:
@@ -354,9 +375,9 @@ class DiscreteModel(Model):
         return self.corruption.sample(self.network, x0, **sampling).cpu()
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
-        """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon.
+        """An endless stream of rows of N tokens. The first batches are small, so that rows come soon.
 
-        Rows of `given` symbols (R, N) take turns: sample number i keeps the symbols of row i mod R.
+        Rows of `given` symbols (R, N) are used in turn: sample number i keeps the symbols of row i mod R.
         """
         rows = 0
         for batch in count():
@@ -371,7 +392,7 @@ class DiscreteModel(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class VelocityModel(Model):
-    """A velocity of rows of N numbers. `vocabulary_size` are the grey levels of those that become tokens."""
+    """A velocity network for rows of N numbers. `vocabulary_size` is the grey levels of images."""
 
     flow: ClassVar[str] = "continuous"
 
@@ -384,7 +405,7 @@ class VelocityModel(Model):
 
     @property
     def row_shape(self) -> list[int]:
-        """The shape of a row, as the network sees it."""
+        """The shape of a row in the network's input."""
         return self.shape or [self.length]
 
     @torch.no_grad()
@@ -398,14 +419,14 @@ class VelocityModel(Model):
         return 1 << (rows.bit_length() - 1)
 
 
-_STORED = (  # attributes that model.json has under the same name, as they are
+_STORED = (  # attributes that model.json has under the same name, unchanged
     *("method", "seed", "distillation", "length", "vocabulary_size", "mask", "prediction", "vocabulary"),
     *("shape", "data", "inputs", "known", "weights"),
 )
 
 
 def model_class(learnt: str) -> type[Model]:
-    """The class of the models with a loss, or a prediction, of that name."""
+    """The class of models with the loss, or the prediction, `learnt`."""
     return VelocityModel if learnt == VELOCITY else DiscreteModel
 
 
@@ -417,7 +438,7 @@ def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> C
 
 
 class _Uninitialised(TorchFunctionMode):
-    """Leaves out the initial values of parameters, whose computation on the device "meta" takes seconds."""
+    """Skips the initialisation of parameters, which takes seconds on the device "meta"."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__module__", None) == nn.init.__name__:

@@ -1,12 +1,12 @@
-"""The folder of a trained model, and what is checked when it is read. Nothing here imports torch by itself.
+"""The folder of a trained model, and the checks when it is read. torch is not imported here.
 
-    model.safetensors   the weights, raw and averaged (of a published model only the averaged ones)
-    model.json          the other attributes of `Model`, with a hash of the weights
+    model.safetensors   the weights, raw and averaged (published models: averaged only)
+    model.json          attributes of `Model`, and a hash of the weights
     log.parquet         the losses of its training
     vocabulary.json     the vocabulary of its data set; model.json has the hash of the canonical JSON
     known.parquet       hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256
 
-A model of a user's own token rows may lack the last two, and a published one the log.
+A model of a user's token rows may lack the last two files, and a published model lacks the log.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _Size = Annotated[int, Field(ge=1, le=2**20, strict=True)]
 
 
 class Description(Settings, extra="ignore"):
-    """What a model.json says; its names are the attributes of `training.model.Model`."""
+    """The content of a model.json; its keys are attributes of `training.model.Model`."""
 
     method: str
     seed: int = Field(0, ge=0, strict=True)
@@ -67,7 +67,7 @@ class Description(Settings, extra="ignore"):
 
 
 class Symbols(Settings, extra="ignore"):
-    """What every vocabulary.json says: the kind of rows, and the symbols of those that have any."""
+    """The part of a vocabulary.json that all kinds of data share: the kind, and its symbols, if any."""
 
     kind: str
     tokens: tuple[str, ...] | None = None
@@ -76,9 +76,9 @@ class Symbols(Settings, extra="ignore"):
 def files_of_data(
     vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
 ) -> dict[str, bytes]:
-    """The data set's files to store beside a new model, by name; InputError unless they belong to `data`.
+    """The data set's files to store with a new model, by name; InputError unless they belong to `data`.
 
-    `metadata` is that of `data`, the training rows.
+    `metadata` is the metadata of `data`, the training rows.
     """
     files = {}
     if vocabulary:
@@ -104,12 +104,12 @@ def write_description(path: Path, facts: dict[str, Any], weights: Path) -> None:
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """The content of a model.json, as `Description` says.
+    """The content of a model.json, checked by `Description`.
 
-    InputError if it is missing, altered, of another version, or describes no model.
+    InputError if it is missing, altered, of another version, or not a model description.
     """
     if not path.is_file():
-        raise InputError(f"{path}: no such file{_others(path)}")
+        raise InputError(f"{path}: no such file{_suggestions(path)}")
     try:
         facts = read_object(path)
         version = facts["format"]
@@ -123,19 +123,18 @@ def read_description(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _others(description: Path) -> str:
-    """For the message about a missing model: a similar name, and the models in its folder or else beside it.
-
-    Beside it, finished experiments count as well.
+def _suggestions(description: Path) -> str:
+    """For the message about a missing model: a similar name, and the models in its folder, or else in the
+    folder above, where finished experiments count as well.
     """
     folder = description.parent
     inside = [path.parent.name for path in folder.glob("*/model.json")]
-    beside = [
+    siblings = [
         path.parent.name
         for name in ("model.json", "metrics.parquet")
         for path in folder.parent.glob(f"*/{name}")
     ]
-    names, where = sorted(inside or beside), folder if inside else folder.parent
+    names, where = sorted(inside or siblings), folder if inside else folder.parent
     near = nearest(folder.name, [*names, *published.names()])
     return near + (f": {where} has {', '.join(names)}" if names else "")
 
@@ -145,17 +144,17 @@ def _checksum(facts: dict[str, Any]) -> str:
 
 
 def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, "Tensor"]:
-    """The tensors of these names and shapes, without the prefix of their names; InputError if they differ."""
+    """The tensors of these names and shapes, by names without the prefix; InputError if they differ."""
     try:
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
             slices = {name: file.get_slice(name) for name in names}
-            kept = {name: part.get_shape() for name, part in slices.items()}
-            if kept != shapes:
-                name = next(key for key in {**shapes, **kept} if kept.get(key) != shapes.get(key))
+            found = {name: part.get_shape() for name, part in slices.items()}
+            if found != shapes:
+                name = next(key for key in {**shapes, **found} if found.get(key) != shapes.get(key))
                 raise InputError(
                     f"{path}: does not fit the network that its description names: "
-                    f"{name} is {kept.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
+                    f"{name} is {found.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
                     f"train the model again"
                 )
             for name, part in slices.items():
@@ -171,7 +170,7 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
 
 
 def read_symbols(path: Path) -> Symbols:
-    """What a vocabulary.json says; InputError if it is missing, or is none."""
+    """The content of a vocabulary.json; InputError if it is missing or not a vocabulary."""
     require_regular(path)
     try:
         facts = read_object(path)
@@ -181,9 +180,10 @@ def read_symbols(path: Path) -> Symbols:
 
 
 def read_vocabulary(path: Path, expected: str | None, size: int | None, owner: Path) -> bytes:
-    """The content of a vocabulary file, whose hash is that of its JSON without the line end.
+    """The content of a vocabulary file.
 
-    InputError if it is not the one that is expected, or has not K = `size` symbols.
+    InputError if its hash (without the final line end) is not `expected`, or if it has not K = `size`
+    symbols.
     """
     tokens = read_symbols(path).tokens
     content = path.read_bytes()

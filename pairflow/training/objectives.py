@@ -1,4 +1,4 @@
-"""What a base model minimises: noise a batch between source and data, compare the denoiser with the data."""
+"""The objectives of base models: noise a batch, and compare the network's prediction with the data."""
 
 from abc import ABC, abstractmethod
 from functools import partial
@@ -17,26 +17,26 @@ from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch
 INDEPENDENT = Independent()
-LABEL_DROPOUT = 0.1  # share of labels that a conditional model is not given: Schiff et al. (2024)
+LABEL_DROPOUT = 0.1  # probability of hiding a label from a conditional model, as in Schiff et al. (2024)
 
 
 class Objective(ABC):
-    """A loss for `loop.optimise` to minimise. One that has a state overrides `tensors` and `restore`."""
+    """A loss for `loop.optimise` to minimise. A loss with a state overrides `tensors` and `restore`."""
 
     @abstractmethod
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        """The mean loss over some rows of the iteration's batch, a function of (seed, iteration)."""
+        """The mean loss, a scalar, over a slice of the iteration's batch: a function of (seed, iteration)."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state, for a snapshot."""
+        """The state, to save in a snapshot."""
         return {}
 
     def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:  # noqa: B027 (no state)
-        """Take over the state of a snapshot; `network` is the one that is trained."""
+        """Restore the state of a snapshot; `network` is the network in training."""
 
 
 class Batches:
-    """Row numbers of a batch by (seed, iteration): endless epochs, each its own permutation of M rows."""
+    """Row numbers of batches by (seed, iteration): endless epochs, each a new permutation of the M rows."""
 
     def __init__(self, rows: int, batch_size: int, seed: int, device: torch.device):
         self.rows, self.batch_size, self.seed, self.device = rows, batch_size, seed, device
@@ -46,7 +46,7 @@ class Batches:
         """The row numbers (B,) of an iteration's batch."""
         first = iteration * self.batch_size
         epochs = range(first // self.rows, (first + self.batch_size - 1) // self.rows + 1)
-        # Only the epochs that this batch touches are kept.
+        # Only the epochs of this batch stay in memory.
         self._epochs = {
             epoch: self._epochs[epoch] if epoch in self._epochs else self._permutation(epoch)
             for epoch in epochs
@@ -60,11 +60,12 @@ class Batches:
 
 
 class Labels:
-    """The labels (M,), or (M, P) of P properties, of a conditional model's rows, for its network to be given.
+    """The labels (M,), or (M, P) of P properties, of a conditional model's rows, with label dropout.
 
-    All of a row are replaced by `sizes` (no label) with probability 0.1, so that the network learns both
-    factors of `flow.samplers.Guidance`. Each of several is also replaced by itself with that probability, so
-    that samples may be asked for some of the properties.
+    All labels of a row are replaced by `sizes` (no label) with probability 0.1, so that the network learns
+    the conditional and the unconditional prediction of classifier-free guidance. If there are several
+    properties, each label is also replaced on its own with probability 0.1, so that samples can ask for only
+    some of them.
     """
 
     def __init__(self, labels: np.ndarray, sizes: tuple[int, ...], seed: int, device: torch.device):
@@ -72,8 +73,8 @@ class Labels:
         self.absent = torch.tensor(sizes if labels.ndim > 1 else sizes[0], device=device)
         self.seed, self.device = seed, device
 
-    def kept(self, batch: Tensor, iteration: int) -> Tensor:
-        """Those of an iteration's batch (B,) after label dropout, whose draws change no others."""
+    def after_dropout(self, batch: Tensor, iteration: int) -> Tensor:
+        """The labels (B, ...) of a batch after label dropout, which uses its own random stream."""
         labels = self.labels[batch]
         generator = random_generator(self.device, self.seed, "label", iteration)
         several = labels.ndim > 1 and labels.shape[1] > 1
@@ -87,9 +88,9 @@ class Labels:
 class PairObjective(Objective):
     """A loss of batches of x1 (M, ...) and of their sources.
 
-    x0 (M, ...) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
-    are drawn in each iteration, and the `coupling` gives them their data. Random numbers are drawn for the
-    whole batch, even if the network sees only some of its rows.
+    x0 (M, ...) has a fixed source for each row (`random`, `pairflow`, a teacher's pairs). If it is None,
+    sources are drawn in each iteration, and the `coupling` assigns data to them. Random numbers are drawn for
+    the whole batch, even if the network gets only a slice.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class PairObjective(Objective):
         coupling: Coupling = INDEPENDENT,
         labels: Labels | None = None,
     ):
-        self.x1 = torch.tensor(x1, device=device)  # token rows in their small dtype
+        self.x1 = torch.tensor(x1, device=device)  # tokens stay in 8 or 16 bits
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
         self.seed, self.device, self.labels = seed, device, labels
         self.shape = (batch_size, *self.x1.shape[1:])
@@ -111,11 +112,11 @@ class PairObjective(Objective):
         self.batches = coupling(batches, self.x1, lambda number: self.draw(self.generator(number)), classes)
 
     def pairs(self, batch: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The sources and the data of a batch (B,), each (B, ...)."""
+        """The sources and the data of a batch of row numbers (B,), each (B, ...)."""
         return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
 
     def generator(self, iteration: int) -> torch.Generator:
-        """The random numbers of an iteration, which begin with the numbers for its sources."""
+        """The random numbers of an iteration. The first are used for its sources, also by the coupling."""
         return random_generator(self.device, self.seed, "noise", iteration)
 
     @abstractmethod
@@ -126,8 +127,17 @@ class PairObjective(Objective):
 class FlowObjective(PairObjective):
     """Mean loss per token of a batch of x1 (M, N) under a corruption.
 
-    Positions where x1 is the symbol `padding`, if it is given, do not count. The network is given `labels`,
-    if there are any.
+    Args:
+        x1: data tokens (M, N).
+        x0: source tokens (M, N), or None to draw new ones in each iteration.
+        corruption: the noise.
+        batch_size: B.
+        loss: the name of one of the corruption's losses.
+        seed: every random number follows from it and the iteration.
+        device: where the batches are.
+        padding: a symbol of x1 whose positions do not count, or None.
+        labels: the labels of x1, for a conditional model.
+        coupling: assigns data to new sources.
     """
 
     def __init__(
@@ -153,7 +163,7 @@ class FlowObjective(PairObjective):
         state = NoisedBatch.draw(x0, x1, generator).select(rows)
         given: Network = network
         if self.labels is not None:
-            given = partial(network, label=self.labels.kept(batch, iteration)[rows])
+            given = partial(network, label=self.labels.after_dropout(batch, iteration)[rows])
         predicted = self.corruption.log_probabilities(given, state.x_t, state.alpha)  # (rows, N, K)
         losses = self.loss(predicted, x1[rows], *state)  # (rows, N)
         if self.padding is None:
@@ -166,9 +176,10 @@ class FlowObjective(PairObjective):
 
 
 class Validator:
-    """Validation NLL in nats per token, without padding: an upper bound. A conditional model gets no labels.
+    """The validation NLL, in nats per token without padding: the NELBO, an upper bound.
 
-    Its noise is always drawn from the source distribution, and is the same for every method with that noise.
+    Noise always comes from the source distribution and is the same for all methods with the same corruption.
+    Conditional models get no labels.
     """
 
     def __init__(
@@ -186,7 +197,7 @@ class Validator:
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
-        """The bound for a network, which is left in evaluation mode."""
+        """The bound for a network, which stays in evaluation mode."""
         network.eval()
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
@@ -194,7 +205,7 @@ class Validator:
         for rows in self.x1.split(self.corruption.rows_at_once(self.x1.shape[1])):
             x1 = rows.long()
             state = NoisedBatch.draw(self.corruption.source(x1.shape, generator, self.device), x1, generator)
-            counts = x1 != -1 if self.padding is None else x1 != self.padding  # (B, N)
+            counts = x1 != (-1 if self.padding is None else self.padding)  # (B, N); no token is -1
             predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)
             total += (self.corruption.bound(predicted, self.prediction, x1, *state) * counts).sum()
             tokens += int(counts.sum())
@@ -202,7 +213,7 @@ class Validator:
 
 
 class NoisedBatch(NamedTuple):
-    """x_t (B, N), alpha = kappa(t) (B,) and kappa'(t), in the order in which losses take them."""
+    """x_t (B, N), alpha = kappa(t) (B,) and kappa'(t), in the order of a loss's arguments."""
 
     x_t: Tensor
     alpha: Tensor
@@ -210,16 +221,16 @@ class NoisedBatch(NamedTuple):
 
     @classmethod
     def draw(cls, x0: Tensor, x1: Tensor, generator: torch.Generator) -> Self:
-        """A state between x0 and x1 (B, N) for every row, at stratified times."""
+        """Draw a state between x0 and x1 (B, N) for every row, at stratified times."""
         t = stratified_times(len(x1), generator, x1.device)
         alpha = DIFFUSION.kappa(t)  # (B,)
         return cls(interpolate(x0, x1, alpha, generator), alpha, DIFFUSION.derivative(t))
 
     def select(self, rows: slice) -> Self:
-        """The states of some rows."""
+        """The states of a slice of rows."""
         return self._replace(x_t=self.x_t[rows], alpha=self.alpha[rows])
 
 
 def random_generator(device: torch.device, *labels: str | int) -> torch.Generator:
-    """A generator on the device whose seed is a function of the labels."""
+    """A generator on `device`, whose seed is a function of the labels."""
     return torch.Generator(device).manual_seed(rng.stream_seed(*labels))

@@ -1,4 +1,4 @@
-"""What a training step is told beside its settings: its output files and how it runs. Needs no torch."""
+"""Options of a training step that are not settings: output files, device and so on. Needs no torch."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ MODEL_FILES = ("model.safetensors", "model.json", "log.parquet", VOCABULARY, KNO
 
 
 class ModelPaths(NamedTuple):
-    """The files that a training writes; a model's other files are put beside the weights."""
+    """The main files of a training run; a model's additional files are in the folder of the weights."""
 
     model: Path
     description: Path
@@ -16,7 +16,9 @@ class ModelPaths(NamedTuple):
 
 
 class FitOptions(NamedTuple):
-    """How a training runs: saved states, rows per forward pass (0: all), device, CPU threads, progress."""
+    """How a training runs: folder of saved states, seconds between them, rows per forward pass (0: all),
+    device, CPU threads, no progress bar.
+    """
 
     resume: Path | None = None
     save_every: float = 300.0

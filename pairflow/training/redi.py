@@ -1,4 +1,4 @@
-"""ReDi, rectified discrete flow (Yoo et al. 2025): pairs that a teacher makes, and training on them."""
+"""ReDi, rectified discrete flow (Yoo et al. 2025): training on pairs that a teacher generates."""
 
 from pathlib import Path
 
@@ -11,10 +11,19 @@ from pairflow.training.objectives import FlowObjective
 
 
 def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows: int) -> torch.Tensor:
-    """A batch of pairs (2, rows, N) on the CPU: uniform sources x0 and the teacher's samples x1 of them.
+    """Draw a batch of pairs: uniform sources x0, and the teacher's samples x1 from them.
 
-    A batch is a function of the seed, the method and the number of its first row. Those of a conditional
-    teacher are spread over its labels, each class in turn, for classes are quantiles.
+    A batch is a function of the seed, the method and the number of its first row.
+
+    Args:
+        teacher: the model. A conditional one samples each class in turn, because classes are quantiles of the
+            data and so have equal shares.
+        settings: the sampler, its number of steps and the seed.
+        first: the number of the first pair.
+        rows: the number of pairs.
+
+    Returns:
+        x0 and x1, (2, rows, N) on the CPU.
     """
     stream = ("pairs", settings.method, first)
     labels = torch.tensor(teacher.condition.spread(first, rows)) if teacher.condition else None
@@ -22,6 +31,13 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
 
 
 def objective(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:
-    """The base's own loss on the teacher's pairs x0, x1 (M, N), which may have labels."""
+    """The loss of the base method on the teacher's pairs x0, x1 (M, N).
+
+    Args:
+        settings: the settings of ReDi.
+        model: the student, which starts as its parent.
+        rows: the pairs, with labels if the model is conditional.
+        cache: not used.
+    """
     optimised = (settings.batch_size, model.base_training.loss, model.seed, model.device)
     return FlowObjective(rows.x1, rows.x0, model.corruption, *optimised, labels=labels_of(rows, model))

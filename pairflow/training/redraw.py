@@ -1,5 +1,5 @@
-"""The loss of a base model of tokens: on pairs of a file, on pairs that are drawn again every so many epochs
-(docs/method.md, "Pairs drawn again"), or on new sources that a coupling leads to the data.
+"""The loss of a base model of tokens: on the pairs of a file, on pairs that are drawn again after some epochs
+(docs/method.md, "Pairs drawn again"), or on new sources that a coupling assigns.
 """
 
 from functools import partial
@@ -21,7 +21,7 @@ from pairflow.training.objectives import WHOLE, FlowObjective, Objective
 
 
 def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
-    """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
+    """The loss of a base model; InputError if `redraw` is set, but the pairs cannot be drawn again."""
     training = model.base_training
     if training.ignore_padding and rows.padding is None:
         raise InputError("training: ignore_padding: the data have no padding")
@@ -37,10 +37,9 @@ def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
 
 
 class RedrawnPairs(FlowObjective):
-    """The loss on pairs whose sources are new after every `redraw` epochs.
+    """The loss on pairs whose sources are drawn again every `redraw` epochs; the first are from the file.
 
-    The first are those of the file. Which sources an iteration has is a function of its number, so that a
-    training that resumes computes the same ones again.
+    The sources are a function of the iteration's number, so a resumed training run computes the same sources.
     """
 
     def __init__(self, redraw: int, rows: TrainingRows, *arguments: Any):
@@ -56,7 +55,7 @@ class RedrawnPairs(FlowObjective):
 
 
 def _sources(rows: TrainingRows, device: torch.device, number: int) -> np.ndarray | None:
-    """The sources (M, N) of a round: those of the pairs' file, later the same with another seed."""
+    """The sources (M, N) of a round: from the file in round 0, then paired again with other seeds."""
     if number == 0:
         return rows.x0
     settings = PairSettings(**rows.metadata.parameters)

@@ -1,4 +1,4 @@
-"""Everything in an optimisation that changes from one iteration to the next, and how it is saved."""
+"""The state of an optimisation, which changes in every iteration, and how it is saved."""
 
 import math
 import time
@@ -15,8 +15,8 @@ from pairflow.errors import InputError
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.objectives import Objective
 
-_PARTS = ("network", "optimizer", "schedule", "ema")  # of a state, which torch saves and restores
-LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
+_PARTS = ("network", "optimizer", "schedule", "ema")  # attributes with a `state_dict`
+LOG_ROWS = 200  # approximate number of rows of a training log
 
 
 class TrainingState:
@@ -38,7 +38,7 @@ class TrainingState:
         snapshots.save(done, {**parts, "objective": self.objective.tensors(), "log": self.log.state()})
 
     def restore(self, snapshots: Snapshots) -> int:
-        """Take over the newest snapshot; returns its number of finished iterations, 0 without a snapshot."""
+        """Restore the newest snapshot; returns its number of finished iterations, 0 without a snapshot."""
         snapshot = snapshots.load()
         if snapshot is None:
             return 0
@@ -52,7 +52,7 @@ class TrainingState:
 
 
 class TrainingLog:
-    """Mean losses: a row every iterations / LOG_ROWS, at each validation and at the end."""
+    """Mean losses: a row every iterations / LOG_ROWS iterations, at each validation, and at the end."""
 
     def __init__(self, settings: Optimisation):
         self.settings = settings
@@ -66,11 +66,11 @@ class TrainingLog:
         return done == self.settings.iterations or done % self.settings.validate_every == 0
 
     def add(self, done: int, loss: Tensor, learning_rate: float, nll: float | None) -> dict[str, str] | None:
-        """Take in the loss of an iteration; the numbers for the progress bar if it ends a row.
+        """Add the loss of an iteration. At the end of a row, return the numbers for the progress bar.
 
         InputError if the mean loss of the row is not finite.
         """
-        self.losses.append(loss)
+        self.losses.append(loss)  # a tensor: reading its value in every iteration would stall a GPU
         if nll is None and done != self.settings.iterations and done % self.every:
             return None
         mean = torch.stack(self.losses).mean().item()
@@ -82,11 +82,11 @@ class TrainingLog:
         return {"loss": f"{mean:.4f}"} | ({"validation": f"{nll:.4f}"} if nll is not None else {})
 
     def state(self) -> dict[str, Any]:
-        """The state of the log, for a snapshot."""
+        """The state of the log, to save in a snapshot."""
         return {"rows": self.rows, "losses": self.losses, "seconds": time.perf_counter() - self.started}
 
     def restore(self, state: dict[str, Any], device: torch.device) -> None:
-        """Take over what `state` gave; the clock continues from there."""
+        """Restore the log from a `state`; its clock continues."""
         self.rows, self.losses = state["rows"], [loss.to(device) for loss in state["losses"]]
         self.started = time.perf_counter() - state["seconds"]
 
@@ -96,7 +96,7 @@ class TrainingLog:
 
 
 def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:
-    """Linear warm-up to the peak, then cosine to the final learning rate, or constant."""
+    """Linear warm-up to the peak, then a cosine to the final learning rate, or constant."""
     rest = settings.iterations - settings.warmup_iterations
     decay: LRScheduler
     if settings.decay == "cosine":
@@ -112,7 +112,7 @@ def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisat
 def moving_average(network: nn.Module, decay: float, updates: int = 0) -> AveragedModel:
     """Exponential moving average with decay min(d, (1 + n) / (10 + n)) at update n = 1, 2, ...
 
-    It begins with the weights of `network`, as if there had been `updates` updates already.
+    It starts with the weights of `network`, as after `updates` updates.
     """
 
     def update(averages: Any, parameters: Any, updates: Tensor | int) -> None:  # two lists of tensors
@@ -120,6 +120,6 @@ def moving_average(network: nn.Module, decay: float, updates: int = 0) -> Averag
         torch._foreach_lerp_(averages, parameters, 1 - min(decay, (1 + n) / (10 + n)))
 
     average = AveragedModel(network, multi_avg_fn=update)
-    # The initial weights are the first average: without this the first update would copy.
+    # The initial weights are the first average. With a count of 0 PyTorch's first update would only copy.
     average.n_averaged.fill_(updates + 1)
     return average.eval()

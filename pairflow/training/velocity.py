@@ -1,4 +1,4 @@
-"""Continuous flows: the loss of a velocity, and the paths along one. See docs/continuous.md."""
+"""Continuous flows: the loss of a velocity model, and its samples. See docs/continuous.md."""
 
 from typing import Any
 
@@ -19,8 +19,10 @@ from pairflow.training.objectives import WHOLE, PairObjective, random_generator
 
 
 class VelocityObjective(PairObjective):
-    """Mean of (v_theta(x_t, t) - (x1 - x0))^2 over the numbers of a batch of x1 (M, ...), t in [0, 1], with
-    x0 from N(0, I), or where the pairs say."""
+    """The mean of (v_theta(x_t, t) - (x1 - x0))^2 over a batch of x1 (M, ...) and its numbers, for uniform t.
+
+    x0 comes from N(0, I) or from the pairs.
+    """
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
         generator = self.generator(iteration)
@@ -41,13 +43,13 @@ def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjectiv
 
 
 @torch.no_grad()
-def walk(
+def integrate(
     model: VelocityModel, seed: int, rows: int, *labels: str | int, steps: int, solver: str = EULER
 ) -> tuple[Tensor, Trajectories]:
-    """Sources (B, d) from N(0, I), and the paths on which the model's flow takes them to t = 1, on the CPU.
+    """Sources (B, d) from N(0, I) and their trajectories to t = 1 along the model's flow, on the CPU.
 
-    They are a function of the seed and the `labels`: every model of the same data, and every number of steps,
-    starts from the same sources.
+    Sources are a function of the seed and the `labels`, so all models of the same data, and all numbers of
+    steps, start from the same sources.
     """
     generator = random_generator(model.device, seed, *labels)
     x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
@@ -62,13 +64,14 @@ def walk(
     return x0.cpu(), Trajectories(*(column.cpu() for column in paths))
 
 
-def follow(
+def draw_samples(
     model: VelocityModel, settings: FlowSampleSettings, rows: int, trial: int, first: int
 ) -> np.ndarray:
-    """A batch of a trial's samples (B, d + 2): token rows of images or vectors, and the energy and the
-    straightness of their paths as two further columns; float32 for images, float64 for vectors."""
+    """A batch of a trial's samples (B, d + 2): the tokens of images, or vectors, and two more columns for the
+    energy and the straightness of their trajectories. The dtype is float32 for images, float64 for vectors.
+    """
     labels = ("sample", trial, first)
-    _, paths = walk(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
+    _, paths = integrate(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
     end, size = paths.end.numpy(), model.vocabulary_size
     ends = end if size is None else from_points(end, size)
     drawn = np.column_stack([ends, paths.energy, paths.straightness])
@@ -76,7 +79,7 @@ def follow(
 
 
 def path_columns(drawn: np.ndarray, vocabulary_size: int | None) -> dict[str, Any]:
-    """The columns of a table of samples that `follow` has drawn; `vocabulary_size` is None for vectors."""
+    """The columns of a table of samples from `draw_samples`; `vocabulary_size` is None for vectors."""
     values, energy, straightness = np.split(drawn, [-2, -1], axis=1)
     if vocabulary_size is None:
         rows = {"values": row_column(values.astype(np.float32))}

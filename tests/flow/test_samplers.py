@@ -22,8 +22,8 @@ from pairflow.flow.samplers import (
     ancestral,
     draw,
     euler,
-    heat,
-    keep,
+    tempered,
+    with_given,
 )
 from pairflow.flow.schedule import DIFFUSION, Linear
 
@@ -136,10 +136,10 @@ def test_a_temperature_divides_the_logits_and_leaves_the_argmax():
     p = exact(x_t, kappa).exp()
     for temperature in (0.5, 2.0):
         expected = p ** (1 / temperature)
-        heated = heat(exact, temperature)(x_t, kappa).exp()
+        heated = tempered(exact, temperature)(x_t, kappa).exp()
         torch.testing.assert_close(heated, expected / expected.sum(-1, keepdim=True))
         assert torch.equal(heated.argmax(-1), p.argmax(-1))
-    assert heat(exact, 1.0) is exact
+    assert tempered(exact, 1.0) is exact
     one, *others = (
         sample(exact, source(500, 2), "leave_one_out", greedy_tail=False, temperature=temperature)
         for temperature in (1.0, 0.3, 3.0)
@@ -372,7 +372,7 @@ def kept_law(name, data, given, steps):
     sampler, denoiser_of = UPDATES[name]
     every, free = states(data.shape[1]), given == FREE
     start = (every[:, free] == MASK).all(-1) if name == "mdlm" else torch.ones(len(every), dtype=torch.bool)
-    start = (start & (every == keep(every, given)).all(-1)).double()
+    start = (start & (every == with_given(every, given)).all(-1)).double()
     probability = start / start.sum()
     kept = F.one_hot(given.clamp(min=0), K).double()
     for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, FROM_NOISE)):

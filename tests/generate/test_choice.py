@@ -79,7 +79,7 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     facts |= {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}
     write_description(root / "model.json", facts, weights)
     assert choose(root, 4)[:3] == (root, 4, "")
-    with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
+    with pytest.raises(InputError, match="a single model has no default number of steps; add --nfe"):
         choose(root, None)
     (root / "sampling.json").write_text('{"nfe": 8, "temperature": 0.7}')
     chosen = choose(root, None)

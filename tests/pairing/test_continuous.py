@@ -120,7 +120,7 @@ def test_shifted_and_constant_coordinates_leave_the_pairs_as_they_are():
     plain, moved = pair(data, seed=4), pair(shifted, seed=4)
     # The sources have one coordinate more, and so differ: walk the same ones.
     field = continuous._Field(torch.from_numpy(data - data.mean(axis=0)).float(), 100, torch.device("cpu"))
-    target, _ = field.walk(torch.from_numpy(np.ascontiguousarray(moved.x0[:, [0, 2]])))
+    target, _ = field.integrate(torch.from_numpy(np.ascontiguousarray(moved.x0[:, [0, 2]])))
     assert np.array_equal(moved.target, target)
     assert np.array_equal(moved.x1, shifted[moved.target].astype(np.float32))
     assert np.array_equal(plain.x1, data[plain.target].astype(np.float32))

@@ -147,7 +147,7 @@ def test_a_model_without_classes_is_not_asked_for_one(made, step, model_files, s
     files = {"data": made / "plain/train.parquet", "validation": made / "plain/validation.parquet"}
     bare = model_files(made / "bare")
     assert step("train", settings=settings, **files, **bare, threads=1, quiet=True).exit_code == 0
-    text = f"the model in {made / 'bare'} was trained without data.condition, so it knows none"
+    text = f"the model in {made / 'bare'} was trained without data.condition"
     refused(sample("bare", condition="weight=high"), "sample", text)
 
 
@@ -174,7 +174,7 @@ def test_the_labels_of_other_rows_are_refused(made, step, model_files, tmp_path,
     run = step(
         "train", settings=settings, data=data, labels=labels, **files, **model_files(tmp_path), quiet=True
     )
-    refused(run, "train", f"{data} and {labels} do not belong together: they hold other rows")
+    refused(run, "train", f"{data} and {labels} do not match: their rows differ")
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,9 @@ def test_rows_without_labels_are_not_distilled_with(made, step, model_files, tmp
     run = step(
         "distill", settings=settings, parent=made / "udlm", **rows, **model_files(tmp_path), quiet=True
     )
-    text = f"{rows['data']}: has no labels of the classes that the model in {made / 'udlm'} knows"
+    text = (
+        f"{rows['data']}: its labels are missing, or differ from the classes of the model in {made / 'udlm'}"
+    )
     refused(run, "distill", text)
 
 

@@ -388,7 +388,7 @@ def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path
         run = step("sample", nfe=2, **{option: True}, **options)
         refused(run, "sample", f"--{option} needs --count: see --help")
     run = step("sample", settings={"count": 3}, **options)
-    refused(run, "sample", f"{model}: a model does not say how many steps to take; add --nfe")
+    refused(run, "sample", f"{model}: a single model has no default number of steps; add --nfe")
 
 
 def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path, refused):

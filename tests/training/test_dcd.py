@@ -89,7 +89,7 @@ def test_the_student_and_the_teacher_are_given_the_labels_of_their_rows():
     made = objective(labels=labels)
     for rows in (slice(0, 16), slice(4, 9)):
         made(Recorder(), 5, rows)
-        expected = labels.kept(made.batches(5), 5)[rows]
+        expected = labels.after_dropout(made.batches(5), 5)[rows]
         assert all(torch.equal(label, expected) for *_, label, _ in Recorder.shown)
 
 

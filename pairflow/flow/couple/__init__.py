@@ -1,4 +1,4 @@
-"""How the sources that are drawn for a batch meet its data: a module each, which `config.BASES` name."""
+"""Couplings of sources and data in a batch, one per module; `config.BASES` assigns them to methods."""
 
 from importlib import import_module
 
@@ -6,5 +6,5 @@ from pairflow.flow.couple.coupling import Coupling
 
 
 def load(name: str) -> type[Coupling]:
-    """The coupling of that name, the class that its module calls COUPLING."""
+    """The class COUPLING of the module `name`."""
     return import_module(f"pairflow.flow.couple.{name}").COUPLING

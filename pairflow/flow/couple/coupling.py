@@ -1,4 +1,4 @@
-"""What a coupling inside a batch is, and the assignment of sources to data within a pool of batches."""
+"""The interface of couplings inside a batch, and assignments of sources to data within a pool of batches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -12,36 +12,42 @@ Draw = Callable[[int], Tensor]
 
 
 class Coupling(ABC):
-    """Which data each source of a batch goes to, `count` batches at a time."""
+    """Assigns a data row to each source of a batch. Batches are coupled in pools of `count`."""
 
     def __init__(self, count: int = 1):
         self.count = count
 
     @abstractmethod
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
-        """The row numbers of each batch of the data x1 (M, ...), in the order of the batch's sources.
+        """A function that gives the data rows of an iteration's batch, in the order of its sources.
 
-        Rows with `labels` (M,) only change places within their class. Otherwise the sources of a class would
-        differ from those that its samples start from.
+        Args:
+            batches: iteration -> the row numbers (B,) of its batch.
+            x1: all data (M, ...).
+            sources: iteration -> its sources (B, ...).
+            labels: the class (M,) of each data row. Sources are assigned within classes only: otherwise the
+                sources of a class would no longer follow the distribution that sampling starts from.
+
+        Returns:
+            iteration -> the row numbers (B,) that the sources are assigned to.
         """
 
 
 class Assignment(Coupling):
-    """A coupling by an `order` of the data of `count` batches, which the sources of these batches share."""
+    """A one-to-one coupling of the sources and the data in a pool of `count` batches."""
 
     @abstractmethod
     def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
-        """The places (P,) int64 in x1 (P, ...) of the data that the sources x0 (P, ...) go to, each once."""
+        """A permutation (P,) int64 that assigns x1[order[p]] to the source x0[p]; both are (P, ...)."""
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         return _Assigned(self, batches, x1, sources, labels)
 
 
 class _Assigned:
-    """Row numbers by iteration, in the order of an assignment.
+    """The row numbers of an iteration after an assignment.
 
-    Which rows an iteration has is a function of its number only, so a training that resumes computes them
-    again.
+    They are a function of the iteration's number only, so a resumed training run computes them again.
     """
 
     def __init__(self, coupling: Assignment, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None):
@@ -53,17 +59,17 @@ class _Assigned:
     def __call__(self, iteration: int) -> Tensor:
         """The row numbers (B,) of an iteration's batch."""
         count = self.coupling.count
-        pool, place = divmod(iteration, count)
+        pool, batch = divmod(iteration, count)
         if pool != self._pool:
             iterations = range(pool * count, (pool + 1) * count)
             rows = torch.cat([self.batches(number) for number in iterations])
             x0 = torch.cat([self.sources(number) for number in iterations])
             order = self._order(x0.cpu().numpy(), rows)
             self._pool, self._rows = pool, rows[torch.from_numpy(order).to(rows.device)].chunk(count)
-        return self._rows[place]
+        return self._rows[batch]
 
     def _order(self, x0: np.ndarray, rows: Tensor) -> np.ndarray:
-        """The places in `rows` (P,) of the data that the sources x0 (P, ...) go to, class by class."""
+        """A permutation (P,) of `rows` (P,) that assigns them to the sources x0 (P, ...), class by class."""
         x1 = self.x1[rows].cpu().numpy()
         if self.labels is None:
             return self.coupling.order(x0, x1)

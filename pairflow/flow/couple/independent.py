@@ -6,7 +6,7 @@ from pairflow.flow.couple.coupling import Coupling, Draw
 
 
 class Independent(Coupling):
-    """Each source goes to the data point that is drawn at its place."""
+    """Source b of a batch is paired with data row b of the batch: both are drawn independently."""
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         return batches

@@ -1,4 +1,4 @@
-"""Semidiscrete transport: each new source goes to a row of the whole data set, whatever batch it is in."""
+"""Semidiscrete transport: each new source is assigned to a row of the whole data set."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,11 +9,11 @@ from torch import Tensor
 from pairflow.flow.couple.coupling import Coupling, Draw
 
 Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""The row numbers (B,) that sources (B, N) go to, each drawn by its number (B,)."""
+"""(sources (B, N), their numbers (B,)) -> the data rows (B,) that they are assigned to."""
 
 
 class Semidiscrete(Coupling):
-    """`assign` says where sources go, for each class of the data; without classes it has the key None."""
+    """`assign` maps each class of the data to its assignment; without classes its only key is None."""
 
     def __init__(self, assign: Mapping[int | None, Rows]):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Optimal transport from the sources of a batch to its data, of numbers or of tokens."""
+"""Minibatch optimal transport between sources and data, continuous or tokens."""
 
 import numpy as np
 
@@ -7,11 +7,10 @@ from pairflow.flow.couple.coupling import Assignment
 
 
 class Transport(Assignment):
-    """Minibatch optimal transport: of numbers by squared distances (OT-CFM, Tong et al. 2024), of tokens by
-    Hamming distances (Haxholli et al. 2024).
+    """The assignment of least total cost: squared distances of continuous rows (OT-CFM, Tong et al. 2024), or
+    Hamming distances of tokens (Haxholli et al. 2024).
 
-    Many assignments of tokens cost the same. Sources and rows come in an order that the seed has drawn, so
-    that no row is preferred by its number.
+    Many assignments of tokens cost the same. Batches are in random order, so no data row is preferred.
     """
 
     def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
@@ -19,11 +18,11 @@ class Transport(Assignment):
 
 
 def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
-    """Rows of x1 (B,) int64 in the order that minimises the sum of the costs of (x0_b, x1_order(b)).
+    """The permutation (B,) int64 that minimises the sum over b of cost(x0[b], x1[order[b]]).
 
-    `x0`, `x1`: (B, ...). The cost is the squared distance, or between integers the number of positions that
-    differ. Solved exactly, in 8 B^2 bytes and a time that grows with B^3.
-    InputError unless both have one shape and are finite.
+    `x0` and `x1` are (B, ...). The cost is the squared distance, or the Hamming distance between integers.
+    The solution is exact and takes 8 B^2 bytes and O(B^3) time. InputError unless both are finite and have
+    one shape.
     """
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist

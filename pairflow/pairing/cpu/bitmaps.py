@@ -1,7 +1,7 @@
 """An index as bitmaps: the keys of a row are bits, in blocks of 512 keys.
 
-A row has only its blocks that are not empty, so a rare symbol costs little, and sorting the keys makes even
-common symbols cluster.
+Only non-empty blocks are stored, as in a compressed sparse row matrix. So rare symbols cost little, and
+because keys are sorted, even common symbols cluster.
 """
 
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from pairflow.pairing.cpu.index import Index
 
 
 class Bitmaps(NamedTuple):
-    """Row r has blocks starts[r]..starts[r + 1]: their bits in `blocks`, their places in `places`.
+    """Row r has the stored blocks starts[r]..starts[r + 1]: bits in `blocks`, block numbers in `numbers`.
 
-    `valid` (places, 8) has the bits of real keys: the last block may be partly empty.
+    `valid` (all blocks, 8) has the bits of real keys: the last block may be partly empty.
     """
 
     blocks: np.ndarray
-    places: np.ndarray
+    numbers: np.ndarray
     starts: np.ndarray
     valid: np.ndarray
 
@@ -42,13 +42,13 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
     following, last = starts.copy(), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
-        _fill_blocks(rows, following, bitmaps.blocks, bitmaps.places, last)
+        _fill_blocks(rows, following, bitmaps.blocks, bitmaps.numbers, last)
     return bitmaps
 
 
 @compiled
 def _count_blocks(rows, counts, last):
-    """Adds to `counts` in how many blocks each row of a column occurs; `last` are their last ones so far."""
+    """Adds each row's number of blocks in a column to `counts`; `last` is each row's last block so far."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
@@ -57,22 +57,22 @@ def _count_blocks(rows, counts, last):
 
 
 @compiled
-def _fill_blocks(rows, following, blocks, places, last):
-    """Sets the bits of one column; following[r] is where the next block of row r goes. `last` is as above."""
+def _fill_blocks(rows, following, blocks, numbers, last):
+    """Sets the bits of one column; following[r] is the index of row r's next block. `last` is as above."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
             last[row] = key // BITS
-            places[following[row]] = key // BITS
+            numbers[following[row]] = key // BITS
             following[row] += 1
         blocks[following[row] - 1, key % BITS // 64] |= np.uint64(1) << np.uint64(key % 64)
 
 
 @compiled
 def count_in_row(bitmaps, row, mask):
-    """How many of the keys in `mask` (places, 8) are in a row."""
-    blocks, places = bitmaps.blocks, bitmaps.places
+    """The number of keys of a row that are in `mask` (all blocks, 8)."""
+    blocks, numbers = bitmaps.blocks, bitmaps.numbers
     counts = fill(np.uint64(0))
     for at in range(bitmaps.starts[row], bitmaps.starts[row + 1]):
-        counts = plus(counts, popcount(load(blocks, at) & load(mask, places[at])))
+        counts = plus(counts, popcount(load(blocks, at) & load(mask, numbers[at])))
     return total(counts)

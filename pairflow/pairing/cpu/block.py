@@ -1,8 +1,8 @@
-"""`Block`: 512 bits as one value in compiled code: with & | ^ ~ and popcount, and with * >> << of its words.
+"""`Block`: 512 bits as one value in compiled code, with & | ^ ~ and popcount, and with * >> << of its words.
 
-It is LLVM's vector <8 x i64>, which LLVM lowers to whatever the machine has: one AVX-512 register with
-VPOPCNTQ and VPTERNLOGQ, two AVX2 registers, four of SSE2 or NEON. No instruction is named here, so nothing
-needs a guard. Arrays hold a block as eight consecutive uint64 words.
+It is LLVM's vector <8 x i64>, which becomes one AVX-512 register, two AVX2 registers, or four of SSE2 or
+NEON. LLVM chooses the instructions, so the code runs on every machine. In arrays, a block is eight uint64
+words.
 """
 
 import operator
@@ -15,7 +15,7 @@ from numba.extending import intrinsic, models, overload, register_model
 
 WORDS = 8
 BITS = 64 * WORDS
-TOGETHER = 64  # numbers that `equal_bits` compares
+COMPARED = 64  # numbers that `equal_bits` compares
 
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, WORDS)
@@ -76,14 +76,15 @@ def store(typing, array, index, block):
 
 @intrinsic
 def prefetch(typing, array, index):
-    """Asks for the cache line of array[index], which will be read soon."""
+    """Prefetches the cache line of array[index], which will be read soon."""
 
     def build(context, builder, signature, arguments):
         data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
         address = builder.gep(data, [arguments[1]])
         word = ir.IntType(32)
-        asking = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
-        function = cgutils.get_or_insert_function(builder.module, asking, "llvm.prefetch.p0")
+        function_type = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        # The constants mean: for a read, of high locality, into the data cache.
         builder.call(function, [address, *(ir.Constant(word, number) for number in (0, 3, 1))])
         return context.get_dummy_value()
 
@@ -109,12 +110,12 @@ def _compared(relation):
     def operation(typing, numbers, first, wanted):
         def build(context, builder, signature, arguments):
             array, start, value = arguments
-            vector = ir.VectorType(ir.IntType(16), TOGETHER)
+            vector = ir.VectorType(ir.IntType(16), COMPARED)
             data = cgutils.create_struct_proxy(signature.args[0])(context, builder, array).data
             loaded = builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()))
             loaded.align = 2
             undefined, lane = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), TOGETHER), None)
+            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), COMPARED), None)
             copies = builder.shuffle_vector(
                 builder.insert_element(undefined, value, lane), undefined, everywhere
             )
@@ -180,7 +181,7 @@ any_bit = _unary(_is_any_bit_set, types.boolean, block_type)
 lowest_bit = _unary(
     lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)), types.int64, types.uint64
 )
-"""The place (0..63) of the lowest set bit of a uint64 that is not 0."""
+"""The index (0..63) of the lowest set bit of a uint64 that is not 0."""
 
 bit_count = _unary(lambda builder, word: builder.ctpop(word), types.int64, types.uint64)
 """The number of set bits of a uint64."""
@@ -199,7 +200,7 @@ def _product(typing, a, b):
 
 
 def _of_two(operation, instruction):
-    """Defines an operator of two blocks; a uint64 in place of one stands for eight of it."""
+    """Defines an operator of two blocks, or of a block and a uint64, which stands for eight equal words."""
 
     @overload(operation)
     def define(a, b):
@@ -216,7 +217,7 @@ _of_two(operator.or_, _binary("or_"))
 _of_two(operator.xor, _binary("xor"))
 _of_two(operator.rshift, _binary("lshr"))
 _of_two(operator.lshift, _binary("shl"))
-_of_two(operator.mul, _product)  # of the lower halves of the words: one instruction, unlike that of 64 bits
+_of_two(operator.mul, _product)  # only of the lower 32 bits of the words, which is one instruction
 
 
 _not = _unary(ir.IRBuilder.not_, block_type, block_type)

@@ -1,41 +1,39 @@
-"""Which positions of a query leave in a step, from as few counts as that takes.
+"""Which positions of a query change in a step, decided with as few counts as possible.
 
-A position leaves if its draw is below rate w_i (point 6 of `pairing.rule`), and w_i <= 1. The draw does not
-depend on w_i. So it comes first: where it is not below the rate, nothing can happen, and nothing is counted.
-The other positions are *candidates*: rate A of the A varying positions.
+A position leaves its symbol if its draw is below rate w_i (point 6 of `pairing.rule`), and w_i <= 1. The draw
+does not depend on w_i, so it comes first: a position with a draw of at least the rate stays, and nothing is
+counted for it. The remaining positions are *candidates*: about rate A of the A varying positions.
 
-Levels are opened from the nearest on. With A_i and S the sums of table[g] over the keys seen so far that
+Levels are counted from the nearest on. With A_i and S the sums of table[g] over the keys seen so far that
 agree at i, and over all keys seen, and R = (keys not yet seen) table[next level],
 
     A_i / (S + R) <= w_i <= (A_i + R) / (S + R),
 
-because no farther key weighs more than table[next level]. Once the draw lies outside of these bounds, the
-candidate is decided, and its keys are no longer counted. The rule's own w_i differs from the exact quotient
-by less than `rule.margin`, by which the bounds are widened. A candidate that is undecided where the rule
-stops is decided by the rule's integers. So every decision is the rule's.
+because no farther key weighs more than table[next level]. Once the draw is outside of these bounds, the
+candidate is decided and no longer counted. The rule's w_i differs from the exact quotient by less than
+`rule.margin`, so the bounds are widened by it. Candidates that are still undecided where the rule stops are
+decided by the rule's integers. So every decision agrees with the rule.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pairflow import rng
 from pairflow.pairing import rule
 from pairflow.pairing.cpu.compiled import compiled
 from pairflow.pairing.cpu.matches import count_level, greatest_possible, open_level
 
-_uniform = compiled(rng.uniform)
 _level_weights = compiled(rule.level_weights)
 
 
 class Candidates(NamedTuple):
-    """Scratch of one step; the first entries belong to the candidates, and there are at most A.
+    """Memory for the candidates of one step, of which there are at most A.
 
-    `columns`, `draws` and `sums` (A_i above) are those of the candidates that are undecided.
+    `columns`, `draws` and `sums` (A_i above) begin with the undecided candidates.
     """
 
-    columns: np.ndarray  # (A,) int64: their varying columns
-    draws: np.ndarray  # (A,): their uniform numbers
+    columns: np.ndarray  # (A,) int64: varying columns
+    draws: np.ndarray  # (A,): uniform numbers
     sums: np.ndarray  # (A,)
     agreements: np.ndarray  # (A,) int64: the rule's integers agreement_i
     tally: np.ndarray  # (A,) int64: c_g[i] of one level
@@ -43,7 +41,7 @@ class Candidates(NamedTuple):
 
 
 def candidates_for(columns: int) -> Candidates:
-    """Room for the candidates among A = `columns` columns."""
+    """Memory for the candidates among A = `columns` columns."""
     kinds = (np.int64, np.float64, np.float64, np.int64, np.int64, np.int64)
     return Candidates(*(np.zeros(columns, kind) for kind in kinds))
 
@@ -52,8 +50,8 @@ def candidates_for(columns: int) -> Candidates:
 def find_candidates(keys, rows, uniforms, rate, candidates):
     """Fills columns, draws and sums of `candidates`; returns the number of candidates.
 
-    `rows` (A,) are those of the query's symbols: where no key holds the symbol, w_i is 0. `uniforms` (N,) are
-    the step's random numbers.
+    `rows` (A,) are the index rows of the query's symbols; if no key has the symbol, w_i is 0. `uniforms` (N,)
+    are the step's random numbers.
     """
     count = 0
     for i in range(len(rows)):
@@ -68,8 +66,9 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
 
 @compiled
 def decide(keys, table, rate, margin, ceiling, count, work):
-    """Decides `count` candidates, at least one. Fills `leaving`; returns how many leave, and the match count
-    of the nearest keys. No key has a greater match count than `ceiling`.
+    """Decides `count` >= 1 candidates and fills `leaving`. No key has a greater match count than `ceiling`.
+
+    Returns the number of positions that leave, and the match count of the nearest keys.
     """
     here, candidates = work.here, work.candidates
     nearest = greatest_possible(keys, here, ceiling)
@@ -94,7 +93,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
         if count == 0:
             return leaving, nearest
         if rest <= rule.TOLERANCE * total:
-            work.level_sizes[level] = left  # the rule's stop depends on all keys
+            work.level_sizes[level] = left  # all farther keys: the rule stops by the number of keys left
             return _settle_exactly(keys, table, rate, nearest, level, count, leaving, work), nearest
         number = open_level(keys, here, nearest - level, work.scratch)
 
@@ -102,7 +101,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
 @compiled
 def _settle(candidates, count, leaving, rate, margin, total, rest):
     """Decides candidates by the bounds above; returns how many are still undecided, and how many leave."""
-    kept = 0
+    undecided = 0
     share = 1.0 / (total + rest)
     for n in range(count):
         column, drawn, agreeing = candidates.columns[n], candidates.draws[n], candidates.sums[n]
@@ -110,17 +109,19 @@ def _settle(candidates, count, leaving, rate, margin, total, rest):
             candidates.leaving[leaving] = column
             leaving += 1
         elif drawn < rate * ((agreeing + rest) * share + margin):
-            candidates.columns[kept], candidates.draws[kept], candidates.sums[kept] = column, drawn, agreeing
-            kept += 1
-    return kept, leaving
+            candidates.columns[undecided], candidates.draws[undecided] = column, drawn
+            candidates.sums[undecided] = agreeing
+            undecided += 1
+    return undecided, leaving
 
 
 @compiled
 def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
-    """Decides the undecided candidates by points 3 to 6 of the rule, which stops after so many levels.
+    """Decides the undecided candidates by points 3 to 6 of the rule, which stops after `levels` levels.
 
-    `work.level_sizes` holds their sizes, and then the number of all farther keys. Returns how many leave.
-    Only about one decision in a billion comes here, so the levels are counted again.
+    `work.level_sizes` has the sizes of these levels, and then the number of all farther keys. Returns how
+    many positions leave. Only about one decision in a billion gets here, so counting the levels again costs
+    nothing.
     """
     candidates = work.candidates
     kept = _level_weights(work.level_sizes[: levels + 1], table, work.weights)

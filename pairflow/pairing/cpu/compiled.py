@@ -1,4 +1,4 @@
-"""Numba compilation with a cache that knows all of its sources."""
+"""Numba compilation, with a disk cache that is keyed by the content of all sources."""
 
 import hashlib
 import os
@@ -15,13 +15,13 @@ _HERE = Path(__file__).parent
 
 
 def _sources_digest() -> str:
-    """A digest of all files whose functions are compiled: this folder's and `rng`."""
+    """A digest of all files with compiled functions: `pairing` and `rng`."""
     sources = [*sorted(_HERE.parent.rglob("*.py")), Path(rng.__file__)]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
-# Numba looks only at the file of the cached function: without the digest a kernel would outlive a change of
-# a function that it calls in another module. (Path.home() raises an error for a user without a home.)
+# Numba checks only the file of the cached function. Without the digest a cached kernel would be used after a
+# change of a function that it calls in another module. (Path.home() fails for a user without a home folder.)
 _HOME = Path(os.path.expanduser("~"), ".cache", "pairflow")  # noqa: PTH111
 _FOLDER = _HERE / "__pycache__" if os.access(_HERE, os.W_OK) else _HOME
 _CACHE = Path(config.CACHE_DIR or _FOLDER) / f"numba-{_sources_digest()}"
@@ -44,10 +44,10 @@ class _Cache(FunctionCache):
 
 
 def compiled(function, *, makes_arrays=False):
-    """`numba.njit` that releases the GIL and keeps its machine code on disk, if a folder can be written.
+    """`numba.njit` that releases the GIL and caches its machine code on disk, if a folder can be written.
 
-    Unless it `makes_arrays`, its code does not count references to arrays (Numba's "NRT"): with tuples of
-    arrays, that takes a quarter of the engine's time.
+    A function that does not `makes_arrays` is compiled without reference counting of arrays (Numba's "NRT"),
+    which would take a quarter of the engine's time for tuples of arrays.
     """
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=makes_arrays)(
         function
@@ -63,5 +63,5 @@ def compiled(function, *, makes_arrays=False):
 
 
 def inlined(function):
-    """Compiled into its callers: for a small function of many arrays, whose passing would cost more."""
+    """Inlines a small function into its callers: passing its many arrays would cost more than its work."""
     return numba.njit(nogil=True, inline="always")(function)

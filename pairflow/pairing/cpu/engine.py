@@ -2,19 +2,18 @@
 
 Why it is fast:
 
-- A position whose random number is not below the step's rate stays, whatever its neighbours are. Only the few
-  others are looked at (`candidates`), and only until it is certain whether they leave.
-- For every occurring (position, symbol) the `index` has the set of keys that hold it. Where these sets are
-  large they are `bitmaps`, one bit a key, without empty blocks; else they are `lists` of keys. Columns that
-  never vary are left out.
-- Every key's match count is kept (`matches`): with bitmaps in vertical bit planes (`planes`), with lists as a
-  number. A jump adds one set and takes one away; nothing is compared again. A query starts from the counts of
-  the one before it.
-- Levels are split off from the nearest down. How many keys of a level agree at a position is counted in the
-  cheaper of two ways: by the keys that a set and the level have in common, or key by key.
-- A query far from all other keys looks at its own row only, once one pass over the keys has proven that no
-  other counts (`certificate`).
-- All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
+- A position whose random number is not below the step's rate stays, for any data. The few other positions are
+  `candidates`, and they are counted only until it is certain whether they leave.
+- For every (position, symbol) in the data, the `index` has the set of keys with that symbol: as `bitmaps`
+  without empty blocks if the sets are large, else as `lists` of keys. Constant columns are left out.
+- The match count of every key is updated, not recomputed (`matches`): in vertical bit planes for bitmaps
+  (`planes`), as a number for lists. A change of a symbol adds one set and subtracts another. A query starts
+  from the counts of the previous query.
+- Levels are found from the nearest on. The keys of a level that agree at a position are counted in the
+  cheaper of two ways: as the intersection of a set with the level, or key by key.
+- For a query far from all other keys, one pass over the keys can prove that only its data row has weight
+  (`certificate`). Its steps then need no counts.
+- The code is plain LLVM on 512-bit values (`block`): fast with AVX-512, and correct on every machine.
 
 Memory beyond `keys`, per key and thread: with bitmaps about 5 + P/4 bytes, P = bit_length(N), and 1 more
 where K = 2; with lists 8.
@@ -26,12 +25,12 @@ import numpy as np
 
 from pairflow.pairing import rule
 from pairflow.pairing.cpu.keys import prepare, sorted_rows
-from pairflow.pairing.cpu.trajectory import walk
+from pairflow.pairing.cpu.trajectory import pair_queries
 from pairflow.pairing.cpu.workspace import Workspace, workspace
 from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 34  # comparisons per task, a fraction of a second: Ctrl-C waits for one task at most
-_STEP = 1 << 18  # comparisons that take as long as what a step does besides
+_STEP = 1 << 18  # comparisons that take as long as the fixed cost of a step
 
 
 def pair_rows(
@@ -48,13 +47,13 @@ def pair_rows(
 ) -> np.ndarray:
     """`oracle.pair_rows`, with the same arguments and the same bytes.
 
-    The result does not depend on the number of `threads` (None: as many as the process may use). `progress`
-    shows a bar. To `jumps` (T,) int64 are added the numbers of positions of all `queries` that jump in each
-    step: entry s - 1 belongs to t = s/T.
+    The result does not depend on the number of `threads` (None: all that the process may use). `progress`
+    shows a bar. The number of positions that change in each step, over all queries, is added to `jumps` (T,)
+    int64; entry s - 1 belongs to t = s/T.
     """
     dtype = np.min_scalar_type(vocabulary_size - 1)
     keys = prepare(data.astype(dtype, copy=False), vocabulary_size)
-    order = sorted_rows(queries.astype(dtype))  # so that a query has much in common with the one before it
+    order = sorted_rows(queries.astype(dtype))  # so that consecutive queries are similar
     states = queries[order].astype(dtype)
     numbers = np.asarray(row_numbers, dtype=np.uint64)[order]
     rates = rule.step_rates(steps, vocabulary_size)
@@ -68,8 +67,8 @@ def pair_rows(
         if not hasattr(local, "work"):
             local.work = workspace(keys, steps)
             works.append(local.work)
-        own = states[rows], numbers[rows]
-        walk(keys, *own, rates, tables, margin, np.uint64(seed), vocabulary_size, local.work)
+        block = states[rows], numbers[rows]
+        pair_queries(keys, *block, rates, tables, margin, np.uint64(seed), vocabulary_size, local.work)
 
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
     run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")

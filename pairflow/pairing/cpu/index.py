@@ -1,7 +1,7 @@
-"""The rows of an index: one for every symbol that occurs in a column, for the keys that hold it there.
+"""The rows of an index: one for every pair of a column and a symbol that occurs there.
 
-Two layouts say which keys those are, whichever is the faster: `bitmaps`, where a symbol has many keys, and
-`lists`, where it has few.
+The keys of a row are stored in the faster of two layouts: `bitmaps` if a symbol has many keys, `lists` if
+few.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from pairflow.pairing.cpu.compiled import compiled
 
 
 class Index(NamedTuple):
-    """Rows first_rows[c]..first_rows[c + 1] are of column c, one for each of its `symbols`, ascending.
+    """Rows first_rows[c]..first_rows[c + 1] belong to column c, one for each of its `symbols`, ascending.
 
-    Row `none`, the last, is of symbols that no key holds.
+    The last row, `none`, has no keys: it belongs to symbols that do not occur.
     """
 
     symbols: np.ndarray

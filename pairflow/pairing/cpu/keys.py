@@ -1,7 +1,7 @@
-"""The data points as the CPU engine holds them: sorted, without constant columns, and with an index.
+"""The data points in the CPU engine: sorted, without constant columns, and with an index.
 
 Memory for M keys of N tokens: the tokens (1 byte each up to K = 256, else 2), and the index, at most 17 bytes
-a token as bitmaps (much less where like keys stand together) and 4 as lists. While it is built, two further
+per token as bitmaps (much less if similar keys are neighbours) and 4 as lists. Building it takes two more
 copies of the tokens.
 """
 
@@ -11,15 +11,15 @@ import numpy as np
 
 from pairflow.pairing.cpu import bitmaps, index, lists
 
-SPARSE = 4  # keys in a block of the bitmaps on average: with fewer, lists are faster, and much smaller
+SPARSE = 4  # average keys in a block of the bitmaps below which lists are faster, and much smaller
 
 
 class Keys(NamedTuple):
-    """M keys with A varying columns. A constant column shifts all distances alike: it never decides a level.
+    """M = `number` keys with A varying columns. A constant column changes all distances by the same number.
 
-    `columns` (A,) are the varying columns' places, `constants` (N,) the symbol of a column that does not vary
-    (-1: it does). `tokens` (M, A) are the varying columns. If `listed`, the keys of the index's `rows` are in
-    `lists`, else in `bitmaps`; the other is empty.
+    `columns` (A,) are the positions of the varying columns, `constants` (N,) the symbols of the constant
+    columns (-1 for varying ones), and `tokens` (M, A) the varying columns. If `listed`, the keys of the index
+    `rows` are in `lists`, else in `bitmaps`; the unused layout is empty.
     """
 
     number: int
@@ -34,10 +34,10 @@ class Keys(NamedTuple):
 
 
 def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = None) -> Keys:
-    """The keys of `data` (M, N), unsigned; in an `order` of its rows, by default that of `sorted_rows`."""
+    """The keys of `data` (M, N), unsigned, in the `order` of rows, by default `sorted_rows`."""
     constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int64), -1)
     varying = np.flatnonzero(constants < 0)
-    if not len(varying):
+    if not len(varying):  # the kernels need a column
         constants[0], varying = -1, np.array([0])
     order = sorted_rows(data) if order is None else order
     tokens = np.ascontiguousarray(data[order][:, varying])
@@ -60,6 +60,9 @@ def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = N
 
 
 def sorted_rows(data: np.ndarray) -> np.ndarray:
-    """An order of the rows in which those that end alike stand together: by length, then by their tails."""
+    """An order in which rows with equal ends are neighbours: sorted from the last position to the first.
+
+    Rows of padded sequences are thus sorted by their lengths first.
+    """
     reversed_rows = np.ascontiguousarray(data[:, ::-1])
     return np.argsort(reversed_rows.view(f"V{data.itemsize * data.shape[1]}")[:, 0], kind="stable")

@@ -1,18 +1,18 @@
-"""An index as lists of keys, with a plain counter of matches for every key: for symbols with few keys.
+"""An index as lists of keys, with a counter of matches for every key: for symbols with few keys.
 
-A move of the query touches the keys of two rows, and no others.
+A change of one symbol of the query updates only the keys of two rows.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pairflow.pairing.cpu.block import TOGETHER, bit_count, equal_bits, lowest_bit, prefetch
+from pairflow.pairing.cpu.block import COMPARED, bit_count, equal_bits, lowest_bit, prefetch
 from pairflow.pairing.cpu.compiled import compiled
 
-_AHEAD = 4  # rows whose keys are asked for before they are counted, as they lie far apart
+_AHEAD = 4  # rows whose keys are prefetched, because they are far apart in memory
 _LINE = 16  # keys in a cache line
-_NO_KEY = 65535  # fills up the last counters that are compared together
+_NO_KEY = 65535  # padding of the last counters; no key has as many matches
 
 
 class Lists(NamedTuple):
@@ -25,16 +25,16 @@ class Lists(NamedTuple):
 def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
     """The lists of `columns` (C, M), the transposed tokens of the keys."""
     keys, sizes = np.empty(columns.shape, np.int32), [0]
-    for own, column in zip(keys, columns, strict=True):
-        own[:] = np.argsort(column, kind="stable")
+    for sorted_keys, column in zip(keys, columns, strict=True):
+        sorted_keys[:] = np.argsort(column, kind="stable")
         size = np.bincount(column, minlength=vocabulary_size)
         sizes.extend(size[size > 0])
     return Lists(keys.reshape(-1), np.cumsum([*sizes, 0]))
 
 
 def counters_for(keys: int) -> np.ndarray:
-    """Counters (M',) uint16 of M keys without a match; M' >= M."""
-    counters = np.full(-(-keys // TOGETHER) * TOGETHER, _NO_KEY, np.uint16)
+    """Counters (M',) uint16 of M = `keys` keys without a match, padded to M' >= M."""
+    counters = np.full(-(-keys // COMPARED) * COMPARED, _NO_KEY, np.uint16)
     counters[:keys] = 0
     return counters
 
@@ -55,7 +55,7 @@ def move(lists, counters, lost, gained):
 
 @compiled
 def restart(lists, counters, number, rows):
-    """Counts the matches of the M = `number` keys with the symbols of `rows` (C,) from the beginning."""
+    """Counts the matches of the M = `number` keys with the symbols of `rows` (C,) again from 0."""
     keys, starts = lists.keys, lists.starts
     for key in range(number):
         counters[key] = np.uint16(0)
@@ -94,7 +94,7 @@ def greatest(counters, keys):
 def level_size(counters, matches):
     """How many counters are equal to `matches`."""
     count = 0
-    for first in range(0, len(counters), TOGETHER):
+    for first in range(0, len(counters), COMPARED):
         count += bit_count(equal_bits(counters, first, np.uint16(matches)))
     return count
 
@@ -103,7 +103,7 @@ def level_size(counters, matches):
 def list_level(counters, matches, listed):
     """Writes the keys whose counters are equal to `matches` to `listed`, ascending."""
     count = 0
-    for first in range(0, len(counters), TOGETHER):
+    for first in range(0, len(counters), COMPARED):
         bits = equal_bits(counters, first, np.uint16(matches))
         while bits != np.uint64(0):
             listed[count] = first + lowest_bit(bits)

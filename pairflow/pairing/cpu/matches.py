@@ -1,11 +1,11 @@
-"""How well every key matches the query, whichever layout the index has: `planes` or `lists`.
+"""The match counts of all keys, for both layouts of the index: `planes` (of bitmaps) and `lists`.
 
-A key's *match count* is the number of varying columns in which it agrees with the query: the more, the
-nearer. The keys with one match count are a level. c_g[i], how many keys of level g agree with the query at
-position i, is counted in one of two exact ways:
+A key's *match count* is the number of varying columns in which it agrees with the query. Keys with the same
+match count form a level. c_g[i], the number of keys of level g that agree with the query at position i, is
+counted in one of two exact ways:
 
-- by rows: the keys of a row of the index that are in the level. Best where a level has many keys.
-- by keys: the symbols of each key of the level, compared one by one. Best where a level has few.
+- by rows: count the keys of an index row that are in the level. Best for a level with many keys.
+- by keys: compare the symbols of each key of the level. Best for a level with few keys.
 """
 
 from typing import NamedTuple
@@ -18,35 +18,35 @@ from pairflow.pairing.cpu.compiled import compiled, inlined
 from pairflow.pairing.cpu.index import find_row
 from pairflow.pairing.cpu.keys import Keys
 
-_KEY_COST = 8  # of listing a key; a block of bits, a listed key, and comparing a token cost 1
+_KEY_COST = 8  # cost of listing a key, where reading a block or a listed key, or comparing a token, costs 1
 
 
 class State(NamedTuple):
-    """Where a query is, and how well every key matches it: in `planes` or in `counters`."""
+    """The state of a query, and the match count of every key: in `planes` or in `counters`."""
 
     symbols: np.ndarray  # (A,): in the varying columns
     rows: np.ndarray  # (A,): of the symbols in the index
-    planes: np.ndarray  # (places, P, 8)
+    planes: np.ndarray  # (blocks, P, 8)
     counters: np.ndarray  # (M',)
 
 
 class Scratch(NamedTuple):
-    """Moves that are to be followed yet, and the octave of `planes` that is open (-1: none)."""
+    """Pending changes of symbols, and the open octave of `planes` (-1: none)."""
 
-    number: np.ndarray  # (1,): of such moves
-    lost: np.ndarray  # (A,): the rows of the symbols that the query leaves
-    gained: np.ndarray  # (A,): the rows of the symbols that it moves to
-    whole: np.ndarray  # (7, places, 8): seven of these rows
+    number: np.ndarray  # (1,): the number of pending changes
+    lost: np.ndarray  # (A,): the index rows of the old symbols
+    gained: np.ndarray  # (A,): the index rows of the new symbols
+    whole: np.ndarray  # (7, blocks, 8): seven of these rows
     octave: np.ndarray  # (1,)
-    masks: np.ndarray  # (8, places, 8): the keys of each match count of the octave
+    masks: np.ndarray  # (8, blocks, 8): the keys of each match count of the octave
     sizes: np.ndarray  # (8,): their numbers
-    written: np.ndarray  # (1,): in how many places `masks` was written
-    touched: np.ndarray  # (places,): those places
+    written: np.ndarray  # (1,): the number of blocks of `masks` that were written
+    touched: np.ndarray  # (blocks,): the numbers of these blocks
     listed: np.ndarray  # (M,): the keys of one level
 
 
 def state_for(keys: Keys) -> State:
-    """A state without a symbol, which no key matches."""
+    """A state without symbols, which no key matches."""
     columns = len(keys.columns)
     return State(
         symbols=np.zeros(columns, keys.tokens.dtype),
@@ -58,17 +58,17 @@ def state_for(keys: Keys) -> State:
 
 def scratch_for(keys: Keys) -> Scratch:
     """Scratch for queries among these keys."""
-    places = len(keys.bitmaps.valid)
+    blocks = len(keys.bitmaps.valid)
     return Scratch(
         number=np.zeros(1, np.int64),
         lost=np.zeros(len(keys.columns), np.int64),
         gained=np.zeros(len(keys.columns), np.int64),
-        whole=zero_blocks(7 if keys.binary else 0, places),
+        whole=zero_blocks(7 if keys.binary else 0, blocks),
         octave=np.array([-1]),
-        masks=zero_blocks(planes.OCTAVE, places),
+        masks=zero_blocks(planes.OCTAVE, blocks),
         sizes=np.zeros(planes.OCTAVE, np.int64),
         written=np.zeros(1, np.int64),
-        touched=np.zeros(places, np.int64),
+        touched=np.zeros(blocks, np.int64),
         listed=np.zeros(keys.number, np.int32),
     )
 
@@ -77,7 +77,7 @@ def scratch_for(keys: Keys) -> Scratch:
 def move(keys, state, i, symbol, scratch):
     """Writes a symbol into varying column i of a state.
 
-    Planes follow at once unless K is 2, and counters when `follow_moves` is called.
+    Planes are updated at once unless K = 2; otherwise `apply_moves` must be called.
     """
     lost, gained = state.rows[i], find_row(keys.rows, i, symbol)
     state.symbols[i] = symbol
@@ -92,12 +92,12 @@ def move(keys, state, i, symbol, scratch):
 
 
 @inlined
-def follow_moves(keys, state, scratch):
-    """Lets planes and counters follow all moves."""
+def apply_moves(keys, state, scratch):
+    """Updates planes and counters by the pending changes of symbols."""
     lost, gained = scratch.lost[: scratch.number[0]], scratch.gained[: scratch.number[0]]
     if keys.listed:
         changed = lists.sizes(keys.lists, lost) + lists.sizes(keys.lists, gained)
-        if changed > lists.sizes(keys.lists, state.rows):
+        if changed > lists.sizes(keys.lists, state.rows):  # then counting again is cheaper
             lists.restart(keys.lists, state.counters, keys.number, state.rows)
         else:
             lists.move(keys.lists, state.counters, lost, gained)
@@ -118,14 +118,14 @@ def copy_state(source, target):
 
 @compiled
 def _copy(source, target):
-    """target[:] = source, which takes Numba two seconds to compile."""
+    """target[:] = source, as a loop: the slice takes Numba two seconds to compile."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
 @inlined
 def greatest_possible(keys, state, ceiling):
-    """A match count that no key exceeds, given one."""
+    """An upper bound on all match counts, given the bound `ceiling`."""
     return lists.greatest(state.counters, keys.number) if keys.listed else ceiling
 
 
@@ -145,7 +145,7 @@ def open_level(keys, state, matches, scratch):
 
 @inlined
 def count_level(keys, state, matches, number, scratch, columns, tally):
-    """tally[n] = c_g at varying column columns[n], for the open level and its `number` of keys."""
+    """tally[n] = c_g at varying column columns[n], for the open level, which has `number` keys."""
     starts = keys.lists.starts if keys.listed else keys.bitmaps.starts
     by_rows = 0
     for i in columns:

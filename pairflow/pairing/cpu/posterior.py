@@ -1,14 +1,13 @@
 """Draws rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
 
-Keys stand bucket by bucket, each bucket in blocks of its own (`planes`), so that the keys of a cell are
-counted by the bits of a few blocks, and none has to be listed. What fills a bucket's last block is no row.
+Keys are sorted by bucket, and each bucket starts a new block (`planes`). So the keys of a cell are counted as
+bits of a few blocks. The keys that pad a bucket's last block are not rows.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pairflow import rng
 from pairflow.pairing import posterior
 from pairflow.pairing.cpu.block import BITS, WORDS, bit_count, fill, load, lowest_bit, popcount, store, total
 from pairflow.pairing.cpu.compiled import compiled
@@ -16,20 +15,18 @@ from pairflow.pairing.cpu.keys import Keys, prepare
 from pairflow.pairing.cpu.matches import (
     Scratch,
     State,
-    follow_moves,
+    apply_moves,
     greatest_possible,
     move,
     open_level,
     scratch_for,
     state_for,
 )
+from pairflow.pairing.cpu.numbers import philox, split, uniform
 from pairflow.pairing.cpu.planes import OCTAVE, clear_untouched
 from pairflow.runtime.threads import available_cpus, run_blocks
 
-_BLOCK = 1 << 31  # tokens of keys that are compared in a task: a fraction of a second
-_split = compiled(rng.split)
-_philox = compiled(rng.philox4x32)
-_uniform = compiled(rng.uniform)
+_BLOCK = 1 << 31  # comparisons of tokens per task, a fraction of a second
 _add_level = compiled(posterior.add_level)
 _is_enough = compiled(posterior.is_enough)
 _weigh = compiled(posterior.weigh)
@@ -38,11 +35,11 @@ _weigh = compiled(posterior.weigh)
 class Buckets(NamedTuple):
     """Bucket b has the blocks of keys first_blocks[b]..first_blocks[b + 1].
 
-    `rows` (M',) are the rows of keys; a key that only fills a block has the row -1.
+    `rows` (M',) are the rows of the keys; a padding key has the row -1.
     """
 
     rows: np.ndarray
-    of_block: np.ndarray
+    of_block: np.ndarray  # the bucket of each block
     first_blocks: np.ndarray
     number: int  # M
 
@@ -55,7 +52,7 @@ class Law(NamedTuple):
 
 
 class LawWorkspace(NamedTuple):
-    """What one thread writes to. Levels and buckets are the axes of `counts` and `weights`."""
+    """The memory that one thread writes to."""
 
     state: State
     scratch: Scratch
@@ -128,7 +125,7 @@ class Posterior:
 
 
 def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Buckets]:
-    """The order of the keys as rows of `data`, where ~r stands for a copy of row r that fills a block."""
+    """The keys as row numbers of `data`, where ~r is a copy of row r that pads a block; and their buckets."""
     order = posterior.sorted_by_bucket(data, buckets)
     sizes = np.bincount(buckets)
     blocks = -(-sizes // BITS)
@@ -146,7 +143,7 @@ def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Bucke
 @compiled
 def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropies):
     """Draws rows (b, D) for `sources` (b, N); `cells` (D, 3) are level, bucket and number of each draw."""
-    seed_words = _split(seed)
+    seed_words = split(seed)
     for number in range(len(sources)):
         _start(keys, sources[number], work)
         nearest, levels, mass = _count_cells(keys, buckets, law, work)
@@ -159,22 +156,22 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropi
 
 @compiled
 def _draw_cells(law, counts, levels, mass, weights, seed_words, number, cells):
-    """Points 4 and 5 of the law for the source of a `number`; fills `cells`, and returns the entropy."""
+    """Points 4 and 5 of the law for the source `number`; fills `cells`, and returns the entropy."""
     whole = _weigh(counts, levels, law.near, law.high, mass, weights)
-    row_words = _split(number)
+    row_words = split(number)
     for n in range(len(cells)):
-        w0, w1, _, _ = _philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
-        _find_cell(counts, weights, cells[n], min(np.int64(_uniform(w0, w1) * whole), whole - 1))
+        w0, w1, _, _ = philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
+        _find_cell(counts, weights, cells[n], min(np.int64(uniform(w0, w1) * whole), whole - 1))
     return _entropy(counts, weights, levels, whole)
 
 
 @compiled
 def cells_of_counts(law, counts, rows, seed, numbers, weights, cells, entropies):
-    """Fills `cells` (S, D, 3) and `entropies` (S,) by the numbers of rows in all cells, `counts` (S, L, B).
+    """Fills `cells` (S, D, 3) and `entropies` (S,) from the numbers of rows in all cells, `counts` (S, L, B).
 
-    `rows` is M, `weights` (L, B) is space to work in. L must be at least as many levels as point 3 asks for.
+    `rows` is M and `weights` (L, B) is scratch. L must be at least the number of levels that point 3 uses.
     """
-    seed_words = _split(seed)
+    seed_words = split(seed)
     for s in range(len(counts)):
         left, mass, level = rows, 0.0, 0
         while True:
@@ -189,7 +186,7 @@ def cells_of_counts(law, counts, rows, seed, numbers, weights, cells, entropies)
 
 @compiled
 def _start(keys, z, work):
-    """Moves the state to a source: bitmaps start from nothing, because two sources have little in common."""
+    """Moves the state to a source. Bitmaps start from zero, because two sources have little in common."""
     state = work.state
     if not keys.listed and not keys.binary:
         nothing = fill(np.uint64(0))
@@ -201,12 +198,12 @@ def _start(keys, z, work):
         symbol = z[keys.columns[i]]
         if symbol != state.symbols[i] or state.rows[i] == keys.rows.none:
             move(keys, state, i, symbol, work.scratch)
-    follow_moves(keys, state, work.scratch)
+    apply_moves(keys, state, work.scratch)
 
 
 @compiled
 def _count_cells(keys, buckets, law, work):
-    """Counts the cells level by level; returns the nearest level's match count, the levels and their mass."""
+    """Counts the cells level by level; returns the nearest match count, how many levels, and their mass."""
     state, scratch, counts = work.state, work.scratch, work.counts
     nearest = greatest_possible(keys, state, len(keys.columns))
     number = open_level(keys, state, nearest, scratch)
@@ -242,7 +239,7 @@ def _count_all_levels(keys, buckets, nearest, counters, counts):
 
 @compiled
 def _count_level(buckets, matches, number, scratch, counts):
-    """Counts the `number` keys with a match count, bucket by bucket, in the blocks that hold one."""
+    """Counts the `number` keys of a match count bucket by bucket, in the blocks with such a key."""
     for bucket in range(len(counts)):
         counts[bucket] = 0
     if number > 0:
@@ -266,7 +263,7 @@ def _entropy(counts, weights, levels, whole):
 
 @compiled
 def _find_cell(counts, weights, found, pick):
-    """Writes the level, the bucket and the number in the cell that `pick` leads to: point 5 of the law."""
+    """Point 5 of the law: writes level, bucket and number within the cell for `pick` to `found`."""
     for level in range(len(counts)):
         for bucket in range(counts.shape[1]):
             weight = weights[level, bucket]
@@ -279,7 +276,7 @@ def _find_cell(counts, weights, found, pick):
 
 @compiled
 def _find_rows(keys, buckets, matches, level, work, cells, rows):
-    """Writes the rows of the draws that are in a level to `rows` (D,)."""
+    """Writes the rows of the draws in one level to `rows` (D,)."""
     is_open = False
     for n in range(len(cells)):
         if cells[n, 0] == level:
@@ -300,7 +297,7 @@ def _find_rows(keys, buckets, matches, level, work, cells, rows):
 
 @compiled
 def _find_counter(counters, rows, matches, first, number):
-    """The key that is the `number`-th with a match count, from key `first` on."""
+    """The `number`-th key (from 0) with a match count, from key `first` on."""
     key = first
     while True:
         if counters[key] == matches and rows[key] >= 0:
@@ -312,7 +309,7 @@ def _find_counter(counters, rows, matches, first, number):
 
 @compiled
 def _find_bit(mask, first, end, number):
-    """The key that is the `number`-th in a mask, from block `first` on."""
+    """The `number`-th key (from 0) in a mask, from block `first` on."""
     for block in range(first, end):
         count = total(popcount(load(mask, block)))
         if number >= count:

@@ -1,36 +1,33 @@
-"""One query after the other walks from its data point to its source: Algorithm 1, compiled.
-
-Points of the rule are those of `pairing.rule`.
-"""
+"""Algorithm 1, compiled: moves queries from their data points to their sources. See `pairing.rule`."""
 
 import numpy as np
 
 from pairflow.pairing.cpu.candidates import decide, find_candidates
-from pairflow.pairing.cpu.certificate import walk_by_own_row
+from pairflow.pairing.cpu.certificate import pair_by_data_row
 from pairflow.pairing.cpu.compiled import compiled
-from pairflow.pairing.cpu.matches import copy_state, follow_moves, move
+from pairflow.pairing.cpu.matches import apply_moves, copy_state, move
 from pairflow.pairing.cpu.numbers import draw, other, split
 
 
 @compiled
-def walk(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_size, work):
-    """Walks `sources` (b, N) in place from the data at t = 1 to the source at t = 0.
+def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_size, work):
+    """Moves `sources` (b, N) in place from the data at t = 1 to the source at t = 0.
 
-    Adds to `work.jumps` the number of positions that jump in each step.
+    Adds the number of positions that change in each step to `work.jumps`.
     """
     seed_words, others = split(seed), np.uint64(vocabulary_size - 1)
     for query in range(len(sources)):
         z, row_words = sources[query], split(row_numbers[query])
-        if keys.listed and work.trust[0] > 0:
+        if keys.listed and work.tries[0] > 0:
             numbers = row_words, seed_words
-            if walk_by_own_row(keys, z, *numbers, rates, tables[0], margin, others, work):
+            if pair_by_data_row(keys, z, *numbers, rates, tables[0], margin, others, work):
                 continue
         _start(keys, z, work)
         ceiling = len(keys.columns)
         for step in range(len(rates), 0, -1):
             rate = rates[step - 1]
             draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
-            jumps = _walk_constants(
+            jumps = _move_constants(
                 keys.constants, z, rate, step, row_words, seed_words, others, work.uniforms
             )
             count = find_candidates(keys, work.here.rows, work.uniforms, rate, work.candidates)
@@ -40,15 +37,16 @@ def walk(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_siz
                     column = keys.columns[i]
                     z[column] = other(z[column], column, step, row_words, seed_words, others)
                     move(keys, work.here, i, z[column], work.scratch)
-                follow_moves(keys, work.here, work.scratch)
+                apply_moves(keys, work.here, work.scratch)
+                # Each change adds at most one match.
                 ceiling = min(nearest + leaving, len(keys.columns))
                 jumps += leaving
             work.jumps[step - 1] += jumps
 
 
 @compiled
-def _walk_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
-    """Moves the columns in which all keys agree, and z with them: w_i is 1. Returns how many jump."""
+def _move_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
+    """Changes constant columns where z still agrees with all keys: w_i is 1. Returns how many change."""
     jumps = 0
     for column in range(len(z)):
         if constants[column] == z[column] and uniforms[column] < rate:
@@ -59,10 +57,10 @@ def _walk_constants(constants, z, rate, step, row_words, seed_words, others, uni
 
 @compiled
 def _start(keys, z, work):
-    """Moves the home state from the previous query to this one, and starts from there."""
+    """Moves the `home` state from the previous query's data point to this one, and copies it to `here`."""
     for i in range(len(keys.columns)):
         symbol = z[keys.columns[i]]
         if symbol != work.home.symbols[i] or work.home.rows[i] == keys.rows.none:
             move(keys, work.home, i, symbol, work.scratch)
-    follow_moves(keys, work.home, work.scratch)
+    apply_moves(keys, work.home, work.scratch)
     copy_state(work.home, work.here)

@@ -1,4 +1,4 @@
-"""The memory that a thread of the CPU engine writes to: the state of its query, and scratch for levels."""
+"""The memory that a thread of the CPU engine writes to: the state of its query, and scratch."""
 
 from typing import NamedTuple
 
@@ -6,27 +6,27 @@ import numpy as np
 
 from pairflow.pairing.cpu.block import WORDS, zero_blocks
 from pairflow.pairing.cpu.candidates import Candidates, candidates_for
-from pairflow.pairing.cpu.certificate import TRUST
+from pairflow.pairing.cpu.certificate import TRIES
 from pairflow.pairing.cpu.keys import Keys
 from pairflow.pairing.cpu.matches import Scratch, State, scratch_for, state_for
 
 
 class Workspace(NamedTuple):
-    """What one thread writes to."""
+    """The memory of one thread."""
 
-    home: State  # of the query before it moves
-    here: State
+    home: State  # at the query's data point
+    here: State  # at its current state
     scratch: Scratch
     candidates: Candidates
-    level_sizes: np.ndarray  # (A + 2,): n_g of the opened levels, and the number of the keys in all others
+    level_sizes: np.ndarray  # (A + 2,): n_g of the opened levels, then the number of all farther keys
     weights: np.ndarray  # (A + 1,): W_g
-    positions: np.ndarray  # (N',) uint64: 0, 1, 2, ..., made whole blocks
+    positions: np.ndarray  # (N',) uint64: 0, 1, 2, ..., padded to whole blocks
     words: np.ndarray  # (N',) uint64: random words, 64 bits for each position
     uniforms: np.ndarray  # (N',): the random numbers of one step, made from them
-    jumps: np.ndarray  # (T,): the positions that jumped at each step, over all queries
-    own: np.ndarray  # (N,): the row of the query, if only that counts
-    own_jumps: np.ndarray  # (T,): its jumps
-    trust: np.ndarray  # (1,): how often the proof may still fail
+    jumps: np.ndarray  # (T,): the positions that changed in each step, over all queries
+    data_row: np.ndarray  # (N,): the query's data point, for the certificate
+    row_jumps: np.ndarray  # (T,): changes in each step that are not certified yet
+    tries: np.ndarray  # (1,): how often the certificate may still fail
 
 
 def workspace(keys: Keys, steps: int) -> Workspace:
@@ -45,7 +45,7 @@ def workspace(keys: Keys, steps: int) -> Workspace:
         words=words[1],
         uniforms=np.zeros(words.shape[1]),
         jumps=np.zeros(steps, np.int64),
-        own=np.zeros(len(keys.constants), keys.tokens.dtype),
-        own_jumps=np.zeros(steps, np.int64),
-        trust=np.array([TRUST]),
+        data_row=np.zeros(len(keys.constants), keys.tokens.dtype),
+        row_jumps=np.zeros(steps, np.int64),
+        tries=np.array([TRIES]),
     )

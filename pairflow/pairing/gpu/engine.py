@@ -1,23 +1,23 @@
-"""The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files beside), bit for bit the oracle.
+"""The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files), bit for bit the oracle.
 
 It works like the CPU engine. A block takes one query after another through all T steps:
 
-1. Draw. A position whose random number is not below the step's rate stays, whatever its neighbours are. A
-   step without other positions, the candidates, costs nothing more.
-2. Decide. Levels are counted from the nearest on, four at a time: their keys, and those of them that agree
-   at each open candidate, until bounds decide all of them (agreement.cu).
-3. Jump. The distances of all keys are kept as bits, 32 keys to a word. A jump reads the bits of one column
-   and adds one where a key held the old symbol, and takes one where it holds the new (distances.cu).
+1. Draw. A position whose random number is not below the step's rate stays, for any data. The remaining
+   positions are candidates; a step without candidates is finished.
+2. Decide. Levels are counted from the nearest on, four at a time: all keys, and the keys that agree at each
+   undecided candidate, until bounds decide all candidates (agreement.cu).
+3. Jump. The distances of all keys are stored as bits, 32 keys per word. A change of a symbol reads the bits
+   of one column, adds 1 to keys with the old symbol and subtracts 1 from keys with the new (distances.cu).
 
 Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
 memory is 5 KB, whatever the shape.
 
-What it may cost on an H200 is estimated in benchmarks/README.md.
+benchmarks/README.md estimates its time on an H200.
 
-For large K the CPU engine has lists of the keys that hold a symbol, of which a jump touches 2 M / K instead
-of all M. Here they would save most of CIFAR-10's clocks. But a list scatters its keys over the words, so that
-bits would have to give way to counters and atomic additions: a second layout of the distances, with a second
-way to find levels. One layout that is fast enough for every target is easier to read and to trust.
+For large K the CPU engine has lists of the keys with a symbol, so that a change updates about 2 M / K keys
+instead of all M. They would save most of the time for CIFAR-10 here, too. But they would need counters and
+atomic additions instead of bits, and a second way to find levels. One layout that is fast enough for every
+target is easier to read and to verify.
 """
 
 import time
@@ -35,16 +35,16 @@ from pairflow.runtime.progress import bar
 _HERE = Path(__file__).parent
 _KERNELS = (_HERE / f"{name}.cu" for name in ("distances", "agreement", "trajectory"))
 _SOURCES = (_HERE.parent.parent / "rng.cu", *_KERNELS)
-OPTIONS = ("--std=c++17", "--fmad=false")  # a fused multiply-add rounds once where the rule rounds twice
-MIN_CAPABILITY = 80  # the first with a sum over the lanes of a warp
+OPTIONS = ("--std=c++17", "--fmad=false")  # a fused multiply-add would round once, the rule rounds twice
+MIN_CAPABILITY = 80  # the first with __reduce_add_sync, a sum over a warp
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
-_TILE = 32 * _LANES  # keys whose bits a warp holds in a word per lane
-_LAUNCH_SECONDS = 1.0  # between launches the bar moves, Ctrl-C works, and a display is redrawn
+_TILE = 32 * _LANES  # keys per warp: one 32-bit word per lane
+_LAUNCH_SECONDS = 1.0  # the progress bar, Ctrl-C and displays wait for the end of a launch
 
 
 class Lack(NamedTuple):
-    """What the engine needs, the end of a sentence; `gpu`: there is a GPU, but it cannot be used."""
+    """What the engine lacks, as the end of a sentence. `gpu`: a GPU is present, but cannot be used."""
 
     text: str
     gpu: bool = False
@@ -54,14 +54,13 @@ class Lack(NamedTuple):
 
 
 class UnusableGpu(Exception):
-    """The GPU cannot pair these data, but a CPU can; the text is the end of a sentence, as that of a Lack."""
+    """The GPU cannot pair these data, but a CPU can. The text is the end of a sentence, as in `Lack`."""
 
 
 @dataclass(frozen=True)
 class KernelLayout:
-    """How the kernels are compiled: symbols have `planes` bits, distances `bits`.
-
-    A block has `warps` warps, and a multiprocessor holds `resident` blocks.
+    """Constants of the kernels: bits of a symbol (`planes`) and of a distance (`bits`), warps of a block, and
+    blocks `resident` on a multiprocessor.
     """
 
     planes: int
@@ -71,7 +70,7 @@ class KernelLayout:
 
     @classmethod
     def choose(cls, length: int, vocabulary_size: int) -> "KernelLayout":
-        """The layout for rows of `length` positions."""
+        """The layout for N = `length` and K = `vocabulary_size`."""
         return cls((vocabulary_size - 1).bit_length(), length.bit_length())
 
     @property
@@ -90,7 +89,7 @@ class KernelLayout:
         return self.threads * (4 * 4 + 4) + 8 * 4
 
     def macros(self) -> dict[str, object]:
-        """The constants that the kernels expect from the compiler."""
+        """The macros that the kernels need."""
         return {
             "PLANES": self.planes,
             "BITS": self.bits,
@@ -103,7 +102,7 @@ class KernelLayout:
 
 
 def source() -> str:
-    """The kernels in CUDA C++; messages about them name file and line."""
+    """The kernels in CUDA C++, with file names and lines for the compiler's messages."""
     return "".join(f'#line 1 "{path.name}"\n{path.read_text()}' for path in _SOURCES)
 
 
@@ -113,7 +112,7 @@ def defines(macros: dict[str, object]) -> list[str]:
 
 
 def missing() -> Lack | None:
-    """What this engine needs and does not find; None if it can run here."""
+    """What this engine lacks on this machine; None if it can run."""
     try:
         import cupy
     except ImportError:
@@ -135,7 +134,7 @@ def missing() -> Lack | None:
 
 
 def held_memory_mb() -> float:
-    """Memory that CuPy has taken from the GPU, MiB: the most so far, as its pool gives none back."""
+    """GPU memory of CuPy's pool, in MiB. It is the maximum so far, because the pool returns no memory."""
     import cupy
 
     return cupy.get_default_memory_pool().total_bytes() / 2**20
@@ -160,15 +159,15 @@ def pair_rows(
 
 
 class GpuPairer:
-    """`pair_rows` on a device like `Cuda`, call after call: the keys are packed again only for other data.
+    """`pair_rows` on a device like `Cuda`; between calls with the same data the packed keys are reused.
 
     Raises UnusableGpu if the kernels cannot be compiled, or if there is too little memory.
     """
 
     def __init__(self, device: Any, layout: KernelLayout, *, progress: bool = False):
         self.device, self.layout, self.progress = device, layout, progress
-        self.blocks = layout.resident * device.multiprocessors  # that run at the same time
-        self.rows_at_once = self.blocks  # in the next launch
+        self.blocks = layout.resident * device.multiprocessors  # blocks that run at the same time
+        self.rows_at_once = self.blocks  # rows of the next launch
         self.kernels = device.compile(source(), layout.macros())
         self.data: np.ndarray | None = None
         self.keys: tuple = ()
@@ -187,37 +186,37 @@ class GpuPairer:
         """`oracle.pair_rows`, with the same arguments and the same bytes."""
         try:
             if data is not self.data:
-                self._hold(data)
+                self._load(data)
             settings = _rule_on(self.device, len(data), data.shape[1], vocabulary_size, steps)
             settings += np.uint64(seed), np.uint32(vocabulary_size - 1)
-            return self._walk_in_turn(queries, row_numbers, settings)
+            return self._pair_in_launches(queries, row_numbers, settings)
         except MemoryError as error:
             raise UnusableGpu(f"has too little memory: {error}") from None
 
-    def _walk_in_turn(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """The sources of all queries, a launch after the other."""
+    def _pair_in_launches(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
+        """The sources of all queries, in one launch after another."""
         sources = np.empty_like(queries)
         start = 0
         with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
             while start < len(queries):
                 began = time.perf_counter()
                 rows = slice(start, start + self.rows_at_once)
-                sources[rows] = self._walk(queries[rows], row_numbers[rows], settings)
+                sources[rows] = self._pair(queries[rows], row_numbers[rows], settings)
                 paired.update(len(sources[rows]))
                 start = rows.stop
                 self.rows_at_once = _next_size(self.rows_at_once, time.perf_counter() - began, self.blocks)
         return sources
 
-    def _hold(self, data: np.ndarray) -> None:
-        """Pack the keys, and make room for the blocks."""
+    def _load(self, data: np.ndarray) -> None:
+        """Pack the keys, and allocate scratch memory for the blocks."""
         if len(data) >= MAX_KEYS:
             raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
-        self.data, self.keys, self.scratch = None, (), ()  # whose memory is wanted now
+        self.data, self.keys, self.scratch = None, (), ()  # frees their memory first
         self.keys = _packed(self.device, self.kernels, self.layout, data)
         self.scratch = _scratch(self.device, self.layout, self.blocks, data)
         self.data, self.rows_at_once = data, self.blocks
 
-    def _walk(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
+    def _pair(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
         """The sources of the queries of one launch."""
         device, layout = self.device, self.layout
         states = device.array(queries.astype(np.uint16))
@@ -229,7 +228,7 @@ class GpuPairer:
 
 
 class Cuda:
-    """CuPy's current device, as far as this engine uses it; the tests put an emulation in its place."""
+    """The part of CuPy that this engine uses, on its current device; tests replace it by an emulation."""
 
     def __init__(self) -> None:
         import cupy
@@ -240,12 +239,12 @@ class Cuda:
         self.multiprocessors = cupy.cuda.runtime.deviceGetAttribute(count, number)
 
     def compile(self, source: str, macros: dict[str, object]) -> dict[str, Callable]:
-        """The kernels `pack` and `walk` of `source`. CuPy keeps the machine code on disk."""
+        """The kernels `pack` and `walk` of `source`. CuPy caches the machine code on disk."""
         options = (*OPTIONS, *defines(macros))
         try:
             module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
             return {name: module.get_function(name) for name in ("pack", "walk")}
-        except Exception as error:  # of NVRTC, of the driver or of CuPy: their classes have no common parent
+        except Exception as error:  # errors of NVRTC, the driver and CuPy have no common class
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UnusableGpu(f"cannot be compiled here: {first_line}") from None
 
@@ -254,7 +253,7 @@ class Cuda:
         return self._cupy.asarray(np.ascontiguousarray(values))
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
-        """An array on the device, whatever it holds."""
+        """An uninitialised array on the device."""
         return self._cupy.empty(shape, dtype)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
@@ -273,9 +272,9 @@ class Cuda:
 
 
 def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
-    """The keys as `walk` takes them: columns, held, constants, their number M, words of a column, and N.
+    """The kernel's arguments about keys: columns, held, constants, M, words per column, and N.
 
-    Neighbours are alike, so that a tile has keys at few distances.
+    Keys are sorted, so that a tile has few different distances.
     """
     from pairflow.pairing.cpu.keys import sorted_rows
 
@@ -292,7 +291,7 @@ def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, dat
 
 
 def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -> tuple:
-    """Room for what each block keeps of its query: distances, candidates, jumps."""
+    """Scratch memory of each block: distances, candidates, jumps."""
     words = -(-len(data) // _TILE) * _LANES
     distances = device.empty((blocks, layout.bits, words), np.uint32)
     candidates, jumps = (device.empty((blocks, data.shape[1], numbers), np.uint16) for numbers in (1, 3))
@@ -300,7 +299,7 @@ def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -
 
 
 def _rule_on(device: Any, keys: int, length: int, vocabulary_size: int, steps: int) -> tuple:
-    """The numbers of the rule as `walk` takes them: rates, tables, margin, T."""
+    """The kernel's arguments about the rule: rates, tables, margin, T."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, length, vocabulary_size)
     margin = np.array([rule.margin(keys)])
@@ -308,9 +307,9 @@ def _rule_on(device: Any, keys: int, length: int, vocabulary_size: int, steps: i
 
 
 def _next_size(size: int, seconds: float, blocks: int) -> int:
-    """Rows of the next launch, after one of `size` rows took `seconds`: whole rounds of the blocks.
+    """Rows of the next launch, a multiple of `blocks`, after a launch of `size` rows took `seconds`.
 
-    The first one also loads the kernels, so the sizes grow by and by.
+    Sizes grow at most fourfold, because the first launch also loads the kernels.
     """
     rows = min(4 * size, size * _LAUNCH_SECONDS / seconds)
     return max(1, int(rows) // blocks) * blocks

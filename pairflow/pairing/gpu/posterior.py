@@ -1,7 +1,7 @@
 """Draws rows for sources by the law of `pairing.posterior` on a torch device, bit for bit as the CPU does.
 
-The device finds how far every row is from every source, and counts the cells. Their weights and the draws
-are computed by the CPU engine's own code, from whole numbers, so that the device rounds nothing.
+The device computes the distances of rows and sources and counts the cells, in whole numbers only. Weights and
+draws are computed by the code of the CPU engine, so no rounding depends on the device.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from pairflow.pairing import posterior
 from pairflow.pairing.cpu.posterior import Law, cells_of_counts
 from pairflow.pairing.rule import TOLERANCE
 
-_CELLS = {"cpu": 1 << 22, "cuda": 1 << 27}  # sources times rows, or times cells, at a time
-_ONE_HOT = 1 << 13  # symbols of a row up to which matches are a matrix product
+_CELLS = {"cpu": 1 << 22, "cuda": 1 << 27}  # in memory at once: sources times rows, or times cells
+_ONE_HOT = 1 << 13  # largest N K for which matches are computed as a matrix product
 
 
 class TorchPosterior:
@@ -48,7 +48,7 @@ class TorchPosterior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows (S, draws) int32 for `sources` (S, N) with their global `numbers` (S,), and entropies (S,).
 
-        See `cpu.posterior.Posterior.draw`. It takes the threads that torch and Numba have.
+        See `cpu.posterior.Posterior.draw`. `threads` is ignored: torch and Numba have their own settings.
         """
         rows, entropies = np.empty((len(sources), draws), np.int32), np.empty(len(sources))
         numbers = np.asarray(numbers, np.uint64)
@@ -66,7 +66,7 @@ class TorchPosterior:
     def _count_cells(self, sources: np.ndarray) -> tuple[Tensor, np.ndarray]:
         """The cell (S, M) of each row, as level * B + bucket, and how many rows a cell (S, L, B) has.
 
-        All rows beyond the levels that matter are in one cell after these, which is not counted.
+        Rows beyond the levels that matter share one additional cell, which is not counted.
         """
         matches = self._matches(self._tensor(sources))
         levels = (matches.amax(dim=1, keepdim=True) - matches).clamp_max(self.levels)
@@ -77,7 +77,7 @@ class TorchPosterior:
         return cells, counts[:, :last].reshape(len(sources), self.levels, -1).cpu().numpy()
 
     def _matches(self, sources: Tensor) -> Tensor:
-        """At how many positions each row equals each source, (S, M) int64."""
+        """The number of equal positions of each source and row, (S, M) int64."""
         if self.product:
             return (self._one_hot(sources) @ self.tokens).long()
         matches = torch.zeros(len(sources), len(self.tokens), dtype=torch.int64, device=self.device)
@@ -86,26 +86,26 @@ class TorchPosterior:
         return matches
 
     def _find_rows(self, cells: Tensor, found: np.ndarray) -> np.ndarray:
-        """The places (S, D) of draws, each in a cell by its level, its bucket and its number there."""
+        """The indices (S, D) of drawn rows, from the level, the bucket and the number within the cell."""
         wanted = torch.from_numpy(found[:, :, 0] * len(self.law.high) + found[:, :, 1]).to(self.device)
         numbers = torch.from_numpy(found[:, :, 2].astype(np.int32)).to(self.device)
-        places = torch.empty_like(wanted)
+        indices = torch.empty_like(wanted)
         for draw in range(wanted.shape[1]):
             one = slice(draw, draw + 1)
             so_far = (cells == wanted[:, one]).cumsum(dim=1, dtype=torch.int32)
-            places[:, one] = torch.searchsorted(so_far, numbers[:, one] + 1)
-        return places.cpu().numpy()
+            indices[:, one] = torch.searchsorted(so_far, numbers[:, one] + 1)
+        return indices.cpu().numpy()
 
     def _tensor(self, tokens: np.ndarray) -> Tensor:
         return torch.from_numpy(tokens.astype(np.int64)).to(self.device)
 
     def _one_hot(self, tokens: Tensor) -> Tensor:
-        """(S, N K), of 0 and 1, whose products are exact: a float16 counts to 2,048, a float32 further."""
+        """Zeros and ones (S, N K), with exact products: float16 has all integers up to 2,048."""
         half = self.device.type == "cuda" and tokens.shape[1] <= 2048
         return one_hot(tokens, self.size).flatten(1).to(torch.float16 if half else torch.float32)
 
 
 def _levels_that_matter(law: Law, rows: int) -> int:
-    """After how many levels point 3 of the law stops at the latest, whatever the source."""
+    """The largest number of levels that point 3 of the law uses, for any source."""
     least = TOLERANCE * law.high[-1]
     return int(np.argmax(np.r_[rows * law.near[1:] <= least, True])) + 1

@@ -8,7 +8,7 @@ import pytest
 from pairflow.pairing import oracle
 from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.cpu import workspace
-from pairflow.pairing.cpu.certificate import TRUST
+from pairflow.pairing.cpu.certificate import TRIES
 
 
 def random_rows(rows, length, size, seed=0):
@@ -49,7 +49,7 @@ def test_bytes_are_those_of_the_oracle(case, monkeypatch):
     assert jumps.tolist() == expected[::-1]
     [work] = works
     if proven is not None:
-        assert work.trust[0] == (TRUST if proven else 0)
+        assert work.tries[0] == (TRIES if proven else 0)
 
 
 @pytest.mark.parametrize("where", ["everywhere", "only where all keys agree"])

@@ -91,7 +91,7 @@ def test_the_index_has_every_key_in_the_row_of_its_symbol(data, rows, bits, list
         expected = np.flatnonzero(data[:, column] == symbol)
         whole = block.zero_blocks(len(bits.valid))
         own = slice(bits.starts[row], bits.starts[row + 1])
-        whole[bits.places[own]] = bits.blocks[own]
+        whole[bits.numbers[own]] = bits.blocks[own]
         assert np.array_equal(members(whole), expected)
         assert np.array_equal(lists.keys[lists.starts[row] : lists.starts[row + 1]], expected)
     assert row_index.find_row(rows, 0, SYMBOLS) == rows.none
@@ -104,7 +104,7 @@ def test_bitmaps_have_no_empty_block():
     column = np.repeat(np.arange(4, dtype=np.uint8), 1024)[None]  # each symbol fills two blocks of its own
     bits = bitmaps_of(column, row_index.build(column, 5))
     assert bits.starts.tolist() == [0, 2, 4, 6, 8, 8]
-    assert bits.places.tolist() == list(range(8))
+    assert bits.numbers.tolist() == list(range(8))
     assert (bits.blocks == 0xFFFFFFFFFFFFFFFF).all()
 
 

@@ -174,7 +174,7 @@ def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
         time.sleep(0.02)
 
     monkeypatch.setattr(progress, "tqdm", Bar)
-    monkeypatch.setattr(cpu, "walk", walk)
+    monkeypatch.setattr(cpu, "pair_queries", walk)
     monkeypatch.setattr(cpu, "_BLOCK", 1)
     with pytest.raises(KeyboardInterrupt):
         cpu.pair_rows(data, data, np.arange(300), **settings)
