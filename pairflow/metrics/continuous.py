@@ -85,7 +85,7 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
     """Metric rows of the trajectories of some samples of a table; empty if it says nothing of trajectories.
 
-    With v, the velocity along the trajectory of the model's solver from noise x0 to its end x1:
+    v is the velocity along a trajectory of the model's solver, from noise x0 to the end x1.
 
     - `path_energy`: the mean of the integral over t of |v|^2. It is at least the mean of |x1 - x0|^2, with
       equality for straight trajectories.

@@ -129,7 +129,7 @@ class RealRows:
         return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
     def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
-        """Measure random draws of real rows: `measures` has a function for each split, `train` and `test`."""
+        """Measure random draws of real rows, by a function for each split, named `train` or `test`."""
         parts = {"train": self.train, "test": self.held_out}
         rows = [
             {**row, "method": "data", "trial": trial, "samples": len(drawn)}

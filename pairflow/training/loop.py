@@ -53,7 +53,7 @@ def optimise(
         network: the network to train, in place.
         objective: the loss.
         settings: batch size, iterations, learning rate and so on.
-        seed: the seed of the dropout; the objective has another one.
+        seed: the seed of the dropout; the objective already has its seed.
         average: a moving average to continue; by default one starts from the network's weights.
         validate: a function of the averaged network that returns its validation NLL, in nats per token.
         snapshots: saved states, from which an interrupted run resumes, bit for bit.

@@ -160,7 +160,7 @@ class Model(ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """The network's output for a row of zeros. Before a measurement, this makes libraries set up."""
+        """The network's output for a row of zeros. A call before a measurement makes libraries set up."""
 
     def largest_answer(self) -> Tensor:
         """Outputs for a row of zeros, which are finite unless the training diverged."""

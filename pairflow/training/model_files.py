@@ -78,7 +78,7 @@ def files_of_data(
 ) -> dict[str, bytes]:
     """The data set's files to store with a new model: a dict from name to content.
 
-    `metadata` is the metadata of `data`, the training rows. Raises InputError if the files do not belong.
+    `metadata` is the metadata of `data`, the training rows. Raises InputError unless the files belong to it.
     """
     files = {}
     if vocabulary:
