@@ -32,7 +32,7 @@ _ANY = re.compile("|".join(HEX.values()), re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Style:
-    """How a method looks in figures: a key of `HEX`, and matplotlib's marker (unfilled if `hollow`) and line."""
+    """How a method looks in figures: a key of `HEX`, matplotlib's marker (unfilled if `hollow`) and line."""
 
     colour: str
     marker: str
