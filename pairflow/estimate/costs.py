@@ -110,7 +110,7 @@ def _assignment_seconds(job: Job) -> float:
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
-    """Estimate the seconds until all jobs are done, if nothing idles; unknown times count as 0.
+    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0.
 
     This is the longest of three: the longest chain of jobs that wait for one another, the work of all cores
     divided by their number, and the work of the one GPU.

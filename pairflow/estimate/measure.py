@@ -91,7 +91,7 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
 
 
 def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Prepare leading sources to rows by random potentials: with good ones, a source takes as long."""
+    """Prepare leading sources (noise) to data rows by random potentials; good ones would take as long."""
     import torch
 
     rows = _rows(work, request)

@@ -1,6 +1,6 @@
 """Lists the workflow's jobs in Python: what each needs, makes, depends on and asks of the machine.
 
-rules/ has the same graph for Snakemake, and tests/plan/test_jobs.py compares the two. The estimate, the
+rules/ has the same jobs for Snakemake, and tests/plan/test_jobs.py compares the two. The estimate, the
 check of a folder's files (`plan.lineage`), the report's inputs and its timings all read this table.
 """
 

@@ -17,7 +17,7 @@ from pairflow.plan.jobs import jobs
 
 
 def require(root: Path, experiment: Experiment) -> None:
-    """Raise InputError if a file below `root` was not made for this experiment; it names the first one."""
+    """Raise InputError that names the first file below `root` which this experiment did not make, if any."""
     digest_of = functools.cache(digest)
     for job in jobs(root, experiment)[:-1]:  # without the report, the last job
         for name, path in job.outputs.items():
@@ -26,7 +26,7 @@ def require(root: Path, experiment: Experiment) -> None:
 
 
 def done(table: Sequence[Job]) -> set[Job]:
-    """Return the finished jobs: those with outputs of these settings, whose inputs' jobs are finished, too.
+    """Return the finished jobs: their outputs have these settings, and the jobs before them are finished.
 
     Snakemake also compares the times when files changed, so that only its dry run is certain.
     """

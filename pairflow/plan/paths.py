@@ -56,7 +56,7 @@ def shard(root: Path, seed: int, coupling: str, number: int, shards: int) -> Pat
 
 
 def training_data(root: Path, seed: int, method: str) -> Path:
-    """Return the file that a method trains on: pairs if each data row has a fixed source, else data rows."""
+    """Return the file that a method trains on: pairs if data have fixed sources (noise), else only data."""
     parsed = parse_method(method)
     if parsed.distillations:
         return pairs(root, seed, method) if parsed.on_pairs else data(root, "train.parquet")

@@ -1,4 +1,4 @@
-"""Colours of the pages and their charts: the palette of Okabe and Ito, which colour-blind readers can read.
+"""Colours of the pages and their charts, from the palette of Okabe and Ito for colour-blind readers.
 
 Charts use the hexadecimal values below. `themed` replaces them by variables of the page's style sheet,
 which has a light and a dark value for each.

@@ -60,12 +60,12 @@ class Contents(FinishedExperiment):
 
     @property
     def distances(self) -> dict[str, np.ndarray]:
-        """A dict from coupling to (N+1,): the share of its pairs at each Hamming distance of x0 and x1."""
+        """A dict from coupling to (N+1,): the share of pairs at each Hamming distance of source and data."""
         return self._series("hamming_mean", "hamming_share", range(self.data["length"] + 1))
 
     @property
     def jumps(self) -> dict[str, np.ndarray]:
-        """A dict from coupling to (T,): entry s - 1 is the mean number of jumps in the step back from s/T."""
+        """A dict from coupling to (T,): entry s - 1 is how many positions jump in the step back from s/T."""
         return self._series("jumps_1", "jumps", range(1, self.experiment.pairing.steps + 1))
 
     def _series(self, condition: str, name: str, numbers: range) -> dict[str, np.ndarray]:
@@ -78,9 +78,9 @@ class Contents(FinishedExperiment):
 
     @property
     def independent(self) -> list[str]:
-        """The couplings of Algorithm 1 whose x0 is on average nearly as far from x1 as an independent x0.
+        """The couplings of Algorithm 1 whose sources are nearly as far from their data as random sources.
 
-        In their backward steps hardly any other row has a weight, so that x0 is nearly independent of x1
+        In their backward steps hardly any other row has a weight, so that sources are nearly independent
         (docs/method.md, "When only a row's own weight counts").
         """
         enough = NEARLY * independent_distance(self.data["length"], self.data["vocabulary_size"])

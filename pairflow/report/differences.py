@@ -78,7 +78,7 @@ def begin_sentence(text: str, places: Iterable[Place]) -> str:
 
 
 def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
-    """Say how small the differences are that the undecided tests could have detected."""
+    """Say how large the differences had to be for the undecided tests to detect them."""
     possible = [cell.visible for cell in undecided if grid.could_show(cell)]
     if not possible:
         return "the tests could not have detected any gain"

@@ -108,7 +108,7 @@ def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
-    """Draw how many positions of a row jump in each backward step, (T,) by coupling, against its start."""
+    """Draw how many positions of a row jump in a backward step, (T,) by coupling, against its start time."""
     lines = [
         Line(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
         for coupling, y in per_step.items()

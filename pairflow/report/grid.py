@@ -1,4 +1,4 @@
-"""Makes tables of a metric, of methods by numbers of sampling steps, with means and tests."""
+"""Makes a table of each metric, by method and number of sampling steps, with means and tests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,7 +79,7 @@ class Grid:
 
     A page shows the `methods` in this order, and of each its network `calls` per sample, one number for each
     column. `rival` completes the label if another table has the same metric. `all_seeds` is the number of
-    training seeds of the evaluation (0: that of this metric).
+    training seeds of the evaluation (0: the number of seeds of this metric).
     """
 
     evaluation: str

@@ -56,7 +56,7 @@ class KindPage:
         section: the template file with the kind's macros, relative to pairflow/ or pairflow/report/.
         shown: the number of samples on the page per method and number of steps; None for all.
         bounded: whether trainings log a bound on the likelihood of held-out rows.
-        controls: methods of metric rows that need no model.
+        controls: names of controls that need no model, which metric rows have as methods.
         counted: further tables of the data, each with the term for its number of rows.
         copies: the metric for the share of samples that equal training rows.
         copies_expected: whether the data may contain nearly everything of their kind.
@@ -196,7 +196,7 @@ def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
 
 
 def read_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, np.ndarray, Metadata]:
-    """Read x0 and x1 (B, N) of random rows, the same for every coupling, and the metadata of the pairs."""
+    """Read sources x0 and data x1 (B, N) of random rows, the same for every coupling, and the metadata."""
     table, metadata = read_table(paths.pairs(root, seed, coupling), "pairs", "vector pairs")
     rows = rng.random_order(seed, len(table))[:number]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))

@@ -14,7 +14,7 @@ _GREY = 128  # between images: visible on light and on dark pages
 
 @dataclass(frozen=True)
 class Png:
-    """A PNG as a data URI, its width in pixels, the factor by which the page enlarges it, and its text."""
+    """A PNG as a data URI, its width, the factor by which the page enlarges it, and its text alternative."""
 
     uri: str
     width: int

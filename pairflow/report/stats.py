@@ -111,7 +111,7 @@ def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
 
 
 def t_quantile(freedom: float) -> float:
-    """Return the quantile of Student's t, with that many degrees of freedom, for an interval of `LEVEL`."""
+    """Return the quantile of Student's t, at `freedom` degrees, for a two-sided interval of `LEVEL`."""
     return float(stdtrit(freedom, _QUANTILE))
 
 

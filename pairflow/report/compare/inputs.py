@@ -70,7 +70,7 @@ def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> 
 
 
 def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExperiment]]:
-    """Group the experiments by their data and the settings of these, in the order given."""
+    """Group the experiments that have the same data and the same settings of it, in the order given."""
     groups: list[list[FinishedExperiment]] = []
     for run in runs:
         same = [group for group in groups if not explain_difference(group[0], run)]

@@ -39,7 +39,7 @@ def render(sections: Sequence[DataSection], numbers: str) -> str:
 
 
 def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, Any]]]:
-    """Return {evaluation: a block for each of its metrics}."""
+    """Return {evaluation: list of blocks}, one block for each of its metrics."""
     return {
         evaluation: [
             _make_block(section, grid, f"{prefix}-{evaluation}-{index}") for index, grid in enumerate(grids)

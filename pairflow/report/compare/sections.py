@@ -39,7 +39,7 @@ Kinds = Mapping[MetricKind, Mapping[str, pd.DataFrame]]  # -> experiment -> its 
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A row: by NFE, its cells (estimates or differences) and the calls of the network per sample."""
+    """A row of a table: by number of steps (NFE), its cells (estimates or differences) and network calls."""
 
     key: RowKey
     cells: Mapping[int, Any]

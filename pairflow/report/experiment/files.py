@@ -31,7 +31,7 @@ def save(parts: Mapping[str, Any], folder: Path) -> None:
 
 
 def find_figures(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, Picture | Png]]:
-    """Yield each figure after the name of its files: a chart has a name, an image gets the keys above it."""
+    """Yield (name of its files, figure) for each figure. A chart has a name, an image the keys above it."""
     if isinstance(part, Picture):
         yield part.name, part
     elif isinstance(part, Png):

@@ -90,7 +90,7 @@ def read_contents(
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
-    """Read {method: {NFE: rows of the first trial}} for first evaluation, first seed and the shown NFE."""
+    """Read {method: {NFE: first trial's rows}} of the first evaluation and seed, at the shown NFE."""
     most = page_of(experiment).shown
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
