@@ -42,9 +42,8 @@ _BINS = 30
 class TrainingMolecules:
     """The training molecules that samples are compared with.
 
-    `neighbours` has the fingerprints of all M distinct molecules, `scaffolds` maps each scaffold (empty for a
-    molecule without rings) to the number of them that have it, and `properties` (R, 4) describes R <= M of
-    them.
+    `neighbours` has the fingerprints of all M distinct molecules, and `scaffolds` the number of them with
+    each scaffold (empty for a molecule without rings). `properties` (R, 4) describes R <= M of them.
     """
 
     neighbours: Neighbours
@@ -138,8 +137,8 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
 
 
 def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[str, int]:
-    """Count the molecules with a scaffold that is common among training molecules, or with the framework of
-    one. `scaffolds` has the scaffold of each molecule, and `trained` maps scaffolds to numbers of training
+    """Count the molecules with a common scaffold of training molecules, or with the framework of one.
+    `scaffolds` has the scaffold of each molecule, and `trained` maps scaffolds to numbers of training
     molecules. The CORES most frequent are common. Molecules without rings are not counted."""
     common = sorted(trained.keys() - {""}, key=lambda name: (-trained[name], name))[:CORES]
     frameworks = {framework(name) for name in common}
@@ -171,8 +170,7 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
     """Count samples and training molecules in bins of each property, from properties (B, 4) and (R, 4).
 
     Columns: property, low, high (low <= value < high), samples, training (numbers of molecules). Bins of
-    equal width span the training values; one more bin at each end, with an infinite bound, has all other
-    values.
+    equal width span the training values; one bin more at each end, with an infinite bound, has the others.
     """
     tables = []
     for name, *columns in zip(PROPERTIES, properties.T, training.T, strict=True):
@@ -196,8 +194,7 @@ def describe_held_out(
 
 
 def compare_as_moses(molecules: pd.DataFrame, held_out: dict[str, pd.DataFrame]) -> dict[str, float]:
-    """Compute the metrics of MOSES on the molecules of one trial, a table of `describe_samples`; NaN for too
-    few.
+    """Compute the metrics of MOSES on molecules of one trial, a table of `describe_samples`; NaN for too few.
 
     `held_out` has the tables, or parts, of `describe_held_out`.
 

@@ -24,8 +24,7 @@ _CLOSURES = re.compile(r"\[[^\]]*\]|%\(\d+\)|%\d\d|\d")
 
 @lru_cache(maxsize=2**16)  # several functions ask for the same strings
 def canonical(smiles: str) -> str | None:
-    """Return the canonical SMILES of a molecule, with stereochemistry; None for an empty or invalid
-    string."""
+    """The canonical SMILES of a molecule, with stereochemistry; None for an empty or invalid string."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles) if smiles else None
     return None if molecule is None else Chem.MolToSmiles(molecule)

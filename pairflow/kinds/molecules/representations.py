@@ -28,8 +28,7 @@ class Representation(NamedTuple):
         pattern: matches one token.
         tokenize: SMILES -> tokens. Raises InputError for a molecule that the notation cannot write.
         join: tokens -> SMILES, which are invalid if the tokens are no molecule.
-        graft: (tokens, link) -> SMILES of a group, bonded to the atom before it and, if `link`, to the next
-            one.
+        graft: (tokens, link) -> SMILES of a group bonded to the atom before it and, if `link`, the next one.
     """
 
     name: str
