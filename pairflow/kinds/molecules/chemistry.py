@@ -170,7 +170,7 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
     """Count samples and training molecules in bins of each property, from properties (B, 4) and (R, 4).
 
     Columns: property, low, high (low <= value < high), samples, training (numbers of molecules). Bins of
-    equal width span the training values; one bin more at each end, with an infinite bound, has the others.
+    equal width span the training values; one more bin at each end, with an infinite bound, counts the rest.
     """
     tables = []
     for name, *columns in zip(PROPERTIES, properties.T, training.T, strict=True):

@@ -47,8 +47,8 @@ class Growth:
 
     `given` (R, N) has R rows of N symbols, FREE in gaps; sample number i has row i mod R. Scaffolds take
     turns, and so do the starts of each. For a start with gaps before its end, the number of tokens of the
-    molecule is drawn from the result of `lengths`. The tokens that the scaffold does not need are divided at
-    random among the gaps and the end: all divisions with at least one token in every part are equally likely.
+    molecule is drawn from `lengths()`. The tokens that the scaffold does not need are divided at random among
+    the gaps and the end: all divisions with at least one token in every part are equally likely.
     """
 
     def __init__(
@@ -133,7 +133,8 @@ def _rows(
 
 
 def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
-    """Return the row (N,) of a start with `gaps`, numbers of tokens: FREE there and in an open end."""
+    """Return the row (N,) of a start whose gaps have these numbers of tokens. It is FREE in gaps and in an
+    open end."""
     filled = start
     for gap in [*gaps, 1]:  # the end
         filled = filled.replace(OPEN, gap * _FILLER, 1)
@@ -146,8 +147,8 @@ def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary
 
 
 def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, int]) -> list[int]:
-    """Return the ids of the tokens of SMILES; `more` has ids of tokens that the vocabulary lacks. Raises
-    InputError, which begins with `where`, for tokens that are in neither."""
+    """Return the ids of the tokens of SMILES. `more` has further ids, which go before the vocabulary's.
+    Raises InputError, which begins with `where`, for tokens that are in neither."""
     ids = {token: k for k, token in enumerate(vocabulary.tokens)} | more
     try:
         tokens = vocabulary.representation.tokenize(text)
@@ -246,7 +247,8 @@ def _ends(text: str) -> bool:
 
 
 def _query(molecule: Chem.Mol) -> Chem.Mol:
-    """Return what finds a scaffold; one with dummy atoms must have grown from all of them, only there."""
+    """Return the query that finds a scaffold in molecules. If it has dummy atoms, a molecule must have grown
+    from all of these, and from no other atom."""
     if not (points := _points(molecule)):
         return molecule
     rules = Chem.AdjustQueryParameters.NoAdjustments()

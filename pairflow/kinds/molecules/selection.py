@@ -60,7 +60,7 @@ class Selection:
         return molecule
 
     def shares(self) -> dict[str, float]:
-        """Return the share of samples that pass each test, `valid` or an option, of those that reach it."""
+        """Return, for `valid` and each option, the share that passes of the samples that reach it."""
         left, shares = self.counts.total(), {}
         for name, reason in self._reasons.items():
             passed = left - self.counts[reason]

@@ -18,7 +18,8 @@ _BLOCKS = BITS // block.BITS
 
 @compiled
 def _common(one: np.ndarray, i: int, other: np.ndarray, j: int) -> int:
-    """Count the bits that row `i` of `one` and row `j` of `other` share, contiguous (rows, 32) uint64."""
+    """Count the bits that row `i` of `one` and row `j` of `other` share. Both arrays are contiguous (rows,
+    32) uint64."""
     first, second = i * _BLOCKS, j * _BLOCKS
     bits = popcount(load(one, first) & load(other, second))
     for k in range(1, _BLOCKS):
@@ -89,8 +90,8 @@ class Neighbours:
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=BITS + 1))])
 
     def similarity(self, fingerprints: Iterable[bytes]) -> np.ndarray:
-        """Return the largest Tanimoto similarity (B,) of B fingerprints to reference molecules, float64. It
-        is 1 if both fingerprints are the same."""
+        """Return the largest similarity (B,), float64, of each of B molecules to a reference molecule. It is
+        1 if their fingerprints are the same."""
         return self.nearest(fingerprints)[0]
 
     def nearest(self, fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
