@@ -52,7 +52,7 @@ class TrainingMolecules:
 
 
 def distinct(strings: Iterable[str]) -> dict[str, str]:
-    """Map the canonical SMILES of each valid molecule to the first of its sorted spellings.
+    """Map the canonical SMILES of each valid molecule among `strings` to the first of its sorted spellings.
 
     Properties are computed from that spelling, because RDKit cannot read back every canonical SMILES that it
     writes.
@@ -87,7 +87,7 @@ def properties_of(molecules: pd.DataFrame) -> np.ndarray:
 
 
 def count_connected(strings: Iterable[str]) -> int:
-    """The number of valid samples that are a single connected molecule."""
+    """The number of valid strings that are a single connected molecule."""
     return sum(molecule is not None and "." not in molecule for molecule in map(canonical, strings))
 
 

@@ -81,7 +81,7 @@ def require_openpyxl(path: Path) -> None:
 
 
 def unit_of(path: str | Path) -> str:
-    """What the number of a row counts: line, record (SDF) or row (Excel)."""
+    """Return what the number of a row counts: "line", "record" (SDF) or "row" (Excel)."""
     return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
 
 
@@ -146,7 +146,7 @@ def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
 
 
 def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
-    """Lines that end in \\n, \\r\\n or \\r, with their ends."""
+    """Yield the lines of a text, which end in \\n, \\r\\n or \\r, with these ends."""
     while line := text.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise InputError(f"{path}: a line of over {_LONGEST_LINE:,} characters: not a text file")

@@ -253,7 +253,7 @@ class ReadMolecules:
         self.scaffolds.append(group)
 
     def summarise_rejected(self) -> str:
-        """The most frequent reason for rejected rows, and the first row with it."""
+        """Say in words the most frequent reason for rejected rows, and the first row with it."""
         if not self.rejected:
             return ": there are no rows"
         reason, number = Counter(reason for _, _, reason, _ in self.rejected).most_common(1)[0]

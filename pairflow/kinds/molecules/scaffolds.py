@@ -87,7 +87,7 @@ class Growth:
         groups = map(self.vocabulary.symbols, np.split(np.array(drawn), np.cumsum(gaps)))
         graft, link = self.vocabulary.representation.graft, not start.endswith(OPEN)
         first, *pieces = start.split(OPEN)
-        pairs = zip(groups, pieces, strict=False)  # of a link one empty group is left
+        pairs = zip(groups, pieces, strict=False)  # a link has one group more than pieces: an empty one
         return first + "".join(graft(group, link) + piece for group, piece in pairs)
 
     def is_kept(self, molecule: Chem.Mol) -> bool:
@@ -127,7 +127,7 @@ def _rows(
             left = max(len(gaps) + 1, int(generator.choice(totals)) - fixed)
             cuts = np.sort(generator.choice(left - 1, len(gaps), replace=False)) + 1
             drawn = tuple(np.diff([0, *cuts]).tolist())
-            with suppress(InputError):  # the shortest gaps where these do not fit
+            with suppress(InputError):  # if these gaps do not fit, they are the shortest
                 row, gaps = write(start, drawn), drawn
         yield start, gaps, row
 

@@ -238,7 +238,7 @@ def chemistry_settings(experiment: Any) -> Chemistry:
 
 
 class NewLibrary(Standardisation, NewSettings):
-    """Settings of `pairflow new` for molecules."""
+    """Settings of the command `pairflow new` for a user's file of molecules."""
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
     representation: Notation = "selfies"

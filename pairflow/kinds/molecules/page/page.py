@@ -75,9 +75,9 @@ class MoleculesPage(KindPage):
         }
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """Return the columns of the headline: shares of molecules by canonical SMILES, a distance, and
-        bounds. Plausible, useful and valid molecules are shares of the samples, unique ones of the valid,
-        novel ones of the distinct molecules."""
+        """Return the headline's columns: shares of molecules by canonical SMILES, a distance, and bounds.
+        Plausible, useful and valid molecules are shares of the samples, unique ones of the valid, novel ones
+        of the distinct molecules."""
         measured = list_grids(results.metrics, results.experiment, leading.evaluation)
         grids = {grid.metric: grid for grid in measured}
         valid = grids["valid"].means
