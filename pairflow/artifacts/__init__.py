@@ -1,4 +1,4 @@
-"""Artifacts: files written whole, Parquet tables with checked metadata, and the provenance of each file."""
+"""The files that steps exchange: written whole, as Parquet tables with checked metadata and provenance."""
 
 from pairflow.artifacts.atomic import atomic, digest, replacing, sole_writer
 from pairflow.artifacts.cells import as_cell, from_cell

@@ -20,10 +20,10 @@ _LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairf
 
 @contextmanager
 def atomic(*paths: Path) -> Iterator[list[Path]]:
-    """Temporary files next to `paths`: all renamed to `paths` if the block succeeds, else all removed.
+    """Give a block temporary files to write. If it succeeds, rename all to `paths`; else remove them.
 
-    A link remains, and the file that it leads to is replaced; a replaced file keeps its permissions.
-    InputError names a disk that is full or read-only. Leftovers of killed processes are removed.
+    A link remains, and the file that it leads to is replaced; a replaced file keeps its permissions. Files
+    that killed processes left are removed. Raises InputError, with the disk, if that is full or read-only.
     """
     paths = tuple(resolved(path) if path.is_symlink() else path for path in paths)
     temporary = [_temporary(path) for path in paths]
@@ -45,7 +45,7 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Only one block at a time may write the file `path`: another one, in any process, waits for its turn."""
+    """Let only one block at a time write the file `path`: blocks in all processes wait for their turn."""
     folder = os.open(resolved(path).parent, os.O_RDONLY)  # the file itself is replaced, and its lock with it
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -56,11 +56,11 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A temporary folder, whose files replace the files that an earlier block has written to `folder`.
+    """Give a block a temporary folder, whose files then replace those of an earlier block in `folder`.
 
-    A list in `folder` has the SHA-256 and the name of each such file, as `sha256sum` writes them. Other files
-    stay, and InputError names one that would be overwritten. A process that is killed leaves a list of the
-    old and the new files, so that the next block recognises both.
+    A list in `folder` has the SHA-256 and the name of each file that a block wrote, in the format of
+    `sha256sum`. Other files stay; raises InputError if one would be overwritten. A process that is killed
+    leaves a list of the old and the new files, so that the next block recognises both.
     """
     folder = resolved(folder) if folder.is_symlink() else folder
     temporary = _temporary(folder)
@@ -124,7 +124,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """A name in the same folder that only this process uses, even if containers share name and numbers."""
+    """A name in the same folder for only this process, even if containers share host names and numbers."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
@@ -136,7 +136,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _disk_named(path: Path) -> Iterator[None]:
-    """InputError that names the file and the disk if the system refuses to write."""
+    """Raise InputError, with the file and the disk, if the system refuses to write in the block."""
     try:
         yield
     except Exception as error:
@@ -170,8 +170,8 @@ _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _why_not_written(error: BaseException | None) -> str | None:
-    """The system's message if it refuses to write. safetensors has the error number only in its text, and
-    torch raises another error after the system's."""
+    """The system's message if `error` comes from its refusal to write. (safetensors has the error number only
+    in its text, and torch raises another error after the system's.)"""
     if error is None:
         return None
     match = re.search(r"os error (\d+)", str(error))

@@ -1,4 +1,4 @@
-"""Text in CSV files: a spreadsheet would run text such as `=cmd|...` as a formula."""
+"""Makes text safe in CSV files: a spreadsheet would run text such as `=cmd|...` as a formula."""
 
 import re
 from typing import Any

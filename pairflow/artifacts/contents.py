@@ -1,4 +1,4 @@
-"""The contents of tables that steps read: which columns a kind of table has, and what they may hold.
+"""Checks the tables that steps read: which columns a kind of table has, and which values these may hold.
 
 A table with valid metadata may still come from another program and hold anything. Every check works on whole
 columns, so that it takes a few milliseconds per million tokens.
@@ -23,11 +23,17 @@ _MOST_SEED = 2**63 - 1
 
 @dataclass(frozen=True)
 class Column:
-    """What a column may hold: `noun`s whose type `fits`, or lists of them.
+    """The values that a column may hold: single values, or lists of one length.
 
-    `width` names the length of the lists: `length` (in the metadata), `rows` (of the table), `properties` (of
-    the condition), or a parameter in the metadata. Numbers are finite if `finite`, from `lowest` to
-    `highest`; tokens are below K.
+    Attributes:
+        noun: what messages call the values.
+        fits: whether a value may have this Arrow type.
+        width: for lists, which number is their length: `length` (in the metadata), `rows` (of the table),
+            `properties` (of the condition), or a parameter in the metadata.
+        lowest, highest: the bounds of numbers; tokens are also below K.
+        finite: whether numbers must be finite.
+        nulls: whether values may be missing.
+        optional: whether the column may be missing.
     """
 
     noun: str
@@ -41,7 +47,7 @@ class Column:
 
     @property
     def one(self) -> str:
-        """What messages call a valid value."""
+        """What messages call a single valid value."""
         if self.highest is not None:
             return f"{'a token' if self.width else 'an integer'} in {self.lowest}..{self.highest}"
         return "a number" if self.width else self.noun if self.noun == "text" else f"one of {self.noun}"
@@ -71,7 +77,7 @@ _SQUARE = replace(_FLOATS, width="rows")
 _LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
 _LABELS = Column("finite float32 numbers", types.is_float32, width="properties", lowest=0, optional=True)
 _CLASSES = {"label": _LABEL, "labels": _LABELS}
-# No search ends in lower potentials, and their exponentials would be 0.
+# No search for potentials ends below -2000, and the exponentials of such potentials would be 0.
 _POTENTIAL = Column("integers", types.is_integer, lowest=-2000, highest=0, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
 _ENDS = {"target": replace(_COUNT, optional=True), "moved": replace(_FLOATS, lowest=0, optional=True)}
@@ -120,7 +126,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
 
-_FACTS: dict[str, tuple[Any, str]] = {  # entry of the metadata -> its type, and the type in words
+_FACTS: dict[str, tuple[Any, str]] = {  # the type of each entry of the metadata, and the type in words
     "kind": (str, "a text"),
     **dict.fromkeys(("vocabulary", "data", "split"), (str | None, "a text or null")),
     **dict.fromkeys(("parameters", "inputs"), (Mapping, "names and values")),
@@ -128,7 +134,7 @@ _FACTS: dict[str, tuple[Any, str]] = {  # entry of the metadata -> its type, and
 _LINEAGE = {"method": str, "nfe": (1, _MOST), "seed": (0, _MOST_SEED), "samples": (1, _MOST)}
 _COUPLED = {"coupling": str}
 _SHARD = {**_COUPLED, "of": (1, _MOST)}
-_PARAMETERS: dict[str, dict[str, Any]] = {  # kind -> parameters that readers need: text, or (lowest, highest)
+_PARAMETERS: dict[str, dict[str, Any]] = {  # parameters that each kind needs: a text, or (lowest, highest)
     "pairs": _COUPLED,
     "vector pairs": _COUPLED,
     "shard of pairs": _SHARD,
@@ -142,7 +148,7 @@ _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property hi
 
 
 def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
-    """InputError unless all metadata have valid types, and sizes that agree with one another."""
+    """Raise InputError unless the metadata (`facts`) have valid types, and sizes that fit together."""
     for name, (kind, expected) in _FACTS.items():
         if not isinstance(facts[name], kind):
             raise InputError(f"{path}: {name}: expected {expected}, found {facts[name]!r}")
@@ -166,7 +172,7 @@ def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
 def require_contents(
     path: Path, table: pa.Table, facts: Mapping[str, Any], row_count: int | None = None
 ) -> None:
-    """InputError with column and row unless the table agrees with its metadata (`facts`) and its kind.
+    """Raise InputError, with column and row, unless a table fits its kind and its metadata (`facts`).
 
     `row_count` is the number of rows of a file if only its columns were read, into an empty `table`.
     """
@@ -198,9 +204,9 @@ def require_columns(
     widths: Mapping[str, Any] | None = None,
     vocabulary_size: int | None = None,
 ) -> None:
-    """InputError, with the row and the position, unless the table has these columns.
+    """Raise InputError, with the row and the position, unless the table has these columns.
 
-    `widths` are the lengths of the lists by their names, and tokens are below `vocabulary_size`.
+    `widths` has the lengths of lists by the names in `Column.width`; tokens are below `vocabulary_size`.
     """
     for name, column in columns.items():
         count = table.column_names.count(name)
@@ -216,7 +222,7 @@ def require_columns(
 
 
 def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
-    """InputError unless each row is a value that the column may hold, or a list of `width` such values."""
+    """Raise InputError unless each row is a value that `column` allows, or a list of `width` such values."""
     # A column in which all values are missing has the type null.
     if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
         return
@@ -238,7 +244,7 @@ def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: 
 
 
 def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | None:
-    """The index and the value of the first entry that the column may not hold; None if all are valid."""
+    """The index and the value of the first entry that `column` does not allow; None if all are valid."""
     wrong = [values.is_null()] if values.null_count and not column.nulls else []
     if _is_number(values.type):
         low, high = (end.as_py() for end in pc.min_max(values).values())  # None if there is no value
@@ -253,7 +259,7 @@ def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | N
 
 
 def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
-    """InputError if there are no rows, or not as many as the metadata say."""
+    """Raise InputError if there are no rows, or not as many as the metadata say."""
     kind, parameters = facts["kind"], facts["parameters"]
     held_out = facts["split"] == "validation" and kind == "tokens"  # may be empty
     if not rows and kind in COLUMNS and kind not in _MAYBE_EMPTY and not held_out:

@@ -13,7 +13,7 @@ from pairflow.errors import InputError
 from pairflow.files import checked_path, require_file
 from pairflow.limits import MAX_VOCABULARY
 
-OWN = "own"  # the coupling of such pairs
+OWN = "own"  # the name of their coupling in the metadata
 ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts in the parameters of pairs that `adopt` has checked
 
 

@@ -29,29 +29,30 @@ _PACKAGES += ["cupy-cuda13x", "cupy-cuda12x"]
 
 @dataclass
 class Provenance:
-    """The costs of a step since it began, its device, and the training rows that it used (None: no training).
+    """Measures the costs of a step from when it is made, and writes them next to the step's files.
 
     It records wall time (`seconds`) and `device_seconds`. On a CPU the latter are the user and system time of
     all threads of this process. On a GPU they are the wall time again, during which the step held the GPU;
     how busy its kernels kept it is not measured. For several `devices` they are this process's times the
-    number of devices.
+    number of devices. `samples` is the number of training rows that were used, None without training, and
+    `earlier` has the costs of interrupted runs or shards.
     """
 
     device: str = "cpu"
     devices: int = 1  # equal devices, each with a process that works as long as this one
     samples: int | None = None
-    device_memory_mb: Callable[[], float] | None = None  # if torch's allocator does not measure it
+    device_memory_mb: Callable[[], float] | None = None  # measures it where torch's allocator cannot
     started: float = field(default_factory=time.perf_counter)
     processor_started: float = field(default_factory=time.process_time)
     earlier: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, facts: dict[str, Any]) -> None:
-        """Add the costs of an interrupted run or of a shard, read from its provenance, to this work's."""
+        """Add the costs of an interrupted run or of a shard: the `facts` in its provenance."""
         self.earlier.append(facts)
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
-        """Exclude the seconds of the block, such as compilation or loading a model."""
+        """Do not count the seconds of a block, such as compilation or loading a model."""
         wall, processor = time.perf_counter(), time.process_time()
         yield
         self.started += time.perf_counter() - wall
@@ -75,7 +76,7 @@ class Provenance:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n")
 
     def _costs(self) -> dict[str, float | None]:
-        """Times including earlier work, null if one of them is unknown; the largest peak memory."""
+        """Both times, including earlier work (None if one of its times is unknown), and the peak memory."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
         times: dict[str, float | None] = {}
@@ -98,7 +99,7 @@ def peak_memory_mb(device: str) -> float:
 
 
 def _command() -> list[str]:
-    """The command line without the folders of this machine, because files are shared with their provenance.
+    """The command line, without the folders of this machine: files are shared with their provenance.
 
     Paths below the installation or the working directory begin with ./, and paths below the home with ~/.
     """
@@ -116,7 +117,7 @@ def machine() -> str:
 
 
 def provenance_path(path: Path) -> Path:
-    """`<file>.provenance.json`."""
+    """The path of a file's provenance: `<file>.provenance.json`."""
     return path.with_name(path.name + ".provenance.json")
 
 
@@ -131,7 +132,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
 
 
 def checkout(folder: Path) -> str | None:
-    """The first 10 digits of a checkout's commit, with `+` if there are changes; None outside a checkout.
+    """The first 10 digits of the commit that `folder` is at, with `+` if files differ; None outside of git.
 
     Git takes no lock, because a step that is killed meanwhile would leave it behind.
     """

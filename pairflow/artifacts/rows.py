@@ -31,7 +31,7 @@ def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
 
 @contextmanager
 def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
-    """Turn what the reader of a file raises into an InputError that names the file and the problem."""
+    """Turn any exception of a block that reads a file into an InputError with the file and the problem."""
     try:
         yield
     except InputError:
@@ -44,7 +44,7 @@ def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The array in a .npy file; InputError with the file's name if it is no such file or cannot be read."""
+    """The array in a .npy file; InputError with the file's name if it is another file or cannot be read."""
     with named_when_damaged(path, "not a .npy array of numbers"), path.open("rb") as file:
         rows = np.load(file, allow_pickle=False)
     if not isinstance(rows, np.ndarray):

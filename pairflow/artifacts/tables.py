@@ -1,7 +1,7 @@
-"""Parquet tables with metadata: a step writes them, and the next step checks them before it reads.
+"""Parquet tables with metadata: a step writes them, and the next step checks them when it reads them.
 
-A file's metadata hold only science (kind, N, K, vocabulary, parameters, hashes of inputs), so that equal runs
-give equal bytes.
+A file's metadata say only what it contains and how it was computed (kind, N, K, vocabulary, parameters,
+hashes of inputs), so that equal runs give equal bytes.
 """
 
 import hashlib
@@ -36,12 +36,20 @@ def token_dtype(vocabulary_size: int) -> np.dtype:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Metadata of an artifact, used to check that files belong together.
+    """The metadata of a file, with which steps check that files belong together.
 
-    `padding` and `mask` are symbols, if the vocabulary has them. `shape` is (C, H, W) if rows are images:
-    N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes from and
-    `split` the part of it (train or validation); both are None for a user's own array. `condition` is the
-    meaning of the rows' labels, as the facts of `data.classes.Properties`.
+    Attributes:
+        kind: what the rows are, such as "tokens" or "pairs".
+        length: N, the number of tokens or numbers in a row.
+        vocabulary_size: K, the number of symbols.
+        vocabulary: the hash of the vocabulary.
+        padding, mask: the symbols with these roles, if the vocabulary has them.
+        shape: (C, H, W) if rows are images; N = C * H * W, in that order.
+        data: the `identity` of the data set that the file comes from; None for a user's own array.
+        split: the part of the data set, "train" or "validation", or None.
+        parameters: the settings of the step that wrote the file.
+        inputs: the hashes of the files that the step read.
+        condition: the meaning of the rows' labels: the `facts` of `data.classes.Properties`.
     """
 
     kind: str
@@ -65,7 +73,7 @@ class Metadata:
         return self.length, self.vocabulary_size
 
     def require_same_vocabulary(self, other: str | None, mine: Path, theirs: Path) -> None:
-        """InputError unless this file was made with the vocabulary whose hash is `other`."""
+        """Raise InputError unless this file was made with the vocabulary whose hash is `other`."""
         if self.vocabulary != other:
             raise InputError(
                 f"{mine} and {theirs} do not belong together: "
@@ -73,7 +81,7 @@ class Metadata:
             )
 
     def require_same_data(self, other: str | None, mine: Path, theirs: Path) -> None:
-        """InputError if both come from known data sets and `other` is not the data set of this file."""
+        """Raise InputError if this file comes from a known data set, and `other` is another one."""
         if None not in (self.data, other) and self.data != other:
             raise InputError(
                 f"{mine} and {theirs} do not belong together: "
@@ -81,7 +89,7 @@ class Metadata:
             )
 
     def require_split(self, split: str, path: Path) -> None:
-        """InputError if the rows of this file, `path`, are known to be another part of the data set."""
+        """Raise InputError if the rows of this file, `path`, are known to be another part of the data set."""
         if self.split not in (None, split):
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 
@@ -99,14 +107,14 @@ def write_table(path: Path, table: Table, metadata: Metadata) -> None:
 
 
 def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provenance) -> None:
-    """Write a Parquet file whole, and its provenance next to it."""
+    """Write a Parquet file, whole or not at all, and its provenance next to it."""
     with atomic(path) as [temporary]:
         write_table(temporary, table, metadata)
     provenance.write(path)
 
 
 def identity(*rows: np.ndarray) -> str:
-    """The identity of a data set: SHA-256 of its token rows, part by part."""
+    """The identity of a data set: the SHA-256 of its rows, given as its parts (training, validation)."""
     content = hashlib.sha256()
     for part in rows:
         content.update(
@@ -119,7 +127,7 @@ def identity(*rows: np.ndarray) -> str:
 def read_metadata(path: Path) -> Metadata:
     """The metadata of a file, without reading its rows; InputError unless pairflow wrote it.
 
-    The types of its columns and the number of its rows are checked as well.
+    The types of its columns and the number of its rows are also checked.
     """
     with named_when_damaged(path, _DAMAGED):
         with pq.ParquetFile(path) as file:
@@ -131,9 +139,10 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
-    """Read a Parquet file that pairflow wrote.
+    """Read a Parquet file that pairflow wrote; returns the table and its metadata.
 
-    InputError unless it is undamaged, has one of the `kinds`, and holds what `contents` requires of its kind.
+    Raises InputError if it is damaged, of none of the `kinds` (if any are given), or has contents that its
+    kind of table may not have (see `contents`).
     """
     require_regular(path := Path(path))
     with named_when_damaged(path, _DAMAGED):
@@ -148,7 +157,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     return table, metadata
 
 
-_ADVICE = {  # kind of table -> how a user makes one from their own data
+_ADVICE = {  # for a kind of table, how users make one from their own data
     "tokens": "; `pairflow preprocess tokens` makes such a file of your own token rows",
     "pairs": "; `pairflow.write_pairs` makes such a file of your own pairs",
 }
@@ -157,7 +166,7 @@ _ADVICE = {  # kind of table -> how a user makes one from their own data
 def _checked_metadata(
     path: Path, schema: pa.Schema, table: pa.Table | None = None, kinds: Sequence[str] = ()
 ) -> Metadata:
-    """The metadata in a schema; InputError if they are missing, or if they or the `table` were altered."""
+    """The metadata in a `schema`; InputError if they are missing, or if they or the `table` were altered."""
     if _KEY not in (schema.metadata or {}):
         advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
         raise InputError(f"{path}: was not written by pairflow{advice}")
@@ -170,7 +179,7 @@ def _checked_metadata(
 
 
 def _columns(table: pa.Table) -> list[list[Any]]:
-    """Names, types and lengths of the columns, which the checksums of pages do not cover."""
+    """The names, types and lengths of the columns, which Parquet's checksums do not cover."""
     kinds = [
         (getattr(kind, "value_type", kind), getattr(kind, "list_size", 1)) for kind in table.schema.types
     ]
@@ -199,25 +208,25 @@ def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
 
 
 def label_column(labels: np.ndarray) -> dict[str, Any]:
-    """Labels (M,) as a column `label`, or (M, P) as a column of lists, `labels`."""
+    """The column of a table with these labels: `label` for labels (M,), `labels`, of lists, for (M, P)."""
     return {"label": labels} if np.ndim(labels) == 1 else {"labels": row_column(labels)}
 
 
 def label_array(table: pa.Table) -> np.ndarray | None:
-    """The labels (M,) or (M, P) of the rows of a table; None without any."""
+    """The labels (M,) or (M, P) of the rows of a table; None if it has no labels."""
     if "labels" in table.column_names:
         return token_array(table["labels"])
     return table["label"].to_numpy() if "label" in table.column_names else None
 
 
 def token_array(column: pa.ChunkedArray) -> np.ndarray:
-    """A fixed-size list column of tokens or other numbers as an array (M, N)."""
+    """The tokens, or other numbers, in a fixed-size list column, as an array (M, N)."""
     rows = column.combine_chunks()
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 
 
 def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
-    """Token rows as numbers from -1 (black) to 1 (white), float32: pixels of continuous flows."""
+    """Tokens as float32 numbers from -1 (black) to 1 (white), the form of pixels in continuous flows."""
     return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
 
 
@@ -252,7 +261,7 @@ METRIC_COLUMNS = {
 
 
 def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
-    """Rows with at least `metric` and `value` as a metric table: all columns, ordered and typed.
+    """Make a metric table, with METRIC_COLUMNS in order, of rows with at least `metric` and `value`.
 
     `shared` are columns with one value for all rows. Missing columns become null: `trial` for a metric over
     all trials, `nfe` if nothing was sampled, `reference` if nothing was compared, `extractor` for molecules.

@@ -1,8 +1,9 @@
-"""The properties of the data which a conditional model is trained for and guided with.
+"""The properties of data rows, such as logP, that a conditional model learns and can be asked for.
 
-A class is a quantile of the training rows: with three classes each of `low`, `middle` and `high` holds about
-a third of them, fewer or more where many rows have the same value. A property that a model learns as a number
-has *knots* too, quantiles at equal distances, between whose embeddings a network interpolates.
+Classes of a property are quantiles of the training rows: with three classes, each of `low`, `middle` and
+`high` holds about a third of the rows, fewer or more if many rows have the same value. A property that a
+model learns as a number also has *knots*, evenly spaced quantiles. A network has an embedding of each knot,
+and interpolates between two of them for a value in between.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,15 +16,15 @@ from pairflow.config import Settings
 from pairflow.config.conditions import SPREAD, Choice, read_conditions
 from pairflow.errors import InputError
 
-KNOTS = 9  # of a property that is learnt as a number, fewer where many rows have the same value
+KNOTS = 9  # of a property that is learnt as a number; fewer if many rows have the same value
 
 
 class Classes(Settings):
-    """Named classes of a property, lowest first: class c holds thresholds[c - 1] < value <= thresholds[c].
+    """A property with named classes, lowest first, and with `knots` if a model learns it as a number.
 
-    Class c has the number c, and rows without a value the number of classes. Label c stands for class c, or
-    for knot c if there are `knots`; any label between two knots stands for the value between them. The label
-    `size` stands for rows without a value.
+    Class c, counted from 0, holds the values with thresholds[c - 1] < value <= thresholds[c]. A network gets
+    the value of a row as a *label*: the number of its class or, with knots, its place among them, so that 1.5
+    is halfway between knots 1 and 2. The label `size()` says that a row has no value.
     """
 
     property: str
@@ -41,8 +42,10 @@ class Classes(Settings):
 
     @classmethod
     def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...], number: bool = False) -> Self:
-        """The quantile classes of values (M,), NaN if missing, and the knots of a property that is learnt as
-        a number; InputError if a class would be empty."""
+        """The property `name` with quantile classes of its values (M,), NaN if missing.
+
+        It gets knots if it is learnt as a `number`. Raises InputError if a class would be empty.
+        """
         count = len(names)
         finite = values[np.isfinite(values)]
         if not len(finite):
@@ -59,34 +62,35 @@ class Classes(Settings):
         return classes.model_copy(update={"knots": tuple(map(float, knots))})
 
     def size(self) -> int:
-        """The number of labels with an embedding of their own, without that of rows without a value."""
+        """The number of knots, or else of classes; also the label of rows without a value."""
         return len(self.knots or self.names)
 
     def choice(self) -> Choice:
-        """What samples may be asked for."""
+        """The classes, and the range of numbers, that samples may be asked for."""
         return Choice(self.names, (self.knots[0], self.knots[-1]) if self.knots else None)
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
-        """(M,) uint8: the number of the class of each value."""
+        """The number of each value's class, (M,) uint8; the number of classes for a missing value."""
         numbers = np.searchsorted(np.asarray(self.thresholds), values, side="left")
         return np.where(np.isfinite(values), numbers, len(self.names)).astype(np.uint8)
 
     def labels(self, values: np.ndarray) -> np.ndarray:
-        """(M,) float64: the label of each value; outside the knots that of the nearest one."""
+        """The label of each value, (M,) float64. A value outside the knots gets that of the nearest knot."""
         if not self.knots:
             return self.numbers(values).astype(np.float64)
         between = np.interp(values, self.knots, np.arange(len(self.knots)))
         return np.where(np.isfinite(values), between, self.size())
 
     def values(self, labels: np.ndarray) -> np.ndarray:
-        """(M,) float64: the values that labels between the knots stand for."""
+        """The value that each label stands for, (M,) float64, if there are knots."""
         return np.interp(labels, np.arange(len(self.knots)), self.knots)
 
     def targets(self, asked: str | float | None, places: np.ndarray) -> np.ndarray:
-        """(M,) float64: the labels of samples for a class, a number, SPREAD or None, which is no value.
+        """The labels of samples, (M,) float64, that should have what is `asked`.
 
-        A class of a property that is learnt as a number is asked for by its middle. SPREAD takes the label
-        at each of the `places` (M,), from 0, the lowest, up to 1.
+        `asked` is a class, a number, or None for "no value": all labels are then equal. With knots, a class
+        is asked for by its middle. SPREAD covers the range of labels: sample m gets the label at places[m],
+        from 0 (lowest) up to 1.
         """
         if asked == SPREAD:
             return places * (self.size() - 1) if self.knots else np.floor(places * self.size())
@@ -101,7 +105,7 @@ class Classes(Settings):
         return np.full(len(places), label, np.float64)
 
 
-# What a file says of a condition. The names of tags in angle brackets do not appear in messages.
+# The JSON form of one property, or of several. Messages leave out the names of tags in angle brackets.
 Facts = Annotated[
     Annotated[Classes, Tag("<one>")] | Annotated[tuple[Classes, ...], Field(min_length=1), Tag("<several>")],
     Discriminator(lambda facts: "<several>" if isinstance(facts, list | tuple) else "<one>"),
@@ -109,24 +113,24 @@ Facts = Annotated[
 
 
 class Properties(NamedTuple):
-    """The properties that a conditional model is trained for.
+    """The properties that a conditional model is trained for, and the form of its labels.
 
-    Its labels are integers (M,), the classes of the rows, if it is a single property learnt by classes; else
-    they are float32 numbers (M, P), a label of each of the P properties.
+    If there is only one property and it has no knots, labels are integers (M,): the classes of the rows. Else
+    they are float32 numbers (M, P): a label for each of the P properties.
     """
 
     properties: tuple[Classes, ...]
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Self | None:
-        """What the metadata of a table describe; None without a condition."""
+        """The properties from the entry `condition` of a table's metadata; None if it is empty."""
         if not facts:
             return None
         return cls(tuple(Classes(**own) for own in ([facts] if isinstance(facts, Mapping) else facts)))
 
     @property
     def facts(self) -> dict[str, Any] | list[dict[str, Any]]:
-        """The properties as JSON: the only one by itself if its labels are integers."""
+        """The properties as JSON: one object if labels are integers, else a list."""
         every = [own.model_dump(mode="json", exclude_defaults=True) for own in self.properties]
         return every[0] if self.are_integers else every
 
@@ -137,25 +141,30 @@ class Properties(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of labels of each property, without that of rows without a value."""
+        """The `size()` of each property, which is also its label for rows without a value."""
         return tuple(own.size() for own in self.properties)
 
     def labels(self, values: Iterable[np.ndarray]) -> np.ndarray:
-        """The labels (M,) or (M, P) of rows with these values (M,) of each property."""
+        """The labels (M,) or (M, P) of rows. `values` has the values (M,) of each property."""
         pairs = zip(self.properties, values, strict=True)
         return self._as_stored(own.labels(column) for own, column in pairs)
 
     def read(self, conditions: Iterable[str]) -> dict[str, str | float]:
-        """Property -> what is asked of it; InputError for what the model does not know."""
+        """Read `conditions` such as `logp=2.5`: a dict from a property to the class or number asked for.
+
+        Raises InputError for a property or a class that the model does not know.
+        """
         return read_conditions(conditions, {own.property: own.choice() for own in self.properties})
 
     def targets(self, conditions: Iterable[str], first: int, rows: int) -> np.ndarray:
-        """The labels (rows,) or (rows, P) of samples from number `first` on under `conditions`; those of a
-        property that is not asked for say that there is no value. InputError as in `read`."""
+        """The labels (rows,) or (rows, P) of samples from number `first` on that should meet `conditions`.
+
+        A property that is not asked for gets the label for "no value". Raises InputError as `read` does.
+        """
         return self._targets(self.read(conditions), first, rows)
 
     def spread(self, first: int, rows: int) -> np.ndarray:
-        """The same with SPREAD for all properties."""
+        """The labels of samples that cover the range of every property: `targets` with SPREAD for each."""
         return self._targets({own.property: SPREAD for own in self.properties}, first, rows)
 
     def _targets(self, asked: Mapping[str, str | float], first: int, rows: int) -> np.ndarray:
@@ -174,8 +183,10 @@ class Properties(NamedTuple):
 
 
 def _even_steps(dimensions: int) -> list[float]:
-    """Steps whose multiples, modulo 1, fill a cube evenly: the powers of 1 / g with g^(d + 1) = g + 1
-    (Roberts 2018)."""
+    """A step for each of d dimensions, whose multiples, modulo 1, fill a cube evenly (Roberts 2018).
+
+    The steps are the powers of 1 / g with g^(d + 1) = g + 1.
+    """
     root = 2.0
     for _ in range(60):
         root = (1 + root) ** (1 / (dimensions + 1))

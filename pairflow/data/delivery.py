@@ -1,4 +1,4 @@
-"""How a kind of data delivers the samples of a model on demand, and how it reads rows to be scored."""
+"""Interfaces of a kind of data: how it delivers samples (`sample --count`), and reads rows for `score`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Rows = list[dict[str, Any]]
-MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory as a whole
+MOST_BYTES = 2**32  # the largest file of rows to score, because it is held in memory as a whole
 
 
 class Delivery(ABC):
-    """How samples become what a user asked for: decoded, filtered, described and written.
+    """Turns samples into what a user asked for: decodes, filters and describes them, and writes a file.
 
-    `noun` names samples in messages, and `given` are symbols that sampling must not change, (N,) or (R, N) of
-    rows that take turns. `seeds` are rows (S, N) to vary instead of noise, if any, and `noises` the shares of
-    their tokens to draw again. `inputs` are the files that are read besides the model, and `drawn` counts the
-    samples since `begin`.
+    Attributes:
+        noun: what messages call samples, such as "molecules".
+        given: symbols (N,) that sampling must not change, FREE elsewhere; or rows (R, N) used in turn.
+        seeds: data rows (S, N) to make variants of; None to start from noise.
+        noises: the shares of their tokens to replace by noise, used in turn.
+        inputs: the files that are read besides the model.
+        drawn: the number of samples since `begin`.
     """
 
     noun: str
@@ -37,23 +40,23 @@ class Delivery(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Start over, without the samples so far."""
+        """Forget the samples so far, and start again."""
 
     def note_origin(self, tokens: list[int], seed: int, noise: float) -> list[int]:
-        """Note the seed and the noise that a sample comes from; returns its tokens."""
+        """Note the number of the seed, and the noise, that a sample was made from; returns its `tokens`."""
         return tokens
 
     def prepare(self, out: Path) -> str:
-        """Add what a file such as `out` holds without being asked for; a sentence on what is missing."""
+        """Add the contents that a file such as `out` always has; returns a sentence if some are missing."""
         return ""
 
     @abstractmethod
     def decode(self, tokens: list[int]) -> str:
-        """The text of a sample."""
+        """The text of a sample, from its N tokens."""
 
     @abstractmethod
     def keep(self, text: str) -> str | None:
-        """The text to deliver for a sample; None to drop it."""
+        """The text to deliver for a sample with this `text`; None to drop the sample."""
 
     @abstractmethod
     def explain(self) -> str:
@@ -61,15 +64,15 @@ class Delivery(ABC):
 
     @abstractmethod
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
-        """The function that writes rows in the format of `out`; InputError if no format fits."""
+        """A function of (path, rows) that writes rows in the format of `out`; InputError if none fits."""
 
     @abstractmethod
     def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
-        """The function from a delivered text to its columns in a table, which also has its name."""
+        """A function of a delivered text that returns its row of the output table, except its name."""
 
     @abstractmethod
     def summarise(self, rows: Rows, seconds: float) -> str:
-        """The message at the end: what was delivered, out of how many samples."""
+        """The message at the end: what was delivered, and from how many samples."""
 
     def warn(self) -> str:
         """A warning about the delivered samples; usually empty."""
@@ -77,9 +80,9 @@ class Delivery(ABC):
 
 
 class Lines(Delivery):
-    """Samples as lines of text, in the order in which they are drawn; with `unique` without duplicates.
+    """Delivers samples as lines of text, in the order in which they are drawn; `unique` drops duplicates.
 
-    A kind defines how its rows are spelled (`decode`) and which texts are delivered (`accepts`).
+    A subclass defines how rows are spelled (`decode`) and which texts are delivered (`accepts`).
     """
 
     def __init__(self, unique: bool):
@@ -121,7 +124,7 @@ def _write_csv(path: Path, rows: Rows) -> None:
 
 
 def _write_lines(path: Path, rows: Rows) -> None:
-    r"""A line for each text; line breaks in it are written as \n, and backslashes twice."""
+    r"""Write each text as a line. Line breaks in it are written as \n, and backslashes twice."""
     escapes = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
     path.write_text("".join(row["text"].translate(escapes) + "\n" for row in rows), encoding="utf-8")
 
@@ -140,10 +143,13 @@ class Candidate(NamedTuple):
 
 
 class Scored(ABC):
-    """How a file becomes rows that a model can score.
+    """Reads the rows of a file, so that a model can score them.
 
-    `noun` names a row in messages, `column` is the column of its text in a table of scores, `padding` the
-    symbol that fills short rows, and `notation` how a model writes rows, if there are several ways.
+    Attributes:
+        noun: what messages call a row, such as "molecule".
+        column: the column of its text in a table of scores.
+        padding: the symbol that fills short rows, or None.
+        notation: how the model writes rows, such as "smiles", if there are several ways.
     """
 
     notation = ""
@@ -153,14 +159,16 @@ class Scored(ABC):
 
     @abstractmethod
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
-        """The rows of a file, by a column if it is a table; InputError if it cannot be read, or if no column
-        is given and none is found."""
+        """The rows of a file; of a table, the texts in `column`, which is found if it is not given.
+
+        Raises InputError if the file cannot be read, or if no column is found.
+        """
 
 
 class ScoredLines(Scored):
-    """The lines of a .txt file, which `encode` turns into tokens (N,) or refuses with an InputError.
+    """Reads the lines of a .txt file. `encode` turns a line into tokens, or refuses it with an InputError.
 
-    N is the `length` of the model's rows; lines of another length cannot be scored.
+    Lines that do not have N = `length` tokens, as the model's rows do, cannot be scored.
     """
 
     column = "text"
@@ -176,7 +184,7 @@ class ScoredLines(Scored):
         return self.split(read_text(path, MOST_BYTES))
 
     def split(self, text: str) -> Iterator[Candidate]:
-        """The rows of a text."""
+        """The rows of a file's text."""
         for number, line in enumerate(text.splitlines(), 1):
             try:
                 tokens = self.encode(line)

@@ -26,14 +26,20 @@ from pairflow.runtime.progress import bar
 
 DATA_DIR = "PAIRFLOW_DATA_DIR"
 TIMEOUT = 30  # seconds without a byte after which a download is given up
-ANSWER_SECONDS = 4.0  # in which a server must say whether it has a file
+ANSWER_SECONDS = 4.0  # time for a server to say whether it has a file
 
 
 @dataclass(frozen=True)
 class RawFile:
-    """A published file: the names of local copies, its address, and its checksum if one is known (a git blob
-    id or a SHA-256). `embedded` is its path if the package contains it, `cached` the name of a download in
-    the cache if it differs from the published name."""
+    """A published file, and where to find it.
+
+    Attributes:
+        names: the names that a copy in the folder PAIRFLOW_DATA_DIR may have.
+        url: the address for a download, or None.
+        git_blob, sha256: the checksum of the published file, as a git blob id or a SHA-256, if it is known.
+        embedded: the path of the file if the package contains it.
+        cached: the name of a download in the cache, if it differs from the name in `url`.
+    """
 
     names: tuple[str, ...]
     url: str | None = None
@@ -44,7 +50,7 @@ class RawFile:
 
     @property
     def cached_copy(self) -> Path:
-        """The path in the user's cache for a download."""
+        """The path of a download in the user's cache."""
         return cache() / (self.cached or str(self.url).rpartition("/")[2])
 
     @property
@@ -55,7 +61,7 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """A local path of the file, downloaded into the cache if need be; InputError for a wrong checksum."""
+        """The path of the file, downloaded into the cache if need be; InputError for a wrong checksum."""
         if path := local_copy(self.names):
             return path
         return self.embedded or self._download()
@@ -82,14 +88,13 @@ class RawFile:
 
 @dataclass(frozen=True)
 class PublishedFile(DataSource):
-    """A data set in one file, which is part of the package, downloaded, or in the folder that
-    PAIRFLOW_DATA_DIR names."""
+    """A data set in one file: a part of the package, a download, or a copy in PAIRFLOW_DATA_DIR."""
 
     name: str
     file: RawFile
 
     def fetch(self) -> Path:
-        """A local path of the file, which is downloaded if need be."""
+        """Find or download the file, and return its path."""
         return self.file.fetch()
 
     def published_files(self) -> list[RawFile]:
@@ -97,9 +102,9 @@ class PublishedFile(DataSource):
 
 
 def local_copy(names: Iterable[str]) -> Path | None:
-    """The first of `names` in the folder PAIRFLOW_DATA_DIR, or None; InputError if that is no folder.
+    """The path of the first of `names` that the folder PAIRFLOW_DATA_DIR has, or None.
 
-    A name without a suffix stands for a folder.
+    A name without a suffix stands for a folder. Raises InputError if PAIRFLOW_DATA_DIR is no folder.
     """
     folder = os.environ.get(DATA_DIR)
     if not folder:
@@ -116,13 +121,13 @@ def cache() -> Path:
 
 
 def git_blob_id(path: Path) -> str:
-    """Git's name for a file's content: the SHA-1 of `blob <size>`, a zero byte and the content, as hex."""
+    """The id that git gives to a file's content: the SHA-1 of `blob <size>`, a zero byte and the content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
-    """A downloader for pooch; `resumable` continues an interrupted download, from `<name>.part`."""
+    """Download a file for pooch. If `resumable`, continue an interrupted download, from `<name>.part`."""
     part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
     have = part.stat().st_size if resumable and part.exists() else 0
     # In a compressed answer, byte positions would differ from positions in the file.
@@ -144,7 +149,7 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
 
 
 def published_status(files: Sequence[RawFile], offline: bool) -> Finding:
-    """Whether all files are here, as a local copy or in the cache, or can be downloaded."""
+    """For `pairflow doctor`: whether all files are here, as a copy or in the cache, or can be downloaded."""
     texts, missing = [], []
     for file in files:
         local = local_copy(file.names)

@@ -15,10 +15,10 @@ Entry = dict[str, Any]
 
 
 class DraftRequest(NamedTuple):
-    """What a user asks for: the file, its path in the experiment (`source`), and the settings.
+    """What a user asks `pairflow new` for: the file, its path in the experiment (`source`), and the settings.
 
-    `parent` is the folder of a model to start from and `start` its name in the experiment; `rejects` is the
-    file that will list the rejected rows, and `device` is cpu or cuda.
+    `parent` is the folder of a model to start from, and `start` its path or name in the experiment. The file
+    `rejects` will list the rejected rows, and `device` is "cpu" or "cuda".
     """
 
     file: Path
@@ -33,11 +33,18 @@ class DraftRequest(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """An experiment, and a description of its data: `content` in a sentence, `table` line by line.
+    """A suggested experiment, and what to tell the user about its data.
 
-    `rejected` lists the rows that are left out, and `advice` are further rules that the data suggest. If
-    `hours` is given, the training is fitted to it: `with_iterations` makes the experiment with that number of
-    iterations. `quality` says in words what quality to expect of an experiment.
+    Attributes:
+        experiment: the settings of the experiment.
+        size: the size of its data.
+        content: the data in a sentence.
+        table: the data in lines of numbers.
+        rejected: the rows that are left out.
+        advice: further rules that the data suggest.
+        hours: the time that the experiment may take, or None to keep its number of iterations.
+        with_iterations: a function that makes the experiment with a given number of iterations.
+        quality: a function that says in words what quality to expect of an experiment.
     """
 
     experiment: Entry
@@ -52,7 +59,7 @@ class Draft:
 
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:
-    """A title, and lines of a label, a number and a remark."""
+    """The text of a table: a title, then lines of a label, a number and a remark."""
     return "\n".join(
         [title, *(f"  {label:<34}{number:>12,}  {remark}".rstrip() for label, number, remark in lines)]
     )

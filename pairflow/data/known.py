@@ -19,7 +19,7 @@ _KIND = "known molecules"
 
 @dataclass(frozen=True, eq=False)
 class KnownMolecules:
-    """A set of canonical SMILES that can only be asked by `in`. `hashes` are uint64, sorted and distinct."""
+    """A set of canonical SMILES, for the operator `in`. It keeps only `hashes` (uint64, sorted, distinct)."""
 
     hashes: np.ndarray
 
@@ -33,16 +33,16 @@ class KnownMolecules:
         return bool(index < len(self.hashes) and self.hashes[index] == query)
 
     def save(self, file: Any, **metadata: Any) -> None:
-        """Write a Parquet file under a path or into an open file; `metadata` are added to its metadata."""
+        """Write a Parquet file to a path or into an open file, with these `metadata`."""
         write_table(file, pa.table({"hash": self.hashes}), Metadata(kind=_KIND, **metadata))
 
     @classmethod
     def load(cls, path: str | Path) -> "KnownMolecules":
-        """Read what `save` wrote; InputError if the file is missing or has other content."""
+        """Read a file that `save` wrote; InputError if it is missing or has other content."""
         table, _ = read_table(Path(path), _KIND)
         return cls(table["hash"].to_numpy())
 
 
 def hash_text(text: str) -> int:
-    """Eight bytes of BLAKE2b of a text."""
+    """A hash of a text as an integer: eight bytes of BLAKE2b."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -10,10 +10,10 @@ from pairflow.errors import InputError
 
 
 class OwnPairs(NamedTuple):
-    """Pairs (P, N) whose x1 are training rows.
+    """A user's pairs of sources x0 and training rows x1, both (P, N).
 
     `held_out` counts pairs that were left out because their x1 is a held-out row, and `unpaired` the training
-    rows without a pair. `metadata` is that of the training rows, `inputs` are the hashes of the three files.
+    rows without a pair. `metadata` comes from the training rows, and `inputs` has the hashes of the files.
     """
 
     x0: np.ndarray

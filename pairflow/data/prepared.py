@@ -1,4 +1,4 @@
-"""Rows that are ready for pairing and training, and the files that preprocessing makes of them."""
+"""Rows that are ready for pairing and training, and the files that preprocessing writes."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ from pairflow.data.split import split_rows
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows for training (M, N) and held-out rows (V, N) of K = `symbols` symbols, or of numbers if K is 0."""
+    """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0."""
 
     kind: str
     train: np.ndarray
@@ -38,15 +38,14 @@ class PreparedRows:
 
     @classmethod
     def split(cls, rows: np.ndarray, symbols: int, settings: DataSettings) -> "PreparedRows":
-        """Token rows (M, N), split by `validation_fraction`, `split_seed` and `training_rows`."""
+        """Split token rows (M, N) by the settings `validation_fraction`, `split_seed` and `training_rows`."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
         split = split_rows(range(len(rows)), **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
         return cls(settings.kind, rows[split == "train"], rows[split == "validation"], symbols)
 
     def write(self, files: Mapping[str, Path], settings: DataSettings, source: Path | None) -> None:
-        """Write both parts and the vocabulary, which has the kind, N and K. `source` is the file that the
-        rows were read from, if any."""
+        """Write both parts, and a vocabulary with the kind, N and K. `source` is the file they come from."""
         facts = {"kind": self.kind, "length": self.train.shape[1]}
         if self.symbols:
             facts["symbols"] = self.symbols
@@ -58,7 +57,7 @@ class PreparedRows:
 
 
 def contract(**facts: Any) -> str:
-    """The vocabulary.json of data without symbols of their own: what models and rows must agree on."""
+    """The content of vocabulary.json for data without named symbols: facts that a model and rows share."""
     return json.dumps(facts, separators=(",", ":"))
 
 
@@ -77,9 +76,17 @@ def write_prepared(
 ) -> None:
     """Write the files of preprocessing, all or none.
 
-    `parts` has the rows (M, N) of each split, of K = `symbols` symbols (0: numbers), and `labels` the labels
-    of each split. `vocabulary` is the content of vocabulary.json, `smiles` are the molecules of the data set
-    and `rejected` the raw rows that were left out. `row_format` are further metadata of the rows.
+    Args:
+        files: the path of each file, by the stem of its name.
+        parts: the rows (M, N) of each split.
+        vocabulary: the content of vocabulary.json.
+        symbols: K, the number of symbols; 0 if rows are numbers.
+        parameters: the settings.
+        inputs: hashes of the files that were read.
+        labels: the labels of each split, for conditional models.
+        smiles: the molecules of the data set.
+        rejected: the raw rows that were left out.
+        row_format: further metadata of the rows.
     """
     shared: dict[str, Any] = {
         "vocabulary": hashlib.sha256(vocabulary.encode()).hexdigest(),
@@ -106,5 +113,5 @@ def write_prepared(
 
 
 def parent_digest(vocabulary: Path | None) -> dict[str, str]:
-    """The hash of the parent's vocabulary for a table's metadata, if there is one."""
+    """The hash of a parent model's vocabulary, as an entry of a table's `inputs`; empty without a parent."""
     return {"parent_vocabulary": digest(vocabulary)} if vocabulary else {}

@@ -1,4 +1,4 @@
-"""What all sources of data have in common, and a user's own files and folders."""
+"""The interface of data sets before preprocessing, and data sets in a user's own files and folders."""
 
 import hashlib
 import math
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatasetSize:
-    """Numbers of training and validation rows, K (0 for real numbers), N tokens or numbers per row, and the
-    (C, H, W) of images."""
+    """The size of a data set.
+
+    It has the numbers of training and validation rows, K symbols (0 for real numbers), N tokens or numbers
+    per row, and the shape (C, H, W) of images.
+    """
 
     rows: int
     validation_rows: int
@@ -31,7 +34,7 @@ class DatasetSize:
     def shaped(
         cls, rows: int, validation_rows: int, vocabulary_size: int, shape: tuple[int, ...]
     ) -> "DatasetSize":
-        """The size of rows of that shape."""
+        """The size of a data set of images, whose `shape` determines N."""
         return cls(rows, validation_rows, vocabulary_size, math.prod(shape), shape)
 
     @property
@@ -39,30 +42,30 @@ class DatasetSize:
         return self.rows + self.validation_rows
 
     def limited(self, settings: DataSettings) -> "DatasetSize":
-        """The size of what an experiment trains on."""
+        """The size of the part of this data set that an experiment with these settings trains on."""
         length = getattr(settings, "length", self.length)
         return replace(self, rows=settings.count_rows(self.rows), length=length)
 
     @property
     def row_bytes(self) -> float:
-        """Bytes of a row on disk: of random tokens, or of numbers in float32."""
+        """The bytes of a row on disk, about: of random tokens, or of float32 numbers."""
         return (
             self.length * math.log2(self.vocabulary_size) / 8 if self.vocabulary_size else 4.0 * self.length
         )
 
 
 class DataSource(ABC):
-    """One data set; `size` is None if it is unknown before the files are read."""
+    """A data set that can be read. `size` is None if it is unknown before the files are read."""
 
     name: str
     size: DatasetSize | None = None
 
     @abstractmethod
     def read(self, settings: Any) -> Any:
-        """The rows for training (`train`), the held-out rows (`validation`), and K (`symbols`)."""
+        """Read an object with the training rows (`train`), held-out rows (`validation`) and K (`symbols`)."""
 
     def measure(self, settings: Any) -> DatasetSize:
-        """The size of what an experiment trains on; files are read for it if it is not known in advance."""
+        """The size of the part that an experiment trains on; files are read if `size` is not known."""
         if self.size is not None:
             return self.size.limited(settings)
         rows = self.read(settings)
@@ -73,8 +76,7 @@ class DataSource(ABC):
         return []
 
     def status(self, offline: bool = False) -> Finding:
-        """Whether the data are here, or can be downloaded, and what to do if not. `offline`: do not use the
-        network."""
+        """Whether the data are here or, unless `offline`, can be downloaded, and what to do if not."""
         from pairflow.data.download import published_status
 
         return published_status(self.published_files(), offline)
@@ -103,8 +105,10 @@ class RowFile(DataSource):
 
 
 def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
-    """The files with these suffixes below a folder, sorted by their path in it; InputError, which calls them
-    `name`, if there are none."""
+    """The files with these suffixes below a folder, sorted by their path in it.
+
+    Raises InputError if there are none; the message calls them `name` files.
+    """
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -116,7 +120,7 @@ def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path
 
 
 def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
-    """A digest of the names, sizes and times of the files; empty if there are none."""
+    """A digest of the names, sizes and times of `files`, to notice changes; empty if there are none."""
     try:
         paths = files(folder, name, suffixes)
     except InputError:  # which the step reports

@@ -1,4 +1,4 @@
-"""The split of a data set into rows for training and rows that are held out."""
+"""Splits a data set into rows for training and rows that are held out."""
 
 import math
 from collections.abc import Sequence
@@ -17,16 +17,15 @@ def split_rows(
     validation_rows: Sequence[int] | None = None,
     groups: Sequence[int] | np.ndarray | None = None,
 ) -> np.ndarray:
-    """`train`, `validation` or `reference` for each row: an array (M,) of str objects.
+    """Assign each row to `train`, `validation` or `reference`: an array (M,) of str objects.
 
-    `rows` (M,) are the indices of the rows in the raw data, and `validation_rows` the published validation
-    set. Without one, the validation set is the first `ceil(validation_fraction * M)` rows of a permutation
-    drawn from `split_seed`. With `groups` (M,), numbers from 0, all rows of a group are on the same side: see
-    `held_out_groups`. The training set is the first `training_rows` of the remaining rows in the same
-    permutation (None: all of them); the rest is only a reference for novelty.
+    `rows` (M,) are the numbers of the rows in the raw data, and `validation_rows` those of the published
+    validation set. Without one, the validation set is the first `ceil(validation_fraction * M)` rows of a
+    permutation drawn from `split_seed`. With `groups` (M,), the number of each row's group, all rows of a
+    group are on the same side: see `held_out_groups`. The training set is the first `training_rows` of the
+    remaining rows in the same permutation (None: all of them). The rest is only a reference for novelty.
 
-    Raises InputError if no row is in the published validation set, if no training row is left, or fewer than
-    `training_rows`.
+    Raises InputError if no row is in the published validation set, or if too few rows are left for training.
     """
     order = np.random.default_rng(split_seed).permutation(len(rows))
     # Fraction of the printed decimal: 0.05 * total must not be rounded up by a binary 0.05000...03.
@@ -50,10 +49,10 @@ def split_rows(
 
 
 def held_out_groups(groups: np.ndarray, number: int, split_seed: int) -> np.ndarray:
-    """Whether each group is held out: an array (G,) of bool with at most `number` rows in the chosen groups.
+    """Choose groups with at most `number` rows in all to hold out: an array (G,) of bool.
 
-    In an order drawn from `split_seed`, each group that still fits is held out. Raises InputError if `number`
-    is positive and even the smallest group has more rows.
+    `groups` (M,) is the group of each row. In an order drawn from `split_seed`, each group that still fits is
+    held out. Raises InputError if `number` is positive and even the smallest group has more rows.
     """
     sizes = np.bincount(groups)
     held_out = np.zeros(len(sizes), bool)

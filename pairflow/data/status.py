@@ -32,5 +32,5 @@ class Finding:
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line."""
+    """The type and the text of an exception, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

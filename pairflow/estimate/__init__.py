@@ -1,1 +1,1 @@
-"""What an experiment will cost: time, memory and disk."""
+"""Estimates what an experiment will cost: time, memory and disk."""

@@ -1,4 +1,4 @@
-"""What each job takes: time, memory and disk."""
+"""Computes the cost of each job, in time, memory and disk, and of all jobs together."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,10 +23,11 @@ GUESS = (3.0, 400.0)  # for any rule without an entry
 
 
 class JobCost(NamedTuple):
-    """What a job takes; None for a number that is unknown.
+    """The cost of a job; None for a number that is unknown.
 
     `seconds` are wall time if the job has `threads` cores or a GPU to itself. `memory_mb` is the memory of
-    the process on a CPU and of the GPU on a GPU, `disk` the bytes of its outputs. `guessed`: by `GUESS`.
+    the process on a CPU and of the GPU on a GPU, and `disk` the bytes of its outputs. `guessed` says
+    that time and memory are from `GUESS`.
     """
 
     seconds: float | None
@@ -45,7 +46,7 @@ def job_costs(
     cores: int,
     device: str,
 ) -> dict[Job, JobCost]:
-    """The cost of each job on `cores` cores; with the device cuda, jobs that can use a GPU do."""
+    """Compute the cost of each job on `cores` cores; with the device cuda, jobs that can use a GPU do."""
     costs, kind = {}, kind_of(experiment.data)
     for job in table:
         threads = cores if job.threads is None else min(job.threads, cores)
@@ -70,7 +71,7 @@ def job_costs(
 def _short_cost(
     job: Job, experiment: Experiment, sizes: DatasetSize, threads: int
 ) -> tuple[float, float] | None:
-    """Seconds and MiB of a job without its long work; None for a rule without an entry."""
+    """Return seconds and MiB of a job without its long work (`Work`); None for an unknown rule."""
     kind, numbers = kind_of(experiment.data), sizes.rows * sizes.length
     pace, counted = kind.pace, job.origin or job.settings
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
@@ -84,7 +85,7 @@ def _short_cost(
 
 
 def _disk(job: Job, experiment: Experiment, sizes: DatasetSize, parameters: int | None) -> float | None:
-    """The bytes of a job's outputs, by their names."""
+    """Estimate the bytes of a job's outputs from the names of these; None for an unknown network."""
     rows, _ = count_draws(job)
     if "model" in job.outputs:  # raw and averaged weights in float32
         return parameters and 8.0 * parameters
@@ -97,8 +98,9 @@ def _disk(job: Job, experiment: Experiment, sizes: DatasetSize, parameters: int 
 
 
 def _assignment_seconds(job: Job) -> float:
-    """Seconds that SciPy's assignments take in a training with transport inside batches, measured in two
-    dimensions (2026-11-23); in eight they take less than half as long."""
+    """Estimate the seconds of SciPy's assignments in a training with transport inside batches.
+
+    The rate was measured in two dimensions (2026-11-23); in eight they take less than half as long."""
     if not isinstance(job.settings, TrainSettings):
         return 0.0
     base, training = BASES[parse_method(job.settings.method).base], job.settings.training
@@ -108,7 +110,7 @@ def _assignment_seconds(job: Job) -> float:
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
-    """Seconds until all jobs are done, if cores and GPU are never idle; unknown times count as 0.
+    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0.
 
     This is the longest of three: the longest chain of jobs that wait for one another, the work of all cores
     divided by their number, and the work of the one GPU.
@@ -122,7 +124,7 @@ def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) 
 
 
 def busy_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost]) -> tuple[float, float]:
-    """Seconds of all CPU cores together, and of the GPU; unknown times count as 0."""
+    """Sum the seconds of all CPU cores together, and those of the GPU; unknown times count as 0."""
     seconds = {True: 0.0, False: 0.0}
     for cost in (costs[job] for job in todo):
         seconds[cost.gpu] += (cost.seconds or 0.0) * (1 if cost.gpu else cost.threads)

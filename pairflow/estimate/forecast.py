@@ -1,6 +1,7 @@
-"""The forecast for an experiment: its jobs, the finished ones, the rates of the work to do, and all costs.
+"""Forecasts an experiment: its jobs, which are done, how fast the work to do is, and what all jobs cost.
 
-A rate comes from finished jobs, else from a measurement now, else from a recording on another machine.
+A rate (seconds per unit of work) comes from finished jobs, else from a measurement now, else from a recording
+on another machine.
 """
 
 import shutil
@@ -31,7 +32,7 @@ FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 
 
 def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
-    """The sizes of an experiment's data, from its rows if they are made, else from its source.
+    """Read the sizes of an experiment's data, from its rows if they are made, else from its source.
 
     A user's own file is read once, in `folder` unless it is absolute. Raises InputError if it cannot be read.
     """
@@ -44,7 +45,7 @@ def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
 
 
 class Forecast(NamedTuple):
-    """All jobs, the jobs to do, the work of these, the known rates, and the costs of all jobs."""
+    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs."""
 
     table: list[Job]
     todo: list[Job]
@@ -77,10 +78,10 @@ def forecast(
     fresh: bool = False,
     rates: dict[Work, Rate] | None = None,
 ) -> Forecast:
-    """The forecast for the experiment in `root` on `cores` cores.
+    """Forecast the experiment in `root` on `cores` cores.
 
-    With `recorded` nothing is measured, and with `fresh` no job counts as finished. `rates` come from another
-    forecast, for the same experiment with another number of iterations.
+    With `recorded` nothing is measured, and with `fresh` no job counts as finished. `rates` may come from
+    another forecast, for the same experiment with another number of iterations.
     """
     table = jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)
@@ -100,7 +101,7 @@ def forecast(
 def forecast_draft(
     draft: Draft, root: Path, device: str, *, recorded: bool = False, progress: bool = True
 ) -> tuple[Entry, Forecast]:
-    """The drafted experiment with as many iterations as its hours allow, and its forecast on all cores.
+    """Fit the iterations of a drafted experiment to its hours; return it and its forecast on all cores.
 
     The number of iterations has two digits that are not zero, and is at least FEWEST; without hours it stays
     as drafted. Jobs of unknown time count as 0. With `recorded` nothing is measured.
@@ -125,7 +126,7 @@ def forecast_draft(
 def _measure_all(
     works: Sequence[Work], experiment: Experiment, sizes: DatasetSize, tokens: Path, progress: bool
 ) -> dict[Work, Rate]:
-    """The rates of `works` that can be measured here; `tokens` is the file of real rows, if it exists."""
+    """Measure the rates of `works` that can run here; `tokens` is the file of real rows, if it exists."""
     devices = {"cpu"} | ({"cuda"} if shutil.which("nvidia-smi") else set())
     # A continuous pairing works in blocks, of which a single one takes too long.
     works = [w for w in works if w.device in devices and (w.kind != "pair" or FLOWS[w.flow].tokens)]
@@ -137,7 +138,7 @@ def _measure_all(
 
 
 def _assume(work: Work, experiment: Experiment) -> Rate | None:
-    """The rate by a formula: for a continuous pairing, and for the networks that `new` suggests on a CPU."""
+    """Compute a rate by formula: on a CPU, for a continuous pairing or a network that `new` suggests."""
     if work.device != "cpu" or work.kind == "lead":
         return None
     if work.kind == "pair":

@@ -1,4 +1,4 @@
-"""Measures one rate in a new process, whose memory is then only that of the work: `Work` as JSON to a rate.
+"""Measures one rate in a new process, whose memory is then only that of the work.
 
 A batch that would take too long is measured in part and extrapolated linearly.
 """
@@ -26,14 +26,13 @@ SECONDS = 1.0  # of a measurement
 SMALL, REPEATS = 10**7, 5  # smaller networks (in parameters) repeat everything so often, to be timed well
 
 Step = Callable[[int], object]
-"""Does the work on a number of rows."""
+"""A function that does the work on a number of rows."""
 
 
 def measure(
     work: Work, loss: str, shape: tuple[int, ...] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
-    """The rate, measured in a new process; None if that fails. `tokens` is a file of real rows, if there is
-    one."""
+    """Measure a rate in a new process; None if it fails. `tokens` is a file of real rows, if there is one."""
     request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
     command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -44,7 +43,7 @@ def measure(
 
 
 def main(request: dict) -> dict:
-    """The seconds of a unit, the memory, and for a network its parameters."""
+    """Measure the work that `measure` requests: seconds of a unit, memory, and a network's parameters."""
     work = Work(**request["work"])
     prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
     step, count, facts = prepare(work, request)
@@ -70,7 +69,7 @@ def main(request: dict) -> dict:
 
 
 def _rows(work: Work, request: dict) -> np.ndarray:
-    """Real rows (M, N) if there are any, else made-up ones."""
+    """Return real rows (M, N) of tokens if there is a file, else made-up rows."""
     if not FLOWS[work.flow].tokens:
         return np.random.default_rng(0).standard_normal((work.rows, work.length), np.float32)
     if tokens := request["tokens"]:
@@ -92,7 +91,7 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
 
 
 def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Leads sources to rows by random potentials: the search for good ones takes as long for each source."""
+    """Prepare leading sources (noise) to data rows by random potentials; good ones would take as long."""
     import torch
 
     rows = _rows(work, request)
@@ -108,7 +107,7 @@ def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
 
 
 def _clusters(work: Work) -> np.ndarray:
-    """Rows (M, N) in clusters, like real ones: copies of centres with three tenths of the tokens redrawn."""
+    """Make rows (M, N) in clusters, like real ones: copies of centres, three tenths of the tokens redrawn."""
     generator, size = np.random.default_rng(0), work.vocabulary_size
     dtype = token_dtype(size)
     centres = generator.integers(size, size=(max(1, work.rows // 50), work.length), dtype=dtype)
@@ -120,7 +119,7 @@ def _clusters(work: Work) -> np.ndarray:
 
 
 def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Trains an untrained model on made-up rows, or draws from it in one step."""
+    """Prepare training a new model on made-up rows, or drawing from it in one step."""
     import torch
 
     from pairflow.generate.sample import trials

@@ -1,4 +1,4 @@
-"""An estimate in words: the experiment, the sums, a line per step, and where the numbers come from."""
+"""Writes an estimate: the experiment, the sums, a line per step, and where the numbers come from."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
 
 
 def step_lines(forecast: Forecast) -> str:
-    """A line per rule and method, in the order of the jobs, and a last one for jobs of unknown time."""
+    """Write a line per rule and method, in the order of the jobs, and a last one for unknown times."""
     todo, costs = set(forecast.todo), forecast.costs
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in forecast.table:
@@ -46,9 +46,9 @@ def step_lines(forecast: Forecast) -> str:
 
 
 def sums(forecast: Forecast) -> str:
-    """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
+    """Write CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum is unknown if a part of it is; one line names all unknown sums.
+    A sum is unknown if a part of it is unknown; one line names all unknown sums.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
@@ -74,7 +74,7 @@ def sums(forecast: Forecast) -> str:
 
 
 def wall_time(forecast: Forecast) -> str:
-    """The time until all jobs are done, or why it is unknown."""
+    """Write the time until all jobs are done, or why it is unknown."""
     if untimed := forecast.untimed:
         return f"unknown, because {len(untimed)} of these jobs have never been timed"
     gpu = " and a GPU" * (forecast.device == "cuda")
@@ -82,7 +82,7 @@ def wall_time(forecast: Forecast) -> str:
 
 
 def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) -> str:
-    """Sentences on the time that a new experiment takes on this machine, and how it was fitted to `hours`."""
+    """Write how long a new experiment takes on this machine, and how it was fitted to `hours`."""
     text = f"Time: {wall_time(forecast)}, give or take a factor of two."
     text += f" `pairflow estimate {name}` has the details."
     if hours is None:
@@ -93,7 +93,7 @@ def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) 
 
 
 def basis(forecast: Forecast) -> str:
-    """Where the numbers come from, and how far they may be off."""
+    """Write where the numbers come from, and how far they may be off."""
     origins = sorted({rate.origin for work, rate in forecast.rates.items() if work in forecast.works})
     absent = {work.kind: work.device for work in forecast.works if work not in forecast.rates}
     guessed = sorted({job.rule for job in forecast.todo if forecast.costs[job].guessed})
@@ -112,7 +112,7 @@ def basis(forecast: Forecast) -> str:
 
 
 def describe_duration(seconds: float) -> str:
-    """Seconds as s, min, h or days, two digits."""
+    """Write seconds in s, min, h or days, with about two digits."""
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"
@@ -120,7 +120,7 @@ def describe_duration(seconds: float) -> str:
 
 
 def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:
-    """The smallest and the largest of the values, or `unknown` if any value is."""
+    """Write the smallest and the largest of the values, or `unknown` if any value is unknown."""
     numbers = sorted(value for value in values if value is not None)
     if len(numbers) < len(values):
         return "unknown"

@@ -1,6 +1,6 @@
-"""The long work of an experiment: which work a job does, how much of it, and how many seconds a unit takes.
+"""Finds the long work of jobs: which kind, how many units, and how many seconds a unit takes.
 
-Seconds are of one CPU core, or of a GPU.
+Seconds are those of one CPU core, or of a GPU.
 """
 
 import json
@@ -21,7 +21,7 @@ _RECORDED = Path(__file__).parent / "recorded.json"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work and its sizes.
+    """A kind of long work and its sizes, on which the time of a unit depends.
 
     The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the whole
     pairing) and `lead` (one source that semidiscrete transport leads to its row). `network` is the network's
@@ -43,7 +43,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds for one unit of a `Work`, its memory, the origin of both numbers, and the network's size."""
+    """Seconds for one unit of a `Work`, its memory, where both numbers come from, and the network's size."""
 
     seconds: float
     memory_mb: float | None
@@ -52,7 +52,7 @@ class Rate:
 
 
 def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
-    """How many rows of this length the job draws from a model, and the network calls for each row."""
+    """Count the rows of this length that a job draws from a model, and the network calls for each row."""
     match job.settings:
         case config.SampleSettings() | config.FlowSampleSettings() as drawn:
             rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
@@ -73,7 +73,7 @@ def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
 def tasks_of(
     job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[tuple[Work, float]]:
-    """The long work of a job on a device (cpu or cuda) and its number of units; empty for a short job."""
+    """List the long work of a job on a device (cpu or cuda), with numbers of units; empty for a short job."""
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
     work = partial(
         Work,
@@ -115,7 +115,7 @@ def tasks_of(
 def needed(
     table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[Work]:
-    """The different works of these jobs."""
+    """List the different works of these jobs, each once."""
     tasks = [task for job in table for task in tasks_of(job, experiment, sizes, device)]
     return list(dict.fromkeys(work for work, _ in tasks))
 
@@ -123,7 +123,7 @@ def needed(
 def rates_of(
     finished: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, origin: str, machine: str = ""
 ) -> dict[Work, Rate]:
-    """The rates of finished jobs with a single work, from their provenance; with `machine` only its jobs."""
+    """Read rates from the provenance of finished jobs with a single work; with `machine` only of its jobs."""
     parts: dict[Work, list[tuple[float, float, float]]] = {}
     for job in finished:
         record = read_provenance(job.record)
@@ -141,6 +141,6 @@ def rates_of(
 
 @cache
 def packaged() -> dict[Work, Rate]:
-    """The rates that come with pairflow."""
+    """Read the rates that come with pairflow, recorded on other machines."""
     facts = json.loads(_RECORDED.read_text())
     return {Work(**entry["work"]): Rate(**entry["rate"]) for entry in facts}

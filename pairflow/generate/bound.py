@@ -1,9 +1,9 @@
 """The NELBO of a single row, an upper bound on its -log p, by Monte Carlo, with its standard error.
 
-Noise levels are kappa = 1 - (1 - w)^2 for uniform w, because the integrand varies most near the data. w is
-stratified, with two draws per stratum, whose difference estimates the variance. A few strata near the data
-have most of the variance, so the standard error is itself uncertain. See docs/method.md, "Noising and
-losses".
+The share of data kept is kappa = 1 - (1 - w)^2 for uniform w, because the integrand varies most near the
+data. w is stratified, with two draws per stratum, whose difference estimates the variance. A few strata near
+the data have most of the variance, so the standard error is itself uncertain, and intervals use Student's t.
+See docs/method.md, "Noising and losses".
 """
 
 from typing import NamedTuple
@@ -50,8 +50,8 @@ def bound_row(
     """The NELBO of a row (N,), from `draws` (an even number of) noised copies.
 
     The noise is a function of the seed and the row, so the result does not depend on other rows. Positions
-    with the symbol `padding`, if any, are left out of the sum. `prediction` is the kind of denoiser that
-    `network` is.
+    with the symbol `padding`, if any, are left out of the sum. `prediction` is what the `network` predicts:
+    "leave_one_out" or "posterior".
     """
     device = device or torch.device("cpu")
     # Drawn on the CPU, so that the noise is the same on every device.

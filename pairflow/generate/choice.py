@@ -60,8 +60,8 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
 
     The best model of an experiment is the `best_run` of its leading evaluation, by the first metric of
     `Kind.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
-    evaluated. A single model without `nfe` gets the settings in its file MEASURED. `scores` need no number of
-    steps.
+    evaluated. A single model without `nfe` gets the settings in its file MEASURED. With `scores`, the model
+    is to score rows, and needs no number of steps.
 
     Raises InputError if the kind of data does not support samples on demand, if `nfe` is needed but missing,
     or if the experiment has no such metric.

@@ -20,10 +20,8 @@ from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 
 PATIENCE = 20_000  # consecutive rejected samples after which the search ends
-SECONDS, FEWEST = (
-    45,
-    500,
-)  # after this time the search ends if all of at least this many samples were rejected
+# After this time the search ends if all of at least this many samples were rejected.
+SECONDS, FEWEST = 45, 500
 
 
 class TooFewAccepted(InputError):
@@ -37,7 +35,7 @@ class SampleStream:
     the settings have none. The samples are a function of the model, the settings and the kind of device; a
     smaller count gives the first samples of a larger one. Raises TooFewAccepted if the last 20,000 samples
     were all rejected, or at least 500 in the first 45 seconds. `inputs` are the files that are read, and
-    `delivery` counts all samples.
+    `delivery` decodes, filters and counts all samples.
 
         for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -145,7 +143,7 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
 
 
 def require_writable(out: Path) -> None:
-    """InputError unless a file can be written at `out`; makes its folder."""
+    """Make the folder of `out`; raise InputError unless a file can be written there."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out.parent).close()

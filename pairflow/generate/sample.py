@@ -26,8 +26,8 @@ class Trials(NamedTuple):
     Attributes:
         kind: the kind of their table.
         calls: network evaluations per sample.
-        draw: (trial, first row, rows) -> a batch (rows, ...).
-        columns: the joined batches -> columns of the table.
+        draw: a function of (trial, first row, number of rows) that draws a batch (rows, ...).
+        columns: a function of the joined batches that returns the columns of the table.
     """
 
     kind: str

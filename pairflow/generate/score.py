@@ -71,7 +71,7 @@ class Scorer:
         return table
 
     def require_like(self, other: "Scorer") -> None:
-        """InputError unless both models write rows in the same way: only then do their bounds compare."""
+        """Raise InputError unless both models write rows in the same way, so that their bounds compare."""
         ours, theirs = ((judge.noun, judge.rows.notation) for judge in (self, other))
         if ours != theirs:
             found, expected = (

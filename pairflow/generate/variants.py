@@ -43,9 +43,9 @@ def vary_without_end(
     noises: Sequence[float],
     given: Tensor | None = None,
 ) -> Iterator[tuple[list[int], int, float]]:
-    """An endless stream of rows from `vary`, each with the number of its seed and its noise.
+    """An endless stream of variants of data rows, the `seeds` (S, N), by `vary`.
 
-    It cycles through the `seeds` (S, N) and the `noises`.
+    It cycles through the seeds and the `noises`. Each item is a row, the number of its seed, and its noise.
     """
     order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // (len(seeds) * len(noises))))
     for batch in count():

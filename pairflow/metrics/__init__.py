@@ -1,1 +1,1 @@
-"""Metrics that several kinds of data share."""
+"""Metrics that several kinds of data share, and how they are measured, written and ranked."""

@@ -52,7 +52,10 @@ def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """min over b of |a - b|^2 (A,), and min over a (B,): by trees in few dimensions, else by all pairs."""
+    """The squared distances from each row of `a` to the nearest row of `b`, (A,), and vice versa, (B,).
+
+    Trees find the nearest rows in few dimensions, else all pairs are compared.
+    """
     from scipy.spatial import KDTree
 
     if a.shape[1] <= TREE_DIMENSIONS:
@@ -70,7 +73,7 @@ def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Two samples as rows of float64 numbers."""
+    """The two samples as rows of float64 numbers; InputError unless they have one number of columns."""
     a, b = (checked_points(points, name).astype(np.float64) for points, name in ((a, "a"), (b, "b")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise InputError(
@@ -80,16 +83,18 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
-    """Metric rows of the trajectories of some samples, `rows`, of a table; empty if it does not have them.
+    """Metric rows of the trajectories of some samples of a table; empty if it says nothing of trajectories.
 
-    - `path_energy`: E of the integral over t of |v|^2 along the trajectories of the model's solver. It is at
-      least E |x1 - x0|^2, with equality for straight trajectories.
-    - `straightness`: E of the integral over t of |v - (x1 - x0)|^2, where x1 is the end: the S of rectified
-      flow (Liu et al. 2023). It is 0 for straight trajectories, where one Euler step is exact.
+    v is the velocity along a trajectory of the model's solver, from noise x0 to the end x1.
+
+    - `path_energy`: the mean of the integral over t of |v|^2. It is at least the mean of |x1 - x0|^2, with
+      equality for straight trajectories.
+    - `straightness`: the mean of the integral over t of |v - (x1 - x0)|^2, the S of rectified flow (Liu et
+      al. 2023). It is 0 for straight trajectories, where one Euler step is exact.
 
     Args:
         table: a table of samples, with columns `energy` and `straightness`.
-        rows: row numbers (B,).
+        rows: the row numbers (B,) of the samples.
     """
     columns = {"path_energy": "energy", "straightness": "straightness"}
     return [

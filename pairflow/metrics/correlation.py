@@ -1,10 +1,10 @@
-"""Conditional total correlation: how much the positions of x1 depend on one another, given x0.
+"""Conditional total correlation: how much the N positions of a sample x1 depend on one another, given x0.
 
-The equation and its use are in docs/method.md, "Total correlation". The entropies are plug-in estimates from
-the counts over R samples: no estimate exceeds (N - 1) min(log2 R, log2 K), and R different samples always
-give H(x) = log2 R. At the usual R = 10 the estimate is nearly all bias, so compare it only with the same
-estimate for independent rows of the data (`data_total_correlation`). Samples that are more diverse than data
-exceed that.
+It is the sum of the entropies of the positions, minus the entropy of whole rows: see docs/method.md, "Total
+correlation". Entropies are estimated from the counts of symbols, or of rows, among R samples of one x0. So no
+estimate exceeds (N - 1) min(log2 R, log2 K) for K symbols. At the usual R = 10 it is nearly all bias: compare
+it only with the same estimate for independent data rows (`data_total_correlation`). Samples that are more
+diverse than the data get a greater value than these.
 """
 
 import numpy as np
@@ -61,10 +61,10 @@ def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: i
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
-    """Metrics in bits, from a model's total correlations (S,) and from the data's, `of_data` (groups,).
+    """Metrics in bits of a model's total correlations (S,) and of those of the data, `of_data` (groups,).
 
-    - `total_correlation`: mean; `total_correlation_se`: its standard error over the source states.
-    - `total_correlation_ceiling`: mean over the data's groups.
+    - `total_correlation`: the mean, and `total_correlation_se`: its standard error over the source states.
+    - `total_correlation_ceiling`: the mean over the groups of data rows.
     """
     return {
         "total_correlation": float(values.mean()),
@@ -74,7 +74,7 @@ def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
 
 
 def _entropy(samples: np.ndarray) -> np.ndarray:
-    """Plug-in entropies in bits of the positions of `samples` (S, R, N), summed over positions: (S,).
+    """The sum over positions of the entropies in bits of `samples` (S, R, N), from counts: (S,).
 
     A symbol in c of R samples contributes c / R (log2 R - log2 c).
     """

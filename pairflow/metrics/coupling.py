@@ -1,4 +1,4 @@
-"""Diagnostics of a coupling: the distances of its pairs, and the deviation of x0 from the source."""
+"""Measures a coupling of sources x0 and data x1: distances of pairs, and how far x0 is from uniform noise."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.errors import InputError
 
-_COMPARED = 2 * 10**10  # tokens to compare for nearest rows, at most: some seconds
+_COMPARED = 2 * 10**10  # the most tokens to compare for nearest rows, which takes some seconds
 
 
 def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
@@ -41,11 +41,12 @@ def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
 def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, float]:
     """Metrics of a coupling of source tokens `x0` and data tokens `x1`, both (M, N).
 
-    - `hamming_mean`, `hamming_std`: of h(x0, x1), in positions; `hamming_independent`: the mean for an
-      independent uniform x0, N (K-1) / K.
-    - `hamming_nearest`: the mean distance of uniform sources from the nearest row.
-    - `hamming_share_<d>` for d = 0..N: share of the pairs at distance d.
-    - `symbol_deviation`: total variation of x0's symbol frequencies from uniform;
+    - `hamming_mean`, `hamming_std`: the mean and standard deviation of the Hamming distance of x0 and x1, the
+      number of positions where they differ. `hamming_independent`: the mean N (K-1) / K for uniform noise x0
+      that is independent of x1, with K symbols.
+    - `hamming_nearest`: the mean distance of uniform noise rows from the nearest data row.
+    - `hamming_share_<d>` for d = 0..N: the share of pairs at distance d.
+    - `symbol_deviation`: the total variation of x0's symbol frequencies from 1/K each.
       `symbol_deviation_expected`: its mean for M N independent uniform symbols, sqrt((K-1) / (2 pi M N)).
     """
     histogram = hamming_histogram(x0, x1)
@@ -66,10 +67,10 @@ def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, fl
 
 
 def nearest_distance(x1: ArrayLike, vocabulary_size: int) -> float:
-    """The mean Hamming distance, in positions, of uniform sources from the nearest row of `x1` (M, N).
+    """The mean Hamming distance, in positions, of uniform noise rows from the nearest row of `x1` (M, N).
 
-    No coupling of uniform sources with these rows has a lower mean distance. The estimate uses 256 sources,
-    or fewer (at least 16) if the rows have more than 8 * 10^7 tokens.
+    No coupling of uniform noise with these rows has a lower mean distance. The estimate uses 256 noise rows,
+    or fewer (at least 16) if `x1` has more than 8 * 10^7 tokens.
     """
     rows = np.asarray(x1)
     numbers = np.arange(np.clip(_COMPARED // rows.size, 16, 256))
@@ -82,10 +83,10 @@ def diagnose_points(
 ) -> dict[str, float]:
     """Metrics of a coupling of sources `x0` ~ N(0, I) and data or samples `x1`, both (M, d).
 
-    - `squared_distance`: the mean of |x1 - x0|^2; `squared_distance_independent`: the same for independent
-      sources, d + the mean of |x1|^2.
-    - `reached`: the share of data points at which a trajectory ends, from the row numbers `target` (M,).
-    - `moved`: the mean of `moved` (M,), the distances between trajectories' ends and their data points.
+    - `squared_distance`: the mean of |x1 - x0|^2. `squared_distance_independent`: the same for sources that
+      are independent of x1: d + the mean of |x1|^2.
+    - `reached`: the share of data points at which a trajectory ends. `target` (M,) are their row numbers.
+    - `moved`: the mean of `moved` (M,), the distances from trajectories' ends to their data points.
     """
     squares = np.square(x1, dtype=np.float64).sum(axis=1).mean()
     values = {

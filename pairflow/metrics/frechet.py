@@ -15,9 +15,10 @@ from pairflow.artifacts import row_column, token_array
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean (D,) and scatter (D, D), the sum of (f - mean)(f - mean)^T, of features f, in float64.
+    """The moments of a set of features f (D,): their count, mean (D,) and scatter (D, D), in float64.
 
-    The sum of two moments is the moments of the union of their features (Chan et al. 1983).
+    The scatter is the sum of (f - mean)(f - mean)^T. The sum `a + b` of two moments is the moments of all
+    their features (Chan et al. 1983).
     """
 
     count: int
@@ -36,12 +37,12 @@ class Moments:
 
     @classmethod
     def from_columns(cls, table: pa.Table, count: int, prefix: str = "") -> "Moments":
-        """The moments of `count` rows, from the columns that `columns` returned."""
+        """The moments of `count` features, from a table with the columns that `columns` returned."""
         covariance = token_array(table[f"{prefix}covariance"])
         return cls(count, table[f"{prefix}mean"].to_numpy(), covariance * (count - 1))
 
     def columns(self, prefix: str = "") -> dict[str, pa.Array]:
-        """Columns of a table with one row per feature: its mean and its covariances."""
+        """Columns of a table with D rows: the mean and the covariances."""
         return {f"{prefix}mean": pa.array(self.mean), f"{prefix}covariance": row_column(self.covariance)}
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -55,7 +56,7 @@ class Moments:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """The unbiased covariance (D, D); its rank is at most count - 1."""
+        """The unbiased covariance (D, D), which is singular unless count > D."""
         return self.scatter / (self.count - 1)
 
     @cached_property
@@ -68,9 +69,10 @@ class Moments:
 def frechet_distance(samples: Moments, reference: Moments) -> float:
     """|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)): the squared 2-Wasserstein distance of two Gaussians.
 
-    The trace of the root is the sum of the roots of the eigenvalues of C2^(1/2) C1 C2^(1/2). This matrix is
-    symmetric, so singular covariances cause no complex numbers. The values agree with pytorch-fid, whose
-    function needs an argument of scipy.linalg.sqrtm that SciPy 1.18 removed.
+    m1, m2 are the means and C1, C2 the covariances. The trace of the root is the sum of the roots of the
+    eigenvalues of C2^(1/2) C1 C2^(1/2). This matrix is symmetric, so singular covariances cause no complex
+    numbers. The values agree with pytorch-fid, whose function cannot be used: SciPy 1.18 removed an argument
+    of scipy.linalg.sqrtm that it needs.
     """
     offset = samples.mean - reference.mean
     values = np.linalg.eigvalsh(reference.root @ samples.covariance @ reference.root)

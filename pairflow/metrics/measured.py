@@ -1,4 +1,4 @@
-"""Metrics of samples, and of draws of real rows, trial by trial, and how they are written."""
+"""Measures samples, and random draws of real rows for comparison, trial by trial, and writes the metrics."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ Measure = Callable[[np.ndarray], Iterable[Row]]  # rows of one trial -> metric r
 
 
 class Machine(NamedTuple):
-    """Options of a step that do not change its result, and the record of its costs."""
+    """How a step runs: options that do not change its result, and the record of its costs."""
 
     device: str
     threads: int | None
@@ -38,7 +38,7 @@ class Machine(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """Metric rows, with their metadata.
+    """Metric rows and their metadata, to be written.
 
     Attributes:
         rows: the metric rows.
@@ -90,7 +90,7 @@ class RealRows:
     def read(
         cls, train: Path, validation: Path, kind: str = "tokens", needs_held_out: bool = True
     ) -> "RealRows":
-        """Read the files; InputError unless they are the training and validation parts of one data set."""
+        """Read both files; InputError unless they are the training and validation parts of one data set."""
         (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
         metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
         metadata.require_same_data(held_out.data, train, validation)
@@ -103,7 +103,7 @@ class RealRows:
         return cls(token_array(rows[column]), token_array(others[column]), train, metadata, inputs)
 
     def read_samples(self, path: Path, kind: str = "samples") -> tuple[pa.Table, Metadata]:
-        """A table of samples and its metadata; InputError unless the model was trained on these data."""
+        """Read a table of samples and its metadata; InputError if their model was trained on other data."""
         table, metadata = read_table(path, kind)
         metadata.require_same_data(self.metadata.data, path, self.path)
         if self.metadata.vocabulary_size is None and metadata.length != self.metadata.length:
@@ -116,7 +116,7 @@ class RealRows:
         return table, metadata
 
     def measure_samples(self, path: Path, measure: Measure) -> Measurement:
-        """The metric rows of a file of samples, by trial; `measure` gets the tokens (B, N) of one trial."""
+        """Measure a file of samples, trial by trial; `measure` gets the tokens (B, N) of one trial."""
         table, metadata = self.read_samples(path)
         drawn = token_array(table["tokens"])
         return self.measure_table(path, table, metadata, lambda rows: measure(drawn[rows]))
@@ -129,7 +129,7 @@ class RealRows:
         return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
     def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
-        """The metric rows of draws of real rows, by one of `measures` for each split, `train` and `test`."""
+        """Measure random draws of real rows, by a function for each split, named `train` or `test`."""
         parts = {"train": self.train, "test": self.held_out}
         rows = [
             {**row, "method": "data", "trial": trial, "samples": len(drawn)}
@@ -141,7 +141,7 @@ class RealRows:
 
 
 def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, Any]]:
-    """The metric rows of every trial. `trials` (B,) has the trial of each sample."""
+    """The metric rows of every trial. `trials` (B,) has the number of each sample's trial."""
     return [
         {**row, "trial": int(trial)}
         for trial in np.unique(trials)
@@ -150,7 +150,7 @@ def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, Any]]
 
 
 def draw_trials(settings: RealDraws, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """(trial, sorted row numbers) of random draws without replacement; one trial if all rows are drawn."""
+    """Draw from `rows` without replacement: a list of (trial, sorted rows); one trial if all are drawn."""
     trials = settings.trials if settings.samples < len(rows) else 1
     draws = []
     for trial in range(trials):

@@ -11,14 +11,14 @@ class Metric:
     Attributes:
         label: its name on pages.
         best: "highest", "lowest" or "".
-        leads_as: its name in sentences, if it may lead: the first such metric with values decides an
-            experiment.
+        leads_as: its name in sentences, if it may decide which model of an experiment is best: the first such
+            metric with values does.
         against: words for its reference (training or test rows), if it has one.
-        real: words for the rows that give its reference value on real data.
+        real: words for the real rows on which it is also measured, for comparison.
         log: whether charts have a logarithmic axis.
         chart: whether it has a chart.
         counted: whether it is a number of samples, printed with one decimal.
-        group: a group of tables of the kind of data; empty for the main metrics.
+        group: the group of tables that shows it (see `Kind.groups`); empty for the main metrics.
         features: whether it depends on the feature extractor of its rows.
         digits: the least number of decimals.
         compared: whether the reference or the extractor of its rows matters.

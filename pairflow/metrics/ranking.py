@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-CLOSE = 0.01  # relative difference from the best mean up to which means count as equal
+CLOSE = 0.01  # means count as equal up to this relative difference from the best mean
 
 
 def leading_evaluation(names: Iterable[str]) -> str:
@@ -13,14 +13,14 @@ def leading_evaluation(names: Iterable[str]) -> str:
 
 
 def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
-    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
+    """A dict from (method, number of steps) to a metric's mean over seeds of means over trials."""
     of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
     means = of_seeds.groupby(["method", "nfe"]).mean()
     return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
 
 
 def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
-    """The (method, NFE) with the fewest steps among the means within 1 % of the best."""
+    """The (method, number of steps) with the fewest steps among the means within 1 % of the best."""
     best = (min if lowest else max)(means.values())
     close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
     return min(close, key=lambda run: (run[1], abs(means[run] - best)))

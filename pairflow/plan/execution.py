@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
-    """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named."""
+    """Name a job: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are in the name."""
     forms = {"distillation": "+{}", "nfe": "nfe {}", "comparison": "by {}", "seed": "seed {}"}
     names = {name: value.removeprefix("-") for name, value in wildcards.items() if name != "experiment"}
     seed = names.pop("seed", "0")
@@ -59,14 +59,14 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def message(log: Path) -> str:
-    """The error message of a failed step, else the last line of its log that is no progress bar."""
+    """Return a failed step's error message from its log, or else the last line that is no progress bar."""
     lines = [line for line in _last_lines(log) if "%|" not in line]
     errors = [line for line in lines if line.startswith("pairflow ")]
     return (errors or lines or ["it left no message; perhaps it was killed, or ran out of memory"])[-1]
 
 
 def _last_lines(log: Path) -> list[str]:
-    """The last lines of a log without empty ones; an empty list if the file does not exist yet."""
+    """Read the last lines of a log, without empty lines; none if the file does not exist yet."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
@@ -77,7 +77,7 @@ def _last_lines(log: Path) -> list[str]:
 
 
 class JobLines(LogHandlerBase):
-    """A line on stderr for each job that ends; for a job that fails, with its error message.
+    """Snakemake's logger: it writes a line on stderr for each job that ends, with any error message.
 
     In a terminal, a last line shows the progress of the job that has run longest: for a training its loss and
     the time left. Elsewhere such a line is written once a minute. Snakemake itself prints a dry run.
@@ -97,7 +97,7 @@ class JobLines(LogHandlerBase):
         self.watcher.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print what matters to a user of a record of Snakemake's log, whose fields depend on its `event`."""
+        """Print what matters to a user in a record of Snakemake's log, whose fields depend on its `event`."""
         facts = vars(record)
         event = facts.get("event")
         if self.common_settings.dryrun:
@@ -140,7 +140,7 @@ class JobLines(LogHandlerBase):
             sys.stderr.flush()
 
     def _watch(self) -> None:
-        """Rewrite the terminal's last line every second, or write a line every minute."""
+        """Rewrite the terminal's last line every second; without a terminal, write a line every minute."""
         while not self.closed.wait(1.0 if self.terminal else MINUTE):
             for name, log, _ in [*self.running.values()][:1]:
                 for line in _last_lines(log)[-1:]:

@@ -1,4 +1,4 @@
-"""A job of the workflow: what it needs, makes, depends on and asks of the machine."""
+"""The class of a job of the workflow: its files, its settings and what it asks of the machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ Files = Mapping[str, Path | Sequence[Path]]
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One job. `inputs` and `outputs` are named as in the rule and in the files' metadata.
+    """One job of the workflow. `inputs` and `outputs` are named as in the rule and in the files' metadata.
 
-    `rule` is the rule's name without a kind of data at its end, `settings` the one parameter of its command.
-    `origin` are the settings of the pairs or samples that the job measures. `threads` None means all cores,
-    and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without a kind of data at its end, and `settings` are the settings of its
+    command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
+    cores, and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
@@ -35,7 +35,7 @@ class Job:
 
     @property
     def groups(self) -> dict[str, list[Path]]:
-        """The input files by name, each a list."""
+        """The input files: a dict from their names to lists of paths."""
         return {name: [files] if isinstance(files, Path) else [*files] for name, files in self.inputs.items()}
 
     @property
@@ -45,12 +45,12 @@ class Job:
 
     @property
     def record(self) -> Path:
-        """The output whose provenance has the job's seconds, memory and device."""
+        """The path of the output whose provenance file records the job's seconds, memory and device."""
         return next(iter(self.outputs.values()))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the metadata of its outputs, which may have only a part of them."""
+        """The parameters for the metadata of its outputs, each of which may have only a part of them."""
         parameters = {"method": self.method} if self.method else {}
         for settings in (self.origin, self.settings):
             parameters |= settings.model_dump(mode="json") if settings else {}

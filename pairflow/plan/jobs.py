@@ -1,6 +1,6 @@
-"""The workflow's graph in Python: what each job needs, makes, depends on and asks of the machine.
+"""Lists the workflow's jobs in Python: what each needs, makes, depends on and asks of the machine.
 
-rules/ has the same graph for Snakemake, and tests/plan/test_jobs.py compares the two. The estimate, the
+rules/ has the same jobs for Snakemake, and tests/plan/test_jobs.py compares the two. The estimate, the
 check of a folder's files (`plan.lineage`), the report's inputs and its timings all read this table.
 """
 
@@ -18,7 +18,7 @@ _STORED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # copied 
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
-    """Every job that the report in `root` needs, and the report. A job comes after the makers of its inputs.
+    """List the jobs that the report in `root` needs, and the report; each comes after its inputs' makers.
 
     `shards` is the number of jobs that a pairing is split into.
     """
@@ -30,12 +30,12 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 
 
 def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
-    """The files that the report reads, by name."""
+    """Return the files that the report reads, by name."""
     return jobs(root, experiment)[-1].groups
 
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
-    """Preprocessing, the jobs of the kind on its real data, and the floors."""
+    """Yield preprocessing, the kind's jobs on real data, and the floors (metrics of real data)."""
     kind, file = kind_of(experiment.data), experiment.data.file
     raw = {"raw": root.parent.parent / file} if file else {}
     inputs = raw | paths.parent_vocabulary(root, experiment)
@@ -50,7 +50,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
-    """The pairs and the models of a seed, and their measurements."""
+    """Yield the jobs that make and measure the pairs and the models of a seed, except for evaluations."""
     tokens = {"tokens": paths.data(root, "train.parquet")}
     for name in experiment.couplings():
         yield from _pairing(root, experiment, name, seed, shards)
@@ -74,7 +74,7 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
 
 
 def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: int) -> Iterator[Job]:
-    """One job, or one per shard and one that joins the shards, which then vanish."""
+    """Yield the job that makes pairs, or one per shard and one that joins the shards, which then vanish."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
     if own := experiment.own_pairs(name):
@@ -95,7 +95,7 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
-    """The jobs that train one method; the jobs of its parent are excluded."""
+    """Yield the jobs that train one method, without those of its parent (the model that it distils)."""
     job = partial(Job, method=name, seed=seed, gpu=True, priority=1)
     files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
     inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
@@ -121,7 +121,7 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 
 
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
-    """Samples, and the metrics of samples."""
+    """Yield the jobs that draw samples, and that measure them."""
     kind = kind_of(experiment.data)
     gpu, comparisons = kind.measuring(experiment).gpu, kind.comparisons(experiment)
     real = {name: kind.real_files(root, experiment, name) for name in comparisons}
@@ -137,7 +137,7 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 
 
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
-    """The report, which reads outputs of the jobs in `table`."""
+    """Make the job of the report, which reads outputs of the jobs in `table`."""
     kind, first = kind_of(experiment.data), experiment.seeds[0]
     coupled = ("pair", "adopt", "gather", "potentials") if kind.shows_pairs else ()
 

@@ -1,4 +1,4 @@
-"""Checks by their metadata whether files were made with an experiment's settings and from one another.
+"""Checks by metadata whether files were made with an experiment's settings, and from one another.
 
 Metadata have a file's parameters and the hashes of its inputs, so that a file of another experiment, seed,
 split or method is refused. Hashes are of content: a file that was made again with equal bytes is the same.
@@ -17,7 +17,7 @@ from pairflow.plan.jobs import jobs
 
 
 def require(root: Path, experiment: Experiment) -> None:
-    """InputError that names the first file below `root` that does not belong to this experiment."""
+    """Raise InputError that names the first file below `root` which this experiment did not make, if any."""
     digest_of = functools.cache(digest)
     for job in jobs(root, experiment)[:-1]:  # without the report, the last job
         for name, path in job.outputs.items():
@@ -26,9 +26,9 @@ def require(root: Path, experiment: Experiment) -> None:
 
 
 def done(table: Sequence[Job]) -> set[Job]:
-    """The finished jobs: their outputs exist and have these settings, and the jobs before them are finished.
+    """Return the finished jobs: their outputs have these settings, and the jobs before them are finished.
 
-    Snakemake also compares times of change, so that only its dry run is certain.
+    Snakemake also compares the times when files changed, so that only its dry run is certain.
     """
     makers = {path: job for job in table for path in job.outputs.values()}
     joined = {path for job in table if job.rule == "gather" and _is_made(job) for path in job.needed}
@@ -54,7 +54,10 @@ def _is_made(job: Job) -> bool:
 
 
 def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
-    """InputError if this output's metadata differ from the job: rows, settings, inputs by `digest_of`."""
+    """Raise InputError if metadata of the output `name` differ from the job: its split or its settings.
+
+    With `digest_of`, a function from a path to its hash, the hashes of its inputs are compared as well.
+    """
     path = job.outputs[name]
     metadata = _read_facts(path, name)
     metadata.require_split("train" if name == "pairs" else name, path)
@@ -74,7 +77,7 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
 
 
 def _read_facts(path: Path, name: str) -> Metadata:
-    """The metadata of a table, or the facts in the description of a network; empty for any other file."""
+    """Read a table's metadata, or a network's description as metadata; empty metadata for any other file."""
     if path.suffix == ".parquet":
         return read_metadata(path)
     if name != "description":

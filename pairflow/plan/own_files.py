@@ -1,4 +1,4 @@
-"""The user's own files that an experiment names and that some job still has to read."""
+"""Checks that the user's own files exist that an experiment names and that a job still has to read."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pairflow.plan.jobs import jobs
 
 
 def require_own_files(root: Path, experiment: Experiment) -> None:
-    """InputError for the first of these files or folders that is missing.
+    """Raise InputError if one of these files or folders is missing; the message names the first.
 
     A job whose outputs all exist reads nothing: Snakemake uses the outputs as they are.
     """
@@ -30,7 +30,7 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
 
 
 def _own_files(job: Job, experiment: Experiment, root: Path) -> dict[str, Path]:
-    """The user's own files that a job reads, by the key of the experiment that names each one.
+    """Return the user's own files that a job reads, by the key of the experiment that names each.
 
     The model of another experiment is left out: Snakemake trains it if it is missing.
     """

@@ -1,4 +1,4 @@
-"""The path of every file of an experiment, below results/<experiment>. The rules have the same patterns."""
+"""Paths of all files of an experiment, below its folder `root` (results/<experiment>), as in rules/."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from pairflow.kinds import kind_of
 
 
 class SampleRun(NamedTuple):
-    """What identifies a file of samples, its metrics and its histograms."""
+    """A run of sampling, which identifies a file of samples, its metrics and its histograms."""
 
     seed: int
     method: str
@@ -19,7 +19,7 @@ class SampleRun(NamedTuple):
 
 
 def runs(experiment: Experiment) -> Iterator[SampleRun]:
-    """Every (seed, method, evaluation, NFE) of an experiment."""
+    """Yield every run of an experiment: seed, method, evaluation and number of sampling steps (NFE)."""
     for seed in experiment.seeds:
         for name, evaluation in experiment.evaluations.items():
             for method in experiment.evaluated(name):
@@ -32,17 +32,17 @@ def data(root: Path, name: str) -> Path:
 
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The files that an experiment's preprocessing writes, by the names that the rules use."""
+    """Return the files that preprocessing writes, by the names that the rules use."""
     return {Path(name).stem: data(root, name) for name in kind_of(experiment.data).prepared}
 
 
 def real_rows(root: Path, split: str) -> Path:
-    """The real rows of a split: `train`, or `test` for the validation rows."""
+    """Return the file of the real rows of a split: `train`, or `test` for the validation rows."""
     return data(root, {"train": "train.parquet", "test": "validation.parquet"}[split])
 
 
 def real_files(root: Path) -> dict[str, Path]:
-    """The rows of both splits, by the names of the steps' options."""
+    """Return the files of real rows of both splits, by the names of the steps' options."""
     return {"tokens": real_rows(root, "train"), "validation": real_rows(root, "test")}
 
 
@@ -51,12 +51,12 @@ def pairs(root: Path, seed: int, coupling: str) -> Path:
 
 
 def shard(root: Path, seed: int, coupling: str, number: int, shards: int) -> Path:
-    """The part of a pairing with this number, which counts from 1."""
+    """Return the file of one part of a pairing; `number` counts from 1 to `shards`."""
     return root / f"seed{seed}" / "shards" / coupling / f"{number}-of-{shards}.parquet"
 
 
 def training_data(root: Path, seed: int, method: str) -> Path:
-    """The file that a method trains on: pairs if every data point has a fixed source, else token rows."""
+    """Return the file that a method trains on: pairs if data have fixed sources (noise), else only data."""
     parsed = parse_method(method)
     if parsed.distillations:
         return pairs(root, seed, method) if parsed.on_pairs else data(root, "train.parquet")
@@ -64,17 +64,17 @@ def training_data(root: Path, seed: int, method: str) -> Path:
 
 
 def unsampled_metrics(root: Path, seed: int, method: str, name: str) -> Path:
-    """Metric rows of a method that belong to no evaluation: coupling, coverage or correlation."""
+    """Return the file of metrics that belong to no evaluation: coupling, coverage or correlation (`name`)."""
     return root / f"seed{seed}" / "metrics" / method / f"{name}.parquet"
 
 
 def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The token rows whose labels a conditional model learns, if the experiment has a condition."""
+    """Return the file of the labels that a conditional model learns, if the experiment has a condition."""
     return {"labels": data(root, "train.parquet")} if experiment.data.conditions() else {}
 
 
 def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The files of the model that base methods start from, if any; a path starts at the workflow's folder."""
+    """Return the files of the model that base methods start from, if any (`Experiment.parent`)."""
     if not experiment.parent:
         return {}
     folder = published.locate(experiment.parent, root.parent.parent)
@@ -82,7 +82,7 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The vocabulary of that model, if the data may have symbols that it lacks (molecules, text)."""
+    """Return the vocabulary of that model, if the data may have symbols that it lacks (molecules, text)."""
     if not experiment.parent or not kind_of(experiment.data).keeps_symbols:
         return {}
     folder = published.locate(experiment.parent, root.parent.parent)
@@ -90,7 +90,7 @@ def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def reference(root: Path, name: str) -> Path:
-    """A file about the real data that samples are compared with."""
+    """Return the path of a file about the real data that samples are compared with."""
     return root / "reference" / name
 
 
@@ -99,7 +99,7 @@ def _ending(comparison: str) -> str:
 
 
 def floor(root: Path, evaluation: str, comparison: str = "") -> Path:
-    """Metric rows of real data, measured as if they were samples."""
+    """Return the file of metrics of real data that are measured as if they were samples."""
     return reference(root, f"floor-{evaluation}{_ending(comparison)}.parquet")
 
 
@@ -112,19 +112,19 @@ def samples(root: Path, run: SampleRun) -> Path:
 
 
 def measured(root: Path, run: SampleRun, folder: str = "metrics", comparison: str = "") -> Path:
-    """The file of a run in a folder: samples, metrics, or properties (histograms)."""
+    """Return the file of a run in a folder: `samples`, `metrics`, or `properties` (histograms)."""
     file = f"nfe{run.nfe}{_ending(comparison)}.parquet"
     return root / f"seed{run.seed}" / folder / run.method / run.evaluation / file
 
 
 def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, ...]:
-    """The NFE at which the report shows samples of an evaluation: by default the lowest and the highest."""
+    """Return the NFE whose samples the report shows: by default an evaluation's lowest and highest NFE."""
     protocol = experiment.evaluations[evaluation]
     return protocol.shown or (min(protocol.nfe), max(protocol.nfe))
 
 
 def shown_runs(experiment: Experiment) -> Iterator[SampleRun]:
-    """The runs whose samples the report shows: first evaluation, first seed, `shown_nfe`."""
+    """Yield the runs whose samples the report shows: first evaluation, first seed, `shown_nfe`."""
     first, seed = next(iter(experiment.evaluations)), experiment.seeds[0]
     shown = shown_nfe(experiment, first)
     for run in runs(experiment):

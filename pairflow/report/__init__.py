@@ -1,1 +1,1 @@
-"""Pages, tables and figures: shared modules here, and one folder for each page."""
+"""Makes HTML pages with tables and figures: shared modules here, and one folder for each page."""

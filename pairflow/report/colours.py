@@ -1,6 +1,6 @@
-"""Colours of the pages and their drawings, from Okabe and Ito: colour-blind readers can tell them apart.
+"""Colours of the pages and their charts, from the palette of Okabe and Ito for colour-blind readers.
 
-Drawings use the hexadecimal values below. `themed` replaces them by variables of the page's style sheet,
+Charts use the hexadecimal values below. `themed` replaces them by variables of the page's style sheet,
 which has a light and a dark value for each.
 """
 
@@ -32,7 +32,7 @@ _ANY = re.compile("|".join(HEX.values()), re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Style:
-    """How a method looks in every figure: the name of a colour, matplotlib's marker and line style."""
+    """How a method looks in figures: a key of `HEX`, matplotlib's marker (unfilled if `hollow`) and line."""
 
     colour: str
     marker: str
@@ -45,21 +45,21 @@ class Style:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of matplotlib that draw a line in this style."""
+        """The keyword arguments with which matplotlib draws a line in this style."""
         face = HEX["page"] if self.hollow else self.hex
         return {"color": self.hex, "marker": self.marker, "ls": self.line, "mfc": face}
 
 
 @dataclass(frozen=True)
 class Fill:
-    """How an area looks: name of a colour, matplotlib's hatch."""
+    """How an area looks: a key of `HEX`, and matplotlib's hatch, a pattern of lines."""
 
     colour: str
     hatch: str = ""
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of matplotlib that fill an area in this style."""
+        """The keyword arguments with which matplotlib fills an area in this style."""
         edge = {"edgecolor": HEX["page"], "linewidth": 0.6}
         return {"facecolor": HEX[self.colour], "hatch": self.hatch, **edge}
 
@@ -81,10 +81,11 @@ _OTHER: list[tuple[str, str | tuple]] = [
 
 
 def style(method: str) -> Style:
-    """The style of a method: its base decides the colour, its distillations the line and a hollow marker.
+    """Return a method's style: its base sets the colour, and distillations the line and a hollow marker.
 
-    Pairing in subsets is orange, with a marker by the number of subsets. Bases and series of distillations
-    without a reserved style get one by a hash of their name, so that it is the same on all pages.
+    A method that pairs in subsets (`-sub<number>`) is orange, with a marker by the number of subsets. Bases
+    and series of distillations without a reserved style get one by a hash of their name, so that a method
+    looks the same on all pages.
     """
     match = _METHOD.fullmatch(method)
     if match is None or match["base"] not in _STYLES:
@@ -99,8 +100,11 @@ def style(method: str) -> Style:
 
 
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
-    """How methods look in a chart of results: methods whose sources are independent of their data are grey,
-    unless all are."""
+    """Return a function from a method to its style in a chart of results, where baselines are grey.
+
+    Baselines learn from sources (noise rows) that are independent of the data. If all methods are baselines,
+    they keep their colours.
+    """
 
     def is_baseline(method: str) -> bool:
         return method.partition("+")[0] in _BASELINES
@@ -115,5 +119,5 @@ def _pick(name: str, choices: Sequence) -> Any:
 
 
 def themed(svg: str) -> str:
-    """An SVG that takes its colours from the page's style sheet, or else has its original ones."""
+    """Replace the colours of an SVG by variables of the page's style sheet, with the colours as fallback."""
     return _ANY.sub(lambda match: f"var(--{_NAMES[match[0].lower()]}, {match[0].lower()})", svg)

@@ -1,4 +1,4 @@
-"""What an experiment's page shows: read by `gather`, drawn by `page.render`."""
+"""The class of all that an experiment's page shows: `gather` reads it, and `page.render` draws it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,11 +18,13 @@ Values = dict[str, dict[str, float]]
 class Contents(FinishedExperiment):
     """An experiment's results and everything else that its page shows. Empty parts are left out of the page.
 
-    provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
-    data           training_rows, validation_rows, length (N), vocabulary_size (K), shape (of pixels), and
-                   the numbers of rows of the tables in `KindPage.counted`
-    sample_command the command that draws samples from the best model; empty if the kind has none
-    part           what only pages on this kind of data show (`KindPage.read`)
+    Attributes:
+        provenance: date, commit (or None), device, machine and versions {package: version} of the first
+            seed's last model, and the command (one line) that makes the page.
+        data: training_rows, validation_rows, length (N), vocabulary_size (K), shape (of pixels), and the
+            numbers of rows of the tables in `KindPage.counted`.
+        sample_command: the command that draws samples from the best model; empty if the kind has none.
+        part: what only pages on this kind of data show (`KindPage.read`).
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -30,7 +32,7 @@ class Contents(FinishedExperiment):
     part: Mapping[str, Any] = field(default_factory=dict)
 
     def _describe(self, *evaluations: str) -> Values:
-        """Method or coupling -> metric -> its value for the first seed, in these evaluations."""
+        """Return {method or coupling: {metric: value}} for the first seed in these evaluations."""
         rows = self.metrics[self.metrics.evaluation.isin(evaluations)]
         rows = rows[rows.seed == self.experiment.seeds[0]]
         return {
@@ -40,32 +42,34 @@ class Contents(FinishedExperiment):
 
     @cached_property
     def couplings(self) -> Values:
-        """Coupling -> its metrics, named as in `metrics.coupling.diagnose`; under `forward` the coverage of
-        the forward velocity, if it was measured."""
+        """A dict from coupling (a file of pairs) to its metrics, named as in `metrics.coupling.diagnose`.
+
+        The key `forward` has the coverage of the forward velocity, if it was measured.
+        """
         return self._describe("coupling", "coverage")
 
     @cached_property
     def correlations(self) -> Values:
-        """Method -> its metrics, named as in `metrics.correlation.describe`."""
+        """A dict from method to its total correlation, with the keys of `metrics.correlation.describe`."""
         return self._describe("correlation")
 
     @property
     def adopted(self) -> Values:
-        """Coupling of the user's own pairs -> its metrics."""
+        """A dict from each coupling of the user's own pairs to its metrics."""
         return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
 
     @property
     def distances(self) -> dict[str, np.ndarray]:
-        """Coupling -> (N+1,) share of its pairs at each Hamming distance of x0 and x1."""
+        """A dict from coupling to (N+1,): the share of pairs at each Hamming distance of source and data."""
         return self._series("hamming_mean", "hamming_share", range(self.data["length"] + 1))
 
     @property
     def jumps(self) -> dict[str, np.ndarray]:
-        """Coupling -> (T,) mean number of positions that jump in a backward step, entry s - 1 at t = s/T."""
+        """A dict from coupling to (T,): entry s - 1 is how many positions jump in the step back from s/T."""
         return self._series("jumps_1", "jumps", range(1, self.experiment.pairing.steps + 1))
 
     def _series(self, condition: str, name: str, numbers: range) -> dict[str, np.ndarray]:
-        """Coupling -> its metrics `name` with these numbers, if it has the metric `condition`."""
+        """Return a dict from each coupling with the metric `condition` to its metrics `<name>_<number>`."""
         return {
             coupling: np.array([values[f"{name}_{number}"] for number in numbers])
             for coupling, values in self.couplings.items()
@@ -74,10 +78,10 @@ class Contents(FinishedExperiment):
 
     @property
     def independent(self) -> list[str]:
-        """The couplings of Algorithm 1 whose sources are nearly as far from their data as independent ones.
+        """The couplings of Algorithm 1 whose sources are nearly as far from their data as random sources.
 
-        In their steps hardly any weight counts but a row's own (docs/method.md, "Backward pairing (Algorithm
-        1)").
+        In their backward steps hardly any other row has a weight, so that sources are nearly independent
+        (docs/method.md, "When only a row's own weight counts").
         """
         enough = NEARLY * independent_distance(self.data["length"], self.data["vocabulary_size"])
         return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
@@ -87,11 +91,11 @@ class Contents(FinishedExperiment):
         return list(self.experiment.methods)
 
     def name_origin(self, *details: str) -> str:
-        """Where the numbers of a table come from: the experiment, these details, and the scale."""
+        """Say where the numbers of a table come from: the experiment, these details, and the scale."""
         return ", ".join([f"measured: {self.name}", *details, self.scale])
 
     def add_calls(self, table: Grid) -> Grid:
-        """The table with all methods, and with the network calls that can change a sample."""
+        """Return the table with its methods in the experiment's order, and their network calls per sample."""
         count, measured = self.experiment.count_calls, set(table.frame.method)
         methods = [name for name in self.methods if name in measured]
         calls = {name: [count(name, nfe, table.evaluation) for nfe in table.columns] for name in methods}

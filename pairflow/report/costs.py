@@ -1,4 +1,4 @@
-"""What training and sampling cost, by the recorded timings."""
+"""Computes from recorded timings what training and sampling cost."""
 
 from dataclasses import dataclass, replace
 
@@ -14,11 +14,11 @@ _MEASURES = ("seconds", "device_seconds", "samples_seen", "peak_memory_mb")
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """One piece of work for a method's model; NaN if a number is unknown or does not apply.
+    """The cost of one piece of work for a model; NaN if a number is unknown or does not apply.
 
-    `method` is the base for its training and its pairing, the distilled method for a round of distillation.
-    Numbers are means over seeds, but memory (MiB) is the largest; `share` is relative to the wall time of the
-    base training.
+    `work` names the piece: base training, pairing or a round of distillation. `method` is the distilled
+    method for a round, else the base. Numbers are means over seeds, but the memory (MiB) is the largest;
+    `share` is `seconds` relative to those of the base training.
     """
 
     method: str
@@ -33,7 +33,7 @@ class TrainingCost:
 
 
 def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, list[TrainingCost]]:
-    """Base that was trained -> the costs of its training, its pairing and each round of distillation.
+    """Return a dict from each trained base to the costs of its training, pairing and distillations.
 
     A round of ReDi or ReFlow includes drawing the teacher's pairs. `timings` has the columns step, method and
     seconds; all other columns are optional.
@@ -45,9 +45,9 @@ def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, l
 
 
 def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluation, method, nfe, seed, seconds, device: the wall time of drawing all trials of a run.
+    """Select the wall times of drawing samples, in columns evaluation, method, nfe, seed, seconds and device.
 
-    All columns but step are optional.
+    A row is for all trials of a run. All columns of `timings` but step are optional.
     """
     times = timings.reindex(columns=["step", *RUN, "seconds", "device"])
     times = times.astype({"evaluation": object, "method": object})
@@ -69,7 +69,7 @@ def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[Tra
 
 
 def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment) -> TrainingCost:
-    """The sum over a seed's jobs, then the mean over seeds. Seeds of unknown time are left out."""
+    """Sum times over the jobs of a seed, then average over seeds; seeds of unknown time are left out."""
     seeds = jobs.groupby("seed", dropna=False)
     times = seeds[["seconds", "device_seconds"]].sum(min_count=1)
     times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)].mean()
@@ -87,7 +87,7 @@ def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment)
 
 
 def _name_round(method: str) -> str:
-    """`DCD`, `ReDi`, or from the second round of the same distillation on `ReDi, round 2`."""
+    """Name the last distillation: `DCD`, `ReDi`, or if it is the second of its kind `ReDi, round 2`."""
     *before, last = method.split("+")[1:]
     number = before.count(last) + 1
     return f"{name_distillation(method)}{f', round {number}' * (number > 1)}"

@@ -1,4 +1,4 @@
-"""Tested differences in sentences, for the pages and the terminal."""
+"""Writes sentences about tested differences between methods, for the pages and the terminal."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ _WORDS = ("better", "higher", "worse", "lower")
 
 
 class Place(NamedTuple):
-    """A difference and where it was tested; `method` is empty if the sentence already names it."""
+    """A difference and where it was tested: a method (empty if the sentence already names it) and NFE."""
 
     method: str
     nfe: int
@@ -21,14 +21,14 @@ class Place(NamedTuple):
 
 
 def count_verdicts(verdicts: Counter[str]) -> str:
-    """`6 better, 2 undecided`; empty if nothing was tested."""
+    """Return text such as `6 better, 2 undecided`; it is empty if nothing was tested."""
     return ", ".join(f"{verdicts[word]} {word}" for word in (*_WORDS, "undecided") if verdicts[word])
 
 
 def describe_differences(
     subject: str, grid: Grid, places: Sequence[Place], warnings: str = "", intervals: bool = False
 ) -> str:
-    """Where the subject is better or worse, and by how much; if undecided, which difference would have shown.
+    """Say where `subject` is better or worse and by how much; if undecided, what difference would have shown.
 
     With `intervals`, the sentence also has the range of the 95 % intervals of the differences.
     """
@@ -57,7 +57,10 @@ def describe_differences(
 
 
 def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[float]]) -> str:
-    """At which steps perplexities do not compare, given the entropies of both sides by NFE; empty if none."""
+    """Say at which NFE entropies are too different to compare perplexities; empty if there is none.
+
+    `entropies` has the mean entropies of both sides by NFE.
+    """
     apart = [nfe for nfe, (one, other) in entropies.items() if differ_in_entropy(one, other)]
     if not apart:
         return ""
@@ -68,14 +71,14 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
 
 
 def begin_sentence(text: str, places: Iterable[Place]) -> str:
-    """A sentence about differences; it begins with `In this training` if they are only between trials."""
+    """Begin a sentence with a capital, or with `In this training` if differences are between trials."""
     if any(place.cell.over == Over.TRIALS for place in places):
         return f"In this training, {text}"
     return f"T{text[1:]}" if text.startswith("the ") else text  # other texts begin with a name
 
 
 def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
-    """The smallest differences that could have been seen."""
+    """Say how large the differences had to be for the undecided tests to detect them."""
     possible = [cell.visible for cell in undecided if grid.could_show(cell)]
     if not possible:
         return "the tests could not have detected any gain"
@@ -84,7 +87,7 @@ def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
 
 
 def _locate(places: Sequence[Place], of: int, unit: str) -> str:
-    """`with pairflow at 1 and 4 sampling steps`; for many methods only `in 5 of 8 comparisons`."""
+    """Write `with pairflow at 1 and 4 sampling steps`, or for many methods only `in 5 of 8 comparisons`."""
     steps: dict[str, list[int]] = {}
     for place in places:
         steps.setdefault(place.method, []).append(place.nfe)
@@ -98,6 +101,6 @@ def _locate(places: Sequence[Place], of: int, unit: str) -> str:
 
 
 def _span(values: Iterable[float], grid: Grid, sign: str = "") -> str:
-    """`6.0`, `2.2 to 9.1`."""
+    """Write the smallest and the largest value, such as `2.2 to 9.1`, or `6.0` if they print alike."""
     ends = [*values]
     return " to ".join(dict.fromkeys(grid.number(end, sign) for end in (min(ends), max(ends))))

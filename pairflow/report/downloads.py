@@ -1,4 +1,4 @@
-"""Tables as files to download: CSV with every digit, LaTeX in the paper's layout."""
+"""Writes tables as files to download: CSV with every digit, and LaTeX in the paper's layout."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ _LATEX_ESCAPED = str.maketrans(
 
 
 class Entry(NamedTuple):
-    """A number as the page prints it; `text` is empty if it is missing."""
+    """A number as the page prints it, in bold if `best`; `text` is empty if the number is missing."""
 
     text: str
     spread: str = ""
@@ -47,7 +47,7 @@ class Part:
 
 
 class File(NamedTuple):
-    """A file that a reader can save; its link says `kind`."""
+    """A file to download: its format, which is the text of the link, its name and its text."""
 
     kind: str
     name: str
@@ -56,7 +56,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table of a page: LaTeX prints `parts`, CSV has `records`, which are never empty."""
+    """A table of a page to download: `parts` as LaTeX, and `records`, which are never empty, as CSV."""
 
     name: str
     title: str
@@ -73,34 +73,34 @@ class Sheet:
 
 
 def as_latex(parts: Iterable[Part]) -> str:
-    """Tables in the paper's layout."""
+    """Write tables as LaTeX in the paper's layout."""
     return _LATEX_HEAD + "\n".join(map(latex_table, parts))
 
 
 def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
-    """Records under their columns; floats with all their digits, None and NaN empty."""
+    """Write records as CSV with these columns: floats with all digits, None and NaN as empty cells."""
     cells = [[as_cell(record.get(name)) for name in columns] for record in records]
     return pd.DataFrame(cells, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def sort_keys(row: Iterable[Any]) -> str:
-    """A row's values as JSON, for the script that sorts; missing and infinite values are null."""
+    """Write a row's values as JSON for the script that sorts tables; missing and infinite ones are null."""
     return json.dumps([None if isinstance(key, float) and not math.isfinite(key) else key for key in row])
 
 
 def data_uri(text: str, name: str) -> str:
-    """A file as the address of a download."""
+    """Return a data URI with the text of the file `name`: the address of a download link."""
     kind = _MIME[name.rpartition(".")[2]]
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def latex_escape(text: str) -> str:
-    """Text that LaTeX prints unchanged, on one line."""
+    """Escape text so that LaTeX prints it unchanged, on one line."""
     return text.translate(_LATEX_ESCAPED)
 
 
 def latex_cell(entry: Entry | str) -> str:
-    """Words, or a number such as `1,234.5` with its deviation if there is one; an empty number is a dash."""
+    """Write words, or a number such as `1,234.5` with any deviation, as LaTeX; a missing number is a dash."""
     if isinstance(entry, str):
         return latex_escape(entry)
     if not entry.text:
@@ -112,7 +112,7 @@ def latex_cell(entry: Entry | str) -> str:
 
 
 def latex_table(part: Part) -> str:
-    """A table environment. By default the first column is aligned left and all others right."""
+    """Write a LaTeX table. By default the first column is aligned left and all others right."""
     cells = [[*map(latex_cell, row)] for row in part.rows]
     table = pd.DataFrame(cells, columns=[*map(latex_escape, part.head)]).style.hide(axis="index")
     columns, caption = part.align or "l" + "r" * (len(part.head) - 1), f"{latex_escape(part.caption)}."

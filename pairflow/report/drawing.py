@@ -1,4 +1,4 @@
-"""The canvas of every chart and legend: size, style, and inline SVG with the same bytes every time."""
+"""Draws charts and legends in one style with matplotlib, as inline SVG with the same bytes every time."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,9 +60,9 @@ Legend = list[tuple[Markup, str]]  # a piece of line or area, and the name that 
 
 @dataclass(frozen=True)
 class Line:
-    """Points in order, with errors if there are any, and the lines of text that each point shows on hovering.
+    """A line of a chart: its points in order, any errors, and the texts that each point shows if pointed at.
 
-    Missing values are NaN. At most `markers` markers are drawn (0: all).
+    Missing values are NaN. About `markers` of the points have a marker (0: all).
     """
 
     name: str
@@ -86,7 +86,7 @@ def make_lines(
     write: Callable[[Any], Sequence[str]],
     look: Callable[[str], Style] | None = None,
 ) -> list[Line]:
-    """A line for each method in `rows`, through two of their columns; `write` makes the texts of a row."""
+    """Make a line for each method in `rows` from columns `x` and `y`; `write` makes the texts of a point."""
     look = look or contrast(rows.method)
     return [
         Line(method, look(method), part[x].tolist(), part[y].tolist(), [*map(write, part.itertuples())])
@@ -96,10 +96,10 @@ def make_lines(
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG element for the page, its text alternative, and the figure that it was made from.
+    """An SVG element for the page, its text alternative, and the matplotlib figure that it was made from.
 
-    `points` is JSON for the page's script: the positions and texts of the points of each line. `named`: the
-    drawing has the names of its lines, so that it needs no legend.
+    `points` is JSON for the page's script: the positions and texts of the points of each line. If `named`,
+    the names of the lines are in the drawing, so that it needs no legend.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Picture:
 
 @contextmanager
 def canvas(size: tuple[float, float] = SIZE, **grid: Any) -> Iterator[tuple[Figure, Any]]:
-    """A figure with empty axes in the style of the pages; `grid` are the options of `subplots`."""
+    """Yield a figure with empty axes in the style of the pages; `grid` are options of `Figure.subplots`."""
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained", dpi=_POINTS)
         yield figure, figure.subplots(**grid)
@@ -120,7 +120,7 @@ def canvas(size: tuple[float, float] = SIZE, **grid: Any) -> Iterator[tuple[Figu
 
 @contextmanager
 def line_chart(lines: Sequence[Line], x: str, y: str) -> Iterator[tuple[Figure, Axes]]:
-    """A canvas with lines, their errors and the labels of both axes."""
+    """Yield a figure and its axes with lines, their errors, and the labels `x` and `y` of the axes."""
     with canvas(TALL if len(lines) > FEW else SIZE) as (figure, axes):
         for number, line in enumerate(lines):
             every = max(1, len(line.x) // (line.markers - 1)) if line.markers else None
@@ -134,7 +134,7 @@ def line_chart(lines: Sequence[Line], x: str, y: str) -> Iterator[tuple[Figure, 
 
 
 def finish(figure: Figure, name: str, alt: str, lines: Sequence[Line] = (), named: bool = False) -> Picture:
-    """The picture of a finished figure; `name` is that of its files, and makes its ids unique."""
+    """Turn a finished figure into a picture; `name` names its files, and makes its ids unique on the page."""
     if named:
         _name_ends(figure.axes[0], lines)
     svg = _name_ids(_write_svg(figure), name)  # also lays the figure out, which positions need
@@ -155,7 +155,7 @@ def describe(title: str, texts: dict[str, str]) -> str:
 
 
 def describe_lines(title: str, lines: Iterable[Line], **more: str) -> str:
-    """`Title. udlm: 12 at 1, 14.5 at 2.`, followed by the texts in `more`."""
+    """Write a text alternative such as `Title. udlm: 12 at 1, 14.5 at 2.`, with the texts of `more` last."""
     texts = {}
     for line in lines:
         points = [f"{line.y[i]:,.4g} at {line.x[i]:,.4g}".replace("-", "−") for i in line.known]
@@ -170,7 +170,7 @@ def start_at_zero(axes: Axes) -> None:
 
 
 def show_calls(axes: Axes, calls: Sequence[int]) -> None:
-    """A logarithmic axis of network calls; if there are many ticks, only some have labels."""
+    """Make the horizontal axis one of network calls, logarithmic; of many ticks only some have labels."""
     every = 1 + (len(calls) - 1) // 8
     axes.set_xscale("log", base=2)
     axes.set_xticks(calls, [str(number) if i % every == 0 else "" for i, number in enumerate(calls)])
@@ -178,7 +178,7 @@ def show_calls(axes: Axes, calls: Sequence[int]) -> None:
 
 
 def make_log(axes: Axes, lines: Iterable[Line]) -> None:
-    """A logarithmic vertical axis with room for the errors where values less the error are positive."""
+    """Make the vertical axis logarithmic, with room for errors down to a third of the smallest value."""
     means = np.concatenate([line.y for line in lines])
     errors = np.nan_to_num(np.concatenate([line.error or [0] * len(line.y) for line in lines]))
     axes.set_yscale("log", nonpositive="clip")
@@ -188,7 +188,7 @@ def make_log(axes: Axes, lines: Iterable[Line]) -> None:
 
 
 def set_log_ticks(axis: Axis) -> None:
-    """Few round ticks, so that their labels do not overlap."""
+    """Set few round ticks, so that their labels do not overlap."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.10g}"))
@@ -222,7 +222,7 @@ def _name_ends(axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Ascending heights from 0 to 1, moved as little as possible until they are at least a gap apart."""
+    """Move ascending heights from 0 to 1 as little as possible, so that they are at least `gap` apart."""
     if not heights:
         return []
     steps = gap * np.arange(len(heights))
@@ -236,7 +236,10 @@ def _name_ids(svg: str, name: str) -> Markup:
 
 
 def _write_svg(figure: Figure) -> str:
-    """The figure as an element that scales with the page; parts of a line have its number."""
+    """Return the figure as SVG text that scales with the page.
+
+    The elements of line i have the attribute `data-line="i"`, by which the page's script hides a method.
+    """
     buffer = StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
@@ -249,7 +252,7 @@ def _write_svg(figure: Figure) -> str:
 
 
 def key(look: Style | Fill, name: str) -> Markup:
-    """The piece of a line or an area that precedes a name in a legend."""
+    """Draw the piece of a line or an area before an item of a legend; `name` makes its ids unique."""
     return _name_ids(_draw_key(look), name)
 
 
@@ -267,5 +270,5 @@ def _draw_key(look: Style | Fill) -> str:
 
 
 def legend(names: Iterable[str], prefix: str, look: Callable[[str], Style | Fill] = style) -> Legend:
-    """A legend of these names; `prefix` makes the ids unique on the page."""
+    """Make a legend of these names; `prefix` makes the ids of its drawings unique on the page."""
     return [(key(look(name), f"{prefix}-key{i}"), name) for i, name in enumerate(names)]

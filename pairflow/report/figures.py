@@ -1,4 +1,4 @@
-"""The charts of the pages. Names of methods are in the pages' legends, or at the ends of lines."""
+"""Draws the charts of the pages. Methods are named in the pages' legends, or at the ends of lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -22,11 +22,11 @@ FLOOR = Style("ink", "", ":")
 
 
 def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
-    """Mean and standard deviation of one metric against the calls of the network, one line per method.
+    """Draw mean and standard deviation of a metric against the calls of the network, a line per method.
 
     If the table has no calls, each step counts as one. `samples` are the numbers of samples behind the
-    values. Counts are shown as percent of them, from 0 on. The axis of distances is logarithmic if all are
-    positive.
+    values; counts are shown as percent of the largest. The axis starts at 0, except for metrics with `log`:
+    it is logarithmic if all their values are positive.
     """
     metric, floor, counts = table.about, table.floor, {*samples}
     of_samples = f"of {count_samples(counts)}"
@@ -62,7 +62,7 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
 
 
 def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> list[str]:
-    """The texts of a point: counts both as a share and as in the table."""
+    """Write the texts that a point shows; a count appears both as a share and as in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
@@ -74,9 +74,10 @@ def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> lis
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
-    """Histograms of Hamming distances per coupling, (N+1,) counts each, and of independent uniform sources.
+    """Draw how the Hamming distances of couplings are distributed, and those of independent uniform sources.
 
-    For long rows only the distances that occur are drawn, several to a bin.
+    `histograms` has counts or shares (N+1,) by coupling. For long rows only the distances that occur are
+    drawn, several to a bin.
     """
     length = len(next(iter(histograms.values()))) - 1
     numbers = np.arange(length + 1)
@@ -99,7 +100,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
 
 
 def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
-    """Edges of at most `_BINS` bins: over all N+1 distances, or for long rows where distances occur."""
+    """Return the edges of at most `_BINS` bins, over all N+1 distances or for long rows those that occur."""
     occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
     low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
     width = -(-(high - low) // _BINS)
@@ -107,7 +108,7 @@ def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
-    """Positions that jump per row in each backward step, (T,) per coupling, against the time at its start."""
+    """Draw how many positions of a row jump in a backward step, (T,) by coupling, against its start time."""
     lines = [
         Line(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
         for coupling, y in per_step.items()
@@ -119,7 +120,7 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
 
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, name: str) -> Picture:
-    """Total correlation (bits) of each method with its standard error, and the ceiling from the data."""
+    """Draw the total correlation (bits) of each method, its standard error, and the ceiling from the data."""
     texts = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
     with drawing.canvas(drawing.LOW if len(values) <= drawing.FEW else drawing.SIZE) as (figure, axes):
         for row, (method, (mean, error)) in enumerate(values.items()):
@@ -133,7 +134,7 @@ def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, name
 
 
 def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str) -> Picture:
-    """One column of the training logs against the iteration; long logs are averaged over equal stretches.
+    """Draw a column of the training logs against the iteration; long logs are averaged over equal parts.
 
     The first tenth of a run does not affect the vertical range, because it would flatten the rest.
     """
@@ -163,5 +164,5 @@ def _finite(log: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _stretches(log: pd.DataFrame) -> pd.DataFrame:
-    """At most `_CURVE_POINTS` rows: means over equal numbers of consecutive rows."""
+    """Average equal numbers of consecutive rows, so that at most `_CURVE_POINTS` remain."""
     return log.groupby(np.arange(len(log)) * _CURVE_POINTS // max(len(log), _CURVE_POINTS)).mean()

@@ -1,4 +1,4 @@
-"""Tables of methods by numbers of sampling steps: comparable values, with their means and tests."""
+"""Makes a table of each metric, by method and number of sampling steps, with means and tests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,10 +36,11 @@ _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": 
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean of `count` values and a sample standard deviation; NaN if it is missing.
+    """A cell of a table: the mean and sample standard deviation of `count` values; NaN if it is empty.
 
-    Over several seeds, the mean and `std` are over the means of the `seeds` seeds, and `trials` is the
-    deviation between the trials of one seed. With a single seed, `std` is between its trials.
+    With several seeds, `mean` and `std` are those of the means of the `seeds` seeds, and `trials` is the
+    deviation between trials of one seed. With a single seed, `std` is between its trials. Cells with `best`
+    are in bold.
     """
 
     mean: float = np.nan
@@ -69,15 +70,16 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """One metric of one evaluation by methods and numbers of sampling steps (NFE); its values are comparable.
+    """A table: one metric in one evaluation, by method and number of sampling steps (NFE).
 
-    `frame` has the metric rows of samples, and `real` the metric rows of real data. Reference and extractor
-    are empty for metrics that compare nothing. The column `method` identifies a row of the table: a method,
-    or a method of one of several experiments. `unit` is what the column `nfe` counts.
+    `frame` has the metric rows of samples, and `real` the metric rows of real data; all values of a table are
+    comparable. The reference (the rows that samples are compared with) and the extractor (of features) are
+    empty for metrics that compare nothing. The column `method` identifies a row of the table: a method, or a
+    method of one of several experiments. `unit` is what the column `nfe` counts.
 
-    A table shows the `methods`, in their order, and their network `calls` for a sample, column by column.
-    `rival` completes the label if another table has the same metric. `all_seeds` counts the training seeds of
-    the evaluation (0: all seeds of this metric).
+    A page shows the `methods` in this order, and of each its network `calls` per sample, one number for each
+    column. `rival` completes the label if another table has the same metric. `all_seeds` is the number of
+    training seeds of the evaluation (0: the number of seeds of this metric).
     """
 
     evaluation: str
@@ -110,7 +112,7 @@ class Grid:
 
     @cached_property
     def values(self) -> dict[tuple[Any, int], Values]:
-        """(method, NFE) -> its values, if it has any."""
+        """A dict from each (method, NFE) that has values to its values by seed and trial."""
         groups = self.frame.groupby(["method", "nfe"], sort=False)
         values = {(method, int(nfe)): group_by_seed(rows) for (method, nfe), rows in groups}
         return {key: by_seed for key, by_seed in values.items() if by_seed}
@@ -133,23 +135,23 @@ class Grid:
 
     @cached_property
     def digits(self) -> int:
-        """Number of decimals that shows all means, and the mean of real data."""
+        """The number of decimals of all cells, chosen so that even small means show two digits."""
         means = [*self.means.values(), *([] if self.real.empty else [self.real.value.mean()])]
         return 1 if self.about.counted else max(self.about.digits, choose_digits(means))
 
     @cached_property
     def floor(self) -> Cell | None:
-        """The same metric for real data, if it is known."""
+        """The metric of real data, measured as if they were samples; None if it was not measured."""
         values = self.real.value
         return None if values.empty else Cell(values.mean(), values.std(), len(values), digits=self.digits)
 
     @cached_property
     def rows(self) -> dict[Any, list[Cell]]:
-        """Method -> its cells; methods without rows are left out.
+        """A dict from method to its cells, one per column; methods that were not measured are left out.
 
-        In each column the best mean is marked, and after it the next ones down to the first that the test of
-        `stats.difference` finds different, with Holm's correction over the column. Means that print alike are
-        marked together. Fewer than three seeds, or trials of one seed, are not tested.
+        In each column the best mean is marked, and the next ones down to, but without, the first that the
+        test of `stats.difference` finds different, with Holm's correction over the column. Means that print
+        alike are marked together. Fewer than three seeds, or trials of one seed, are not tested.
         """
         measured = set(self.frame.method)
         rows = {
@@ -164,7 +166,7 @@ class Grid:
         return rows
 
     def _make_cell(self, method: Any, nfe: int) -> Cell:
-        """The cell of a method: all cells of a table have deviations between seeds, or all between trials."""
+        """Make a method's cell; all deviations of a table are between seeds, or all are between trials."""
         own = self.estimates.get((method, nfe))
         if own is None:
             return Cell(digits=self.digits)
@@ -172,7 +174,7 @@ class Grid:
         return Cell(own.mean, std, own.trials, digits=self.digits, seeds=own.seeds, trials=trials)
 
     def _find_best(self, column: Mapping[Any, Cell], nfe: int) -> list[Any]:
-        """The marked methods; empty if there is no choice. Without a test, only ties are marked together."""
+        """Return the methods to mark, if there is a choice. Without tests only ties are marked together."""
         if not self.about.best or len(column) < 2:
             return []
         highest = self.about.best == "highest"
@@ -195,7 +197,7 @@ class Grid:
         return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
 
     def lack(self, cell: Cell) -> str:
-        """How many seeds or values a cell has, if fewer than a complete one."""
+        """Say how many seeds or values a cell has, if fewer than a complete one; otherwise an empty text."""
         if not cell.count:
             return ""
         if cell.seeds < self.seeds:
@@ -204,7 +206,7 @@ class Grid:
 
     @property
     def call_rows(self) -> dict[str, Sequence[int]]:
-        """Methods with the same calls, in words -> these calls. All methods together have an empty name."""
+        """A dict from the names of methods with equal calls to these calls; empty names mean all methods."""
         groups: dict[tuple[int, ...], list[str]] = {}
         for method in self.rows:
             if method in self.calls:
@@ -213,20 +215,20 @@ class Grid:
         return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
 
     def by_calls(self, count: Callable[[str, int, str], int]) -> "Grid":
-        """The same grid by network calls, which `count` computes from method, NFE and evaluation."""
+        """Return the table by network calls, which `count` computes from method, NFE and evaluation."""
         runs = zip(self.frame.method, self.frame.nfe, strict=True)
         calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: str | None = None) -> tuple[str, int]:
-        """The (method, NFE) with the best mean, of all methods or of one."""
+        """The (method, NFE) with the fewest steps of those within 1 % of the best, of all methods or one."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
     def compare(self, baselines: Mapping[Any, Any]) -> dict[Any, dict[int, Difference]]:
-        """Method -> NFE -> its difference from its baseline, if both have values.
+        """Test all methods against their `baselines`, with Holm's correction over all these tests.
 
-        Holm's correction is over all these differences.
+        Returns a dict from method to {NFE: difference}, for each NFE at which both have values.
         """
         keys = [
             (method, nfe)
@@ -241,18 +243,18 @@ class Grid:
         return tests
 
     def test(self, ours: tuple[Any, int], baseline: tuple[Any, int]) -> Difference:
-        """The test of the values in one cell of the table against another."""
+        """Test the values in one cell of the table, a (method, NFE), against those in another."""
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:
-        """Whether a gain as large as `visible` is possible.
+        """Whether a gain of `cell.visible`, about the smallest that the test could decide, is possible.
 
         If lower is better, no gain exceeds the baseline, except for metrics that may be negative.
         """
         return self.about.best != "lowest" or self.about.signed or cell.visible <= cell.base
 
     def verdict(self, cell: Difference) -> str:
-        """`better` or `worse` (`higher` or `lower` for a metric without a best value), or `undecided`."""
+        """Return `better`, `worse` (`higher`, `lower` for a metric without a best value) or `undecided`."""
         if not cell.test:
             return ""
         if not cell.decided:
@@ -260,7 +262,7 @@ class Grid:
         return _VERDICTS[self.about.best][cell.value > 0]
 
     def number(self, value: float, sign: str = "") -> str:
-        """A value with the decimals that the means need; `sign` as in Python's format."""
+        """Write a value with the decimals that the means need; `sign` is as in Python's format."""
         digits = 1 if self.about.counted else choose_digits([*self.means.values()])
         return format_number(value, digits, sign)
 
@@ -271,7 +273,7 @@ def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
 
 
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
-    """The grids of an evaluation that have values, in the order of the page."""
+    """Make the tables of an evaluation that have values, in the order of the page."""
     known = list_metrics(experiment)
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
@@ -291,7 +293,10 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
 
 
 def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
-    """The grid of the first metric with `leads_as`, in the leading evaluation that has such a metric."""
+    """Return the table that ranks the methods: the first metric with `leads_as` in the leading evaluation.
+
+    Evaluations without such a metric do not lead; None if no evaluation has one.
+    """
     leading: dict[str, Grid] = {}
     for name in experiment.evaluations:
         for grid in list_grids(metrics, experiment, name):
@@ -307,7 +312,7 @@ def choose_digits(values: Sequence[float]) -> int:
 
 
 def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
-    """The samples behind an evaluation's numbers: `1,024 samples × 10 trials × 3 seeds`."""
+    """Name the samples behind an evaluation's numbers: `1,024 samples × 10 trials × 3 seeds`."""
     part = metrics[metrics.evaluation == evaluation]
     counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
     parts = [pluralise(count, name) for name, count in counts.items() if count]

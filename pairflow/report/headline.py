@@ -1,4 +1,4 @@
-"""How good each method is, and what is wrong with it: the head of the page, and the last lines of a run."""
+"""Says how good each method is, and what is wrong with it: the head of a page, the last lines of a run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ _TRAININGS = {  # flaws of trainings -> the box about them
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a method: `text` follows its name, and `value` is the measured share, if any."""
+    """A flaw of a method: its kind, a text that follows the method's name, and the measured share, if any."""
 
     kind: str
     text: str
@@ -59,7 +59,7 @@ Flaws = Mapping[Run, list[Flaw]]
 
 @dataclass(frozen=True)
 class MethodLine:
-    """A row of the table: a method at its best number of sampling steps.
+    """A row of the headline's table: a method at its best number of sampling steps (NFE).
 
     `calls` counts network calls that can change a sample. `seconds` is the time of pairing, base training and
     distillations, a mean over seeds; NaN if it is unknown.
@@ -73,7 +73,7 @@ class MethodLine:
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of the table: its heading, its values (shares if `digits` is None), and the text of real data.
+    """A column of the headline's table: heading, values (shares if `digits` is None), text for real data.
 
     `metric` is the metric behind it, and `sign` precedes every value.
     """
@@ -97,8 +97,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class Headline:
-    """The table and the sentence. `best` has the best value of the first measure; `samples` is per trial.
+    """The head of a page: a table of all methods, and a sentence on the best one.
 
+    `best` is the line with the best value of the first measure; `samples` is a number per trial.
     `KindPage.headline_columns` defines the measures and their keys.
     """
 
@@ -111,7 +112,7 @@ class Headline:
 
     @property
     def metrics(self) -> dict[str, str]:
-        """Heading of a column -> its metric."""
+        """A dict from the heading of a column to its metric."""
         return {measure.heading: measure.metric for measure in self.measures.values()}
 
     def values(self, line: MethodLine) -> list[float]:
@@ -129,21 +130,21 @@ class Headline:
         return any(self.value(key, self.best) < HOPELESS for key in ("valid", "useful", "plausible"))
 
     def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
-        """The methods with their values; if they are many, only their number and the range."""
+        """List the methods with their values; if they are many, write only their number and the range."""
         if len(values) > _NAMED:
             ends = f"{text(min(values.values()))} to {text(max(values.values()))}"
             return f"{len(values)} of {len(self.lines)} methods ({ends})"
         return join_words([f"{line.method} ({text(value)})" for line, value in values.items()])
 
     def name_shares(self, flawed: Mapping[MethodLine, Sequence[Flaw]]) -> str:
-        """The methods, each with the share of its first flaw."""
+        """List the methods, each with the share of its first flaw."""
         return self.name_values({line: flaws[0].value for line, flaws in flawed.items()}, format_percent)
 
 
 class Box(NamedTuple):
-    """A box under the headline: what is wrong, and what to do.
+    """A box below the headline that says what is wrong, and what to do.
 
-    `severe`: the best method is not usable. `late`: the box comes after the boxes about trainings.
+    It is `severe` if the best method is not usable. A `late` box comes after the boxes about trainings.
     """
 
     title: str
@@ -153,7 +154,7 @@ class Box(NamedTuple):
 
 
 def make_headline(results: FinishedExperiment) -> Headline | None:
-    """How good the methods of an experiment are; None if no leading metric has a value."""
+    """Say how good the methods of an experiment are; None if no leading metric has a value."""
     leading = leading_grid(results.metrics, results.experiment)
     if leading is None:
         return None
@@ -175,7 +176,7 @@ def make_headline(results: FinishedExperiment) -> Headline | None:
 
 
 def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) -> str:
-    """The methods that may be as good as the best one, by tests at the best number of steps of each."""
+    """Name the methods that may be as good as the best, by tests at the best number of steps of each."""
     run = best.method, best.nfe
     tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
     lines = [*zip(others, tests, strict=True)]
@@ -193,13 +194,13 @@ def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) 
 
 
 def measure_grid(grid: Grid) -> Measure:
-    """A metric as a column, with the value of real data."""
+    """Make a column of a metric, with the value of real data."""
     real = f"{grid.floor.text} {grid.floor.spread}".rstrip() if grid.floor else "–"
     return Measure(grid.label, grid.metric, grid.means, real, grid.digits)
 
 
 def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-    """The bounds on the likelihood of held-out rows; empty if no rows are held out."""
+    """Make columns of the bounds on the likelihood of held-out rows; none if no rows are held out."""
     measures = {}
     for name, (heading, digits) in _BOUNDS.items():
         if bounds := results.bounds.get(name):
@@ -209,7 +210,7 @@ def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Meas
 
 
 def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
-    """Method -> the time of its base, its pairing and its distillations; NaN if a part is unknown."""
+    """Return {method: seconds of its base training, pairing and distillations}; NaN if a part is unknown."""
     costs = training_costs(results.timings, results.experiment)
     totals = {}
     for method in results.experiment.methods:
@@ -222,7 +223,7 @@ def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
 
 
 def closing_lines(root: Path) -> list[str]:
-    """The last lines of `pairflow run`: the best method, the page, and the command for new samples."""
+    """Write the last lines of `pairflow run`: the best method, the page, the command for new samples."""
     finished = read_finished(root)
     finished = replace(finished, logs=read_logs(root, finished.experiment))
     report, headline = f"report: {root / 'report.html'}", make_headline(finished)
@@ -239,7 +240,7 @@ def closing_lines(root: Path) -> list[str]:
 
 
 def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
-    """Boxes about what is wrong with the models of an experiment, severe ones first."""
+    """Make the boxes about what is wrong with the models of an experiment, severe ones first."""
     by_run = find_flaws(results, headline.evaluation)
     flawed: dict[str, dict[MethodLine, list[Flaw]]] = {}
     for line in headline.lines:
@@ -253,7 +254,7 @@ def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
 
 
 def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
-    """What is wrong with the samples of each method at each number of steps, and with its training."""
+    """Find what is wrong with each method's samples at each number of steps, and with its training."""
     measured = list_grids(results.metrics, results.experiment, evaluation)
     flaws: dict[Run, list[Flaw]] = {run: [] for grid in measured for run in grid.means}
     for run, flaw in page_of(results.experiment).find_flaws(results, measured, evaluation):
@@ -264,7 +265,7 @@ def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
 
 
 def _find_training_flaws(results: FinishedExperiment, method: str) -> Iterator[Flaw]:
-    """What is wrong with the training of a method.
+    """Find what is wrong with the training of a method.
 
     Training and validation loss compare only if they are the same bound on the NLL, which needs new
     independent sources in every batch, and if the validation loss no longer falls.

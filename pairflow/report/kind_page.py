@@ -1,4 +1,4 @@
-"""What pages ask about a kind of data, with default answers for kinds without a folder `page`."""
+"""What pages show for a kind of data: a class with defaults, which the kinds' `page` folders override."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,10 +37,10 @@ _ACROSS = 2  # pictures per line
 
 @dataclass(frozen=True)
 class Details:
-    """What the section on one evaluation has only for one kind of data.
+    """What the section on an evaluation shows only for one kind of data.
 
-    `shown` are the values for the macros of the kind's section. `tables` are further grids to download, by
-    title, and `sheets` other tables.
+    `shown` has the values for the macros of the kind's section. `tables` are further grids to download, by
+    title, and `sheets` are further tables of another form.
     """
 
     shown: Mapping[str, Any] = field(default_factory=dict)
@@ -51,12 +51,15 @@ class Details:
 class KindPage:
     """What the pages, the verdicts and the last lines of a run show for a kind of data.
 
-    `things` is what samples are called, and `section` the file with the kind's macros, below the folder of
-    the package. `shown` is the number of samples per method and number of steps on the page, None for all.
-    `bounded`: trainings log a bound on the likelihood of held-out rows. `controls` are methods of metric rows
-    that need no model. `counted`: further tables of the data -> the term for their number of rows. `copies`
-    is the metric for the share of samples that equal training rows; `copies_expected`: the data may contain
-    nearly everything of their kind.
+    Attributes:
+        things: what samples are called.
+        section: the template file with the kind's macros, relative to pairflow/ or pairflow/report/.
+        shown: the number of samples on the page per method and number of steps; None for all.
+        bounded: whether trainings log a bound on the likelihood of held-out rows.
+        controls: names of controls that need no model, which metric rows have as methods.
+        counted: further tables of the data, each with the term for its number of rows.
+        copies: the metric for the share of samples that equal training rows.
+        copies_expected: whether the data may contain nearly everything of their kind.
     """
 
     things: ClassVar[str] = "rows"
@@ -71,7 +74,7 @@ class KindPage:
     # Asked by what reads the results
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """What only the page of this kind shows; `samples` come from the first trial.
+        """Read what only pages of this kind show, by name; `samples` come from the first trial.
 
         `rows` are some rows as text: training rows under `data`, and samples of each method. `pictures` are
         the same rows as images (B, H, W, C) uint8, if the kind draws them.
@@ -84,23 +87,23 @@ class KindPage:
         }
 
     def spell(self, row: np.ndarray) -> str:
-        """A row (N,) as a line of numbers, shortened if it is long."""
+        """Write a row (N,) as a line of numbers, shortened if it is long."""
         numbers = row[:_LONGEST].tolist()
         texts = (f"{number:.4g}" if isinstance(number, float) else f"{number}" for number in numbers)
         return " ".join(texts) + " …" * (len(row) > _LONGEST)
 
     def to_pictures(self, rows: np.ndarray) -> np.ndarray | None:
-        """Rows (B, N) as pictures (B, H, W, C) uint8; None if the kind draws none."""
+        """Turn rows (B, N) into pictures (B, H, W, C) uint8; None if the kind draws none."""
         return None
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
-        """A function from a bound on the NLL of held-out rows (nats per token) to derived metrics."""
+        """Return a function from the bound on held-out rows' NLL (nats per token) to derived metrics."""
         return lambda nll: {}
 
     # Asked by the head of the page and by the last lines of a run
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """The columns of the headline's table, the leading metric first: main metrics, copies and bounds."""
+        """Make the columns of the headline's table: the leading metric, main metrics, copies and bounds."""
         measures = {leading.metric: measure_grid(leading)}
         for grid in list_grids(results.metrics, results.experiment, leading.evaluation):
             if grid.metric == self.copies:
@@ -113,7 +116,7 @@ class KindPage:
     def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
-        """The sentence of the headline: how good the best method is, and how good real data are."""
+        """Write the headline's sentence: how good the best method is, and how good real data are."""
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
         return (
@@ -130,7 +133,7 @@ class KindPage:
     def find_flaws(
         self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        """What is wrong with the samples of each run."""
+        """Yield each flaw of samples with its run (method, NFE)."""
         rows = results.metrics[results.metrics.metric == self.copies]
         real = rows.value[rows.method == REAL].mean()
         shares = find_means(measured, self.copies)
@@ -139,7 +142,7 @@ class KindPage:
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Boxes about samples; `flawed` has the methods by `Flaw.kind`."""
+        """Yield the boxes about samples; `flawed` has the methods by `Flaw.kind`."""
         if copying := flawed.get("copies"):
             text = f"samples equal training {self.things}: {headline.name_shares(copying)}"
             advice = EXPECTED_COPIES if self.copies_expected else _UNEXPECTED_COPIES
@@ -151,11 +154,11 @@ class KindPage:
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """What the section on an evaluation adds; `prefix` makes the names of its drawings unique."""
+        """Make what this kind adds to an evaluation; `prefix` makes the names of its drawings unique."""
         return Details()
 
     def draw(self, contents: Contents) -> dict[str, Any]:
-        """The figures for the macros of `section`, which call them `drawn`."""
+        """Draw the figures for the macros of `section`, in which they are called `drawn`."""
         pictures = contents.part.get("pictures", {}).items()
         tiles = {name: tile(images, _ACROSS) for name, images in pictures}
         return {"pictures": {name: encode(image, f"The rows of {name}") for name, image in tiles.items()}}
@@ -170,30 +173,30 @@ _COPIES = 0.5
 
 
 def name_best(leading: Grid, best: MethodLine, article: str = "the") -> str:
-    """`the best method, pairflow at 8 sampling steps,`, or only its name where there is no other method."""
+    """Write `the best method, pairflow at 8 sampling steps,`, or only its name if there is no other."""
     name = f"{best.method} at {join_steps([best.nfe])}"
     return f"{article} best method, {name}," if len({method for method, _ in leading.means}) > 1 else name
 
 
 def find_copies(shares: Mapping[Run, float], text: str, real: float = np.nan) -> Iterator[tuple[Run, Flaw]]:
-    """Flaws of runs whose samples are mostly copies of the data, and more often than real data are."""
+    """Yield a flaw for each run whose samples are mostly copies, and more often than real data are."""
     for run, share in shares.items():
         if share > max(_COPIES, real):
             yield run, Flaw("copies", text, share)
 
 
 def find_means(measured: Sequence[Grid], metric: str) -> Mapping[Run, float]:
-    """The means of a metric; empty if it was not measured."""
+    """Return the means of a metric by (method, NFE); empty if it was not measured."""
     return {grid.metric: grid.means for grid in measured}.get(metric, {})
 
 
 def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
-    """Indices of some random training rows."""
+    """Choose `number` random ones of `rows` training rows, and return their indices."""
     return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
 
 
 def read_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, np.ndarray, Metadata]:
-    """x0 and x1 (B, N) of random rows, which are the same for every coupling, and their metadata."""
+    """Read sources x0 and data x1 (B, N) of random rows, the same for every coupling, and the metadata."""
     table, metadata = read_table(paths.pairs(root, seed, coupling), "pairs", "vector pairs")
     rows = rng.random_order(seed, len(table))[:number]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
@@ -201,7 +204,7 @@ def read_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.nd
 
 
 def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
-    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of some pairs."""
+    """Return data x1 (B, N), states at `TIMES` (B, S, N) and sources x0 (B, N) of some random pairs."""
     x0, x1, metadata = read_pairs(root, seed, coupling, number)
     if metadata.kind == "vector pairs":
         return x1, np.stack([(1 - t) * x0 + t * x1 for t in TIMES], axis=1), x0
@@ -209,7 +212,7 @@ def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.nd
 
 
 def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, ...]) -> np.ndarray:
-    """States (B, S, N) at `times` between token rows x0 and x1 (B, N): x1 with probability t, else x0.
+    """Draw states (B, S, N) at `times` between token rows x0 and x1 (B, N): x1 with probability t, else x0.
 
     A position that holds x1 at one time holds it at all later times.
     """
@@ -218,7 +221,7 @@ def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, 
 
 
 def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.ndarray]:
-    """`data` -> the first training rows, `udlm, NFE 4` -> its first samples, each (B, N)."""
+    """Return the first training rows (named `data`) and samples (`udlm, NFE 4`): a dict to rows (B, N)."""
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
     named = {"data": token_array(table[name_column(table)])} | {
         f"{method}, NFE {nfe}": rows
@@ -229,7 +232,7 @@ def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.n
 
 
 def name_column(table: Any) -> str:
-    """The column of a table that has its rows: of numbers or of tokens."""
+    """Return the name of the column with a table's rows: `values` (of numbers) or `tokens`."""
     return "values" if "values" in table.column_names else "tokens"
 
 

@@ -1,4 +1,4 @@
-"""Images on a page: PNGs of the original pixels, which the browser enlarges by whole factors, unsmoothed."""
+"""Puts images on a page: PNGs whose pixels the browser enlarges by whole factors, without smoothing."""
 
 import base64
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _GREY = 128  # between images: visible on light and on dark pages
 
 @dataclass(frozen=True)
 class Png:
-    """A PNG as a data URI, its width in pixels, and the whole factor of its enlargement."""
+    """A PNG as a data URI, its width, the factor by which the page enlarges it, and its text alternative."""
 
     uri: str
     width: int
@@ -29,7 +29,7 @@ class Png:
 
 
 def tile(images: np.ndarray, columns: int) -> np.ndarray:
-    """(B, H, W, C) uint8 -> one image (rows (H+1) + 1, columns (W+1) + 1, C), a grey pixel around each."""
+    """Join images (B, H, W, C) uint8 in a grid: (rows (H+1) + 1, columns (W+1) + 1, C), with grey lines."""
     count, height, width, channels = images.shape
     rows = -(-count // columns)
     tiles = np.full((rows * columns, height + 1, width + 1, channels), _GREY, np.uint8)
@@ -40,7 +40,7 @@ def tile(images: np.ndarray, columns: int) -> np.ndarray:
 
 
 def encode(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
-    """The PNG of `pixels` (H, W, C), grey (C = 1) or RGB."""
+    """Encode `pixels` (H, W, C) uint8, grey (C = 1) or RGB, as a PNG with the text alternative `alt`."""
     buffer = BytesIO()
     Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(buffer, "png", optimize=True)
     uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

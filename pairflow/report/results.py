@@ -1,4 +1,4 @@
-"""A finished experiment: what its report wrote, for pages, for comparisons and for users of the package."""
+"""Reads what the report of an experiment wrote, for pages, for comparisons and for users of the package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
     `metrics` has the rows of samples, of real data (method `data`), of controls, couplings and bounds.
-    `provenance` is that of its report; `train_digest` is the hash of its training rows, if known. `partial`
-    says which part of its published data set was missing, if known. `logs` are the tables of the first seed's
-    trainings by method, if they were read.
+    `provenance` says when and how the report was made, and `train_digest` is the hash of the training rows,
+    if known. `partial` says which part of the published data set was missing, if known. `logs` has the
+    training logs of the first seed by method, if they were read.
     """
 
     name: str
@@ -44,12 +44,12 @@ class FinishedExperiment:
 
     @property
     def dataset(self) -> str:
-        """The name of the data set, or the user's own file."""
+        """The name of the data set, or the path of the user's own file."""
         return self.experiment.data.file or self.experiment.data.source
 
     @property
     def reduced(self) -> bool:
-        """Whether it is smaller than in the paper, by its scale or by data that are left out."""
+        """Whether the experiment is smaller than in the paper, by its scale or because data are left out."""
         data = self.experiment.data
         return self.experiment.scale != "paper" or kind_of(data).is_partial(data) or bool(self.partial)
 
@@ -59,7 +59,7 @@ class FinishedExperiment:
 
     @cached_property
     def bounds(self) -> dict[str, dict[str, float]]:
-        """Name of a bound on the held-out rows -> method -> its mean over seeds."""
+        """A dict from each bound on the likelihood of held-out rows to {method: mean over seeds}."""
         rows = self.metrics[self.metrics.evaluation == LIKELIHOOD]
         bounds: dict[str, dict[str, float]] = {}
         for (name, method), values in rows.groupby(["metric", "method"], sort=False).value:
@@ -68,7 +68,7 @@ class FinishedExperiment:
 
     @cached_property
     def unpaired(self) -> dict[str, float]:
-        """Coupling of the user's own pairs -> the share of the training rows without a pair."""
+        """A dict from each coupling of the user's own pairs to the share of training rows without a pair."""
         rows = self.metrics[self.metrics.metric == "unpaired_rows"].dropna(subset="samples")
         shares = rows.value / (rows.value + rows.samples.astype(float))
         return dict(zip(rows.method, shares, strict=True))
@@ -88,11 +88,11 @@ class FinishedExperiment:
         reference: str | None = None,
         extractor: str | None = None,
     ) -> pd.DataFrame:
-        """Means of a metric: a row per method, a column per number of sampling steps (NFE).
+        """Return the means of a metric: a row per method, a column per number of sampling steps (NFE).
 
-        Means over seeds of means over trials; `metrics` has each value. Without `evaluation` it is `main`, or
-        the first by name. A metric with two references (train, test) needs `reference`, and one by two
-        extractors `extractor`. Raises InputError for a metric that was not measured there.
+        Values are averaged over trials, then over seeds; `metrics` has each value. The default `evaluation`
+        is `main`, or else the first by name. A metric with two references (train, test) needs `reference`,
+        and one with two extractors needs `extractor`. Raises InputError if the metric was not measured.
         """
         evaluation = evaluation or leading_evaluation(self.experiment.evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
@@ -112,17 +112,17 @@ class FinishedExperiment:
 
     @property
     def repeated(self) -> str:
-        """The first value that occurs twice, in words; empty if all occur once."""
+        """The first measurement that `measured` has twice, in words; empty if there is none."""
         twice = self.measured[_VALUE][self.measured.duplicated(_VALUE)]
         known = twice.iloc[:1].replace("", None).dropna(axis="columns").to_dict("records")
         return ", ".join(f"{name} {value}" for first in known for name, value in first.items())
 
 
 def results(experiment: str | Path) -> FinishedExperiment:
-    """A finished experiment, by its name or by the path of its folder.
+    """Read a finished experiment, given its name or the path of its folder.
 
-    Its `table(metric)` has means per method and number of sampling steps; `metrics`, `timings` and
-    `experiment` hold all values, the seconds of all jobs and the settings. Names are names of folders in
+    `table(metric)` of the result gives means per method and number of sampling steps; `metrics`, `timings`
+    and `experiment` hold all values, the seconds of all jobs and the settings. Names are names of folders in
     results/ of the working directory.
 
     Raises:
@@ -141,7 +141,7 @@ def results(experiment: str | Path) -> FinishedExperiment:
 
 
 def read_logs(root: Path, experiment: Experiment) -> dict[str, pd.DataFrame]:
-    """Method -> the log of its training with the first seed, for methods that have one."""
+    """Read the training logs of the first seed: {method: log}, for the methods that have one."""
     logs = {}
     for name in experiment.methods:
         file = paths.model(root, experiment.seeds[0], name) / "log.parquet"
@@ -151,9 +151,9 @@ def read_logs(root: Path, experiment: Experiment) -> dict[str, pd.DataFrame]:
 
 
 def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:
-    """A finished experiment from its folder; InputError unless a report of this version wrote its files.
+    """Read a finished experiment from its folder, under `name` on pages (default: the folder's name).
 
-    `name` is what pages call it, by default the folder's name.
+    Raises InputError unless a report of this version wrote its files.
     """
     path = root / METRICS
     metrics, metadata = read_table(path, "metrics")

@@ -1,4 +1,4 @@
-"""Means with intervals, and comparisons of two methods, from metric values of seeds and sampling trials.
+"""Computes means with intervals, and compares two methods, from metric values of seeds and of trials.
 
 Every seed is another training. With several seeds, the observations are therefore the means of the seeds.
 With one seed they are its sampling trials, which say nothing about another training. `Over` distinguishes
@@ -25,7 +25,7 @@ Values = Mapping[int, Mapping[int, float]]  # seed -> trial -> value: no NaN, an
 
 
 class Over(StrEnum):
-    """What the observations are."""
+    """What the observations are: means of the seeds (trainings), or the trials of one seed."""
 
     SEEDS = "seeds"
     TRIALS = "trials"
@@ -33,10 +33,10 @@ class Over(StrEnum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean and sample variance of `count` independent observations: seeds or trials, by `over`.
+    """Mean and sample variance of `count` independent observations, which are seeds or trials (`over`).
 
-    The variance of one observation is NaN. `within` is the standard deviation between the trials of a seed
-    (variances pooled over seeds); `trials` counts the trials of all `seeds`.
+    The variance is NaN if there is one observation. `within` is the standard deviation between the trials of
+    a seed (variances pooled over seeds); `trials` counts the trials of all `seeds`.
     """
 
     mean: float
@@ -49,35 +49,35 @@ class Estimate:
 
     @property
     def std(self) -> float:
-        """Standard deviation between the observations."""
+        """The standard deviation between the observations."""
         return self.variance**0.5
 
     @property
     def between(self) -> float:
-        """Standard deviation between the seeds' means; NaN for a single seed."""
+        """The standard deviation between the seeds' means; NaN for a single seed."""
         return self.std if self.over == Over.SEEDS else np.nan
 
     @property
     def note(self) -> str:
-        """What the mean is over, in words."""
+        """What was averaged, in words, such as `over 3 seeds`."""
         if self.over == Over.SEEDS:
             return f"over {self.seeds} seeds"
         return f"over {self.trials} trials of one seed" if self.trials > 1 else "a single value"
 
     @property
     def error(self) -> float:
-        """Squared standard error of the mean."""
+        """The squared standard error of the mean."""
         return self.variance / self.count
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Student's t interval of the mean; NaN for a single observation."""
+        """Student's t interval of the mean, of confidence `LEVEL`; NaN for a single observation."""
         half = t_quantile(self.count - 1) * self.error**0.5
         return self.mean - half, self.mean + half
 
 
 def estimate(values: Values) -> Estimate:
-    """The mean over the seeds' means, or over the trials of a single seed. `values` must not be empty."""
+    """Average the seeds' means, or the trials of a single seed. `values` must not be empty."""
     observations, over = observe(values)
     seeds = [[*trials.values()] for trials in values.values()]
     return Estimate(
@@ -92,14 +92,14 @@ def estimate(values: Values) -> Estimate:
 
 
 def observe(values: Values) -> tuple[list[float], Over]:
-    """The independent observations: the seeds' means, or the trials of a single seed."""
+    """Return the independent observations, and what they are: seeds' means, or trials of a single seed."""
     if len(values) > 1:
         return [float(np.mean([*trials.values()])) for trials in values.values()], Over.SEEDS
     return [value for trials in values.values() for value in trials.values()], Over.TRIALS
 
 
 def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
-    """`Values` from rows with seed, value and optionally trial. NaN is dropped."""
+    """Turn rows with columns seed, value and optionally trial into `Values`, without NaN."""
     known = rows["value"].notna().to_numpy()  # dropna is slow, and pages have hundreds of groups
     seeds, numbers = (rows[name].to_numpy()[known] for name in ("seed", "value"))
     trials = rows["trial"].to_numpy()[known] if "trial" in rows else np.array([None])
@@ -111,18 +111,18 @@ def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
 
 
 def t_quantile(freedom: float) -> float:
-    """The quantile of Student's t for a two-sided interval of `LEVEL`."""
+    """Return the quantile of Student's t, at `freedom` degrees, for a two-sided interval of `LEVEL`."""
     return float(stdtrit(freedom, _QUANTILE))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Our mean minus the baseline's, over shared seeds or trials if there are any, with interval and test.
+    """Our mean minus the baseline's (`value`), with its interval (`low`, `high`) and its test.
 
-    `n` and `n_baseline` count the observations (pairs, if `test` is paired). Without a test, `reason` says
-    why, and interval and p are NaN; with a test, `base` is the baseline's mean. `adjusted` is p after Holm's
-    correction over the `family` tests of a table, and `visible` is about the smallest difference that this
-    test could have decided.
+    If both share seeds or trials, only these count. `n` and `n_baseline` are the numbers of observations (of
+    pairs, if `test` is paired). Without a test, `reason` says why, and interval and p are NaN; with a test,
+    `base` is the baseline's mean. `adjusted` is p after Holm's correction over all `family` tests of a table,
+    and `visible` is about the smallest difference that this test could have decided.
     """
 
     value: float
@@ -168,11 +168,11 @@ class Difference:
 
 
 def difference(ours: Values, baseline: Values) -> Difference:
-    """The difference of two sets of values, by one of four tests:
+    """Test whether two sets of values differ, with one of four tests.
 
-    paired over seeds if they share several; Welch's over seeds if both have several, but share fewer than
-    two; paired over the trials of a single shared seed; Welch's over the trials of two different single
-    seeds. Fewer than `REPETITIONS` observations are not tested.
+    If they share several seeds, the test is paired over these; if both have several but share fewer than two,
+    it is Welch's over seeds. If one has a single seed, which both share, it is paired over the trials of that
+    seed; for two different single seeds it is Welch's over trials. It needs `REPETITIONS` observations.
     """
     shared = sorted(ours.keys() & baseline.keys())
     if len(shared) > 1:
@@ -192,9 +192,9 @@ def difference(ours: Values, baseline: Values) -> Difference:
 
 
 def holm(p: Collection[float]) -> list[float]:
-    """Holm's adjustment of p values for their number. NaN stays NaN and does not count.
+    """Adjust p values for their number by Holm's method. NaN stays NaN and does not count.
 
-    The i-th smallest of m values is multiplied by m - i + 1, and raised to the previous result if smaller.
+    The i-th smallest of m values is multiplied by m - i + 1; a result below the previous one is raised to it.
     """
     values = np.array([*p], dtype=float)
     order = np.argsort(values)[: np.isfinite(values).sum()]
@@ -204,9 +204,10 @@ def holm(p: Collection[float]) -> list[float]:
 
 
 def adjust(differences: Iterable[Difference]) -> list[Difference]:
-    """The differences of one table, with Holm's correction over all of them.
+    """Return the differences of a table with Holm's correction over them: `adjusted`, `family`, `visible`.
 
-    If u tests are undecided, one of them would have been decided with a p of at most `SIGNIFICANCE` / u.
+    If u tests are undecided, a difference of `visible` would have p = `SIGNIFICANCE` / u, which is just
+    enough for Holm's method to decide the first of them.
     """
     cells = [*differences]
     adjusted = holm([cell.p for cell in cells])
@@ -226,7 +227,7 @@ def adjust(differences: Iterable[Difference]) -> list[Difference]:
 
 
 def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: bool = False) -> Difference:
-    """Student's paired test or Welch's test of two groups; or the difference and why it is not tested."""
+    """Compare by Student's paired test or Welch's test of two groups; without a test `reason` says why."""
     gains = np.subtract(ours, baseline) if paired else np.array([])
     value = float(gains.mean() if paired else np.mean(ours) - np.mean(baseline))
     shared = Difference(value, over, len(ours), len(baseline))
@@ -258,7 +259,7 @@ def _variance(observations: Sequence[float]) -> float:
 
 
 def _pooled(seeds: Sequence[Sequence[float]]) -> float:
-    """Deviation between the trials of a seed, pooled over all seeds with several trials."""
+    """Return the deviation between trials of a seed, pooled over all seeds with several trials."""
     several = [trials for trials in seeds if len(trials) > 1]
     if not several:
         return np.nan

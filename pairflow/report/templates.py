@@ -1,4 +1,4 @@
-"""What the templates of pages need: filters, scripts, and the meaning of each metric."""
+"""Prepares what the templates of pages need: filters, scripts, and the meaning of each metric."""
 
 import base64
 import hashlib
@@ -20,10 +20,11 @@ FACTS = ("Formula", "Unit", "Better", "Pitfalls", "Source")
 
 
 def make_environment(*folders: Path) -> jinja2.Environment:
-    """Templates of this folder, of the kinds of data, and of `folders`; undefined names are errors.
+    """Make the environment for templates of this folder, of the kinds of data, and of `folders`.
 
-    One environment serves one page: its filter `entry` gives the name of a metric's entry in docs/metrics.md,
-    or an empty text, and collects the entries for the glossary of the page."""
+    Undefined names in a template are errors. One environment serves one page: its filter `entry` turns a
+    metric into the name of its entry in docs/metrics.md, or an empty text, and collects these entries in
+    `asked` for the page's glossary."""
     asked: dict[str, MetricEntry] = {}
 
     def name_entry(metric: str) -> str:
@@ -57,17 +58,17 @@ def make_environment(*folders: Path) -> jinja2.Environment:
 
 @cache
 def scripts() -> tuple[Markup, ...]:
-    """The scripts of a page, for its tables and for its charts."""
+    """Return the texts of the two scripts of a page, for its tables and for its charts."""
     return tuple(Markup((_FOLDER / name).read_text(encoding="utf-8")) for name in ("tables.js", "plots.js"))
 
 
 def sha256(script: str) -> str:
-    """The name of a script in a Content-Security-Policy."""
+    """Return the hash by which a page's Content-Security-Policy permits a script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 class MetricEntry(NamedTuple):
-    """The entry of one or several metrics: a description and the `FACTS`, as HTML."""
+    """An entry of docs/metrics.md on one or several metrics: a description and the `FACTS`, as HTML."""
 
     names: tuple[str, ...]
     text: Markup
@@ -76,7 +77,7 @@ class MetricEntry(NamedTuple):
 
 @cache
 def read_entries() -> dict[str, MetricEntry]:
-    """Metric -> its entry in docs/metrics.md, from the installed package or from a clone."""
+    """Read docs/metrics.md of the installed package or of a clone. Returns {metric: entry}."""
     root = _FOLDER.parent / "workflow"
     root = root if root.is_dir() else _FOLDER.parent.parent
     _, *parts = _HEADING.split((root / "docs" / "metrics.md").read_text(encoding="utf-8"))
@@ -90,7 +91,7 @@ def read_entries() -> dict[str, MetricEntry]:
 
 
 def _markup(markdown: str) -> Markup:
-    """Code and emphasis of Markdown as HTML."""
+    """Turn Markdown with code and emphasis into HTML."""
     html = str(escape(" ".join(markdown.split())))
     html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
     return Markup(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html))

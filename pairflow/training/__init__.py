@@ -4,13 +4,13 @@ A distillation `<name>` is a module here with a function
 
     objective(settings, model, rows, cache)
 
-that returns an `objectives.Objective` for `loop.optimise`. Its arguments are:
+It returns an `objectives.Objective`, the loss that `loop.optimise` minimises.
 
-    settings  the settings of the distillation model     the `model.Model` to train, a copy of its parent,
-    with the corruption, the loss of the base method
-              (`base_training.loss`), the seed and the device
-    rows      `fit.TrainingRows`: the data x1 (M, N), or the parent's pairs x0 and x1; `fit.labels_of(rows,
-    model)`
-              gives the labels of a conditional model, else None
-    cache     a folder for tables that several runs share, or None
+Args:
+    settings: the settings of the distillation.
+    model: the `model.Model` to train, which starts as a copy of its parent. It has the corruption, the loss
+        of the base method (`base_training.loss`), the seed and the device.
+    rows: `fit.TrainingRows`, with the data x1 (M, N) or the parent's pairs x0 and x1. `fit.labels_of` gives
+        the labels of a conditional model.
+    cache: a folder for tables that several runs share, or None.
 """

@@ -1,4 +1,4 @@
-"""The coupling of sources and data in the batches of a base model."""
+"""Chooses how the batches of a base model couple sources (rows of noise) with data rows."""
 
 from functools import partial
 
@@ -19,9 +19,10 @@ from pairflow.training.model import Model
 
 
 def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
-    """The coupling of a base method, and the rows (without x0 if the coupling draws new sources).
+    """The rows to train on, and the coupling that the base method of `model` uses.
 
-    InputError if the method needs potentials and the rows have none.
+    A semidiscrete coupling gives every batch new sources, so its rows have no x0. Raises InputError if it
+    needs potentials that the rows lack, or if a coupling within classes gets other labels than classes.
     """
     method = parse_method(model.method)
     if method.couple != INDEPENDENT and rows.labels is not None and rows.labels.ndim > 1:
@@ -32,7 +33,7 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
-    """The semidiscrete coupling by the potentials of the rows, separate for each class."""
+    """The coupling by semidiscrete transport, with the potentials of the rows; separate for each class."""
     if rows.potentials is None:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels
@@ -50,5 +51,5 @@ def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
 def _assign(
     part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
 ) -> np.ndarray:
-    """Assign sources to the `members` of a class; returns row numbers of all data."""
+    """Assign sources to data rows of a class, whose row numbers are `members`; returns their row numbers."""
     return members[part.rows(sources, numbers, threads=torch.get_num_threads())]

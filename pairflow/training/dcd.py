@@ -20,7 +20,7 @@ from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, Batches, Labels, Objective, random_generator
 
-DOUBLINGS = 6  # of the step in noise time, from 1/64 to 1
+DOUBLINGS = 6  # so often the step in noise time doubles, from 1/64 to 1
 
 CPU = torch.device("cpu")
 
@@ -32,7 +32,7 @@ def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Pa
         settings: the settings of DCD.
         model: the student, which starts as its parent.
         rows: the data x1 (M, N), with labels if the model is conditional.
-        cache: the folder with the diffusion transformation of each K, or None.
+        cache: the folder with the diffusion transformation of each number of symbols K, or None.
 
     Raises:
         InputError: if the cached table belongs to another K.
@@ -43,18 +43,17 @@ def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Pa
 
 
 class Consistency(Objective):
-    """KL(student || teacher) per token, in nats, at two levels of the same Gaussian noise (Sahoo et al.
-    2025).
+    """The loss of DCD: the mean KL(student || teacher) per token, in nats (Sahoo et al. 2025).
 
     The teacher is a frozen copy of the student, renewed every `teacher_every` iterations, so iterations must
-    run in order. The Gaussian noise time is 0 at noise_min and 1 at noise_max. Both models get the same
-    labels.
+    run in order. Both get the same labels and the same Gaussian noise, the student at a higher level. Noise
+    time is 0 at the level noise_min and 1 at noise_max.
 
     Args:
         settings: the settings of DCD.
         x1: data tokens (M, N).
         corruption: the noise of the model.
-        transformation: the diffusion transformation of its K.
+        transformation: the table from levels of Gaussian noise to alpha, the share of data kept.
         seed: every random number follows from it and the iteration.
         device: where the batches are.
         labels: the labels of x1, for a conditional model.
@@ -101,7 +100,7 @@ class Consistency(Objective):
         self._renew(network).load_state_dict(tensors)
 
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
-        """The noise times of teacher and student, each (B,) float64 on the CPU, where T is evaluated.
+        """The noise times of teacher and student, each (B,) float64 on the CPU.
 
         The student's times are stratified over the batch, plus one step, at most 1. The teacher's are one
         step less.
@@ -136,7 +135,7 @@ def divergence(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def transformation(vocabulary_size: int, cache: Path | None = None) -> Transformation:
-    """The diffusion transformation of K: read from the folder `cache`, or computed and written there.
+    """The diffusion transformation of K symbols: read from the folder `cache`, or computed and written there.
 
     Raises InputError if the table in the folder belongs to another K.
     """

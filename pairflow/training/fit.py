@@ -45,8 +45,8 @@ class TrainingRows(NamedTuple):
         validation: validation tokens (V, N); V is 0 in a continuous flow.
         padding: the padding symbol of the validation rows, or None.
         inputs: the hashes of the files.
-        labels: the labels of x1 by `metadata.condition`, (M,) or (M, P), or None.
-        potentials: the potentials (M,) of a balanced coupling, or None.
+        labels: the labels of x1, (M,) or (M, P) of P properties, as `metadata.condition` says; or None.
+        potentials: the potentials (M,) of a semidiscrete coupling, or None.
     """
 
     x0: np.ndarray | None
@@ -60,7 +60,10 @@ class TrainingRows(NamedTuple):
 
 
 def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
-    """Read rows, or `pairs`, for a flow; InputError unless both files belong to one data set."""
+    """Read the training rows or `pairs`, and the validation rows, of a model with this flow.
+
+    Raises InputError unless both files belong to one data set.
+    """
     tokens = FLOWS[flow].tokens
     table, metadata = read_table(data, *([FLOWS[flow].pairs] if pairs else FLOWS[flow].rows))
     held_out = read_metadata(validation)
@@ -90,8 +93,8 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
     """The rows with the labels of the token rows in `labelled`, if that file has labels.
 
-    Pairs are in the order of the data, so they have the same labels. InputError if the data have labels but
-    they are missing, or if the rows of the files differ.
+    Pairs are in the order of the data, so they have the same labels. Raises InputError if the data have
+    labels that are missing here, or if the rows of the files differ.
     """
     if labelled is None or read_metadata(labelled).condition is None:
         if rows.metadata.condition is not None and rows.labels is None:
@@ -127,7 +130,7 @@ def read_base_rows(
 
 
 def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
-    """The model to distil; InputError unless it and the settings agree with the method's name."""
+    """Load the model to distil; raises InputError unless it and the settings agree with the method's name."""
     method = parse_method(settings.method)
     how: Any = settings.distillation
     if method.distillations[-1:] != (how.name,):
@@ -139,10 +142,9 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
 
 
 def read_distillation_rows(how: Distillation, parent: Model, data: Path, validation: Path) -> TrainingRows:
-    """The data, or the parent's pairs, as the distillation requires; with labels if the parent is
-    conditional.
+    """Read the data, or the parent's pairs, as the distillation requires.
 
-    InputError if the files do not fit the parent.
+    The rows have labels if the parent is conditional. Raises InputError if the files do not fit the parent.
     """
     if how.flow != parent.flow:
         raise InputError(
@@ -199,7 +201,7 @@ def fit(
     provenance.samples = settings.iterations * settings.batch_size
     resume = ResumeOptions(options.resume, options.save_every)
     threads = torch.get_num_threads() if device.type == "cpu" else None
-    # A saved state is valid only for the same rounding: other devices, threads or slices add in other orders.
+    # A saved state is valid only for the same rounding: devices, threads and slices change the order of sums.
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
     rounding["torch"] = str(torch.__version__)
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)

@@ -74,9 +74,9 @@ def _require_alike(model: Model, parent: Model) -> None:
 
 
 def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
-    """The parent's symbol (K,) for each symbol of the data, -1 if new, and the new symbols.
+    """The number of each symbol of the data in the parent's vocabulary (K,), -1 if new; and the new symbols.
 
-    Continuous data have no symbols: None.
+    Continuous data have no symbols: the numbers are None.
     """
     symbols = model.corruption.symbols if isinstance(model, DiscreteModel) else 0
     if model.vocabulary == parent.vocabulary:
@@ -97,7 +97,10 @@ def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tup
 
 
 def _copy_symbols(target: Tensor, source: Tensor, sources: Tensor) -> None:
-    """Copy the entries of known symbols between tensors (N * K, ...) or (K, ...)."""
+    """Copy the entries of known symbols between tensors (N * K, ...) or (K, ...).
+
+    `sources` (K,) has the parent's number of each symbol of `target`, -1 if new.
+    """
     known = sources >= 0
     positions = len(target) // len(sources)
     new, old = (tensor.unflatten(0, (positions, -1)) for tensor in (target, source))

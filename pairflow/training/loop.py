@@ -53,9 +53,9 @@ def optimise(
         network: the network to train, in place.
         objective: the loss.
         settings: batch size, iterations, learning rate and so on.
-        seed: of the dropout; the objective has its own.
+        seed: the seed of the dropout; the objective already has its seed.
         average: a moving average to continue; by default one starts from the network's weights.
-        validate: network -> the validation NLL, in nats per token. It gets the averaged weights.
+        validate: a function of the averaged network that returns its validation NLL, in nats per token.
         snapshots: saved states, from which an interrupted run resumes, bit for bit.
         micro_batch: rows per forward pass; None or 0 for all.
         progress: whether to show a progress bar.
@@ -136,7 +136,10 @@ def _accumulate(
 
 
 def _resume(state: TrainingState, snapshots: Snapshots) -> int:
-    """Restore the newest snapshot; InputError if the processes find different ones."""
+    """Restore the newest snapshot, and return its number of finished iterations.
+
+    Raises InputError if the processes find different snapshots.
+    """
     done = state.restore(snapshots)
     if distributed.all_reduce_max(done, -done) != [done, -done]:
         raise InputError(f"{snapshots.folder}: the processes do not share this folder of saved states")
@@ -146,7 +149,7 @@ def _resume(state: TrainingState, snapshots: Snapshots) -> int:
 def _save_or_stop(
     received: list[int], state: TrainingState, snapshots: Snapshots, done: int, iterations: int
 ) -> None:
-    """Save if it is time or if any process received a signal; Interrupted if one asks to stop."""
+    """Save if it is time or if any process received a signal; raise Interrupted if a signal asks to stop."""
     handled = received[:]
     del received[: len(handled)]  # each signal counts once
     first_process = distributed.rank() == 0

@@ -40,7 +40,7 @@ from pairflow.training.options import KNOWN, VOCABULARY
 
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
 
-MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # largest batch of a continuous flow: part of the random streams
+MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # in a batch of a continuous flow; others change the samples of a seed
 FIRST_ROWS = 64  # size of the first batch of a stream of samples
 
 Weights = Literal["ema", "raw"]
@@ -49,18 +49,18 @@ Draws = SampleSettings | DemandSettings | TeachSettings | CorrelateSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Model(ABC):
-    """A network that transforms sources into rows of N tokens or numbers, with its settings and metadata.
+    """A network that turns sources (rows of noise) into data rows, with its settings and metadata.
 
     Attributes:
         network: the network, `network_settings` its settings.
         training: the settings of the base method's training, also in distilled models.
         distillation: the settings of the distillation, if there was one.
-        length: N, the size of a row.
-        vocabulary_size: K; in a continuous flow the grey levels of images, or None.
+        length: N, the number of tokens or numbers in a row.
+        vocabulary_size: K, the number of symbols; in a continuous flow the grey levels of images, or None.
         mask: the mask symbol of the vocabulary, or None.
         prediction: what the network predicts: "leave_one_out", "posterior" or "velocity".
         shape: (C, H, W) of images.
-        vocabulary, data, known, weights: hashes.
+        vocabulary, data, known, weights: hashes of these parts or files.
         inputs: hashes of the files that the model was made from.
         condition: the properties of a conditional model.
         folder: the folder that the model was loaded from.
@@ -117,7 +117,7 @@ class Model(ABC):
 
     @staticmethod
     def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
-        """The model in a folder, its network in evaluation mode; InputError if the files do not fit."""
+        """The model in a folder, its network in evaluation mode; InputError if its files do not fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
@@ -152,7 +152,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
-        """loss -> what a network predicts, for the losses of a method in this flow; may be empty."""
+        """The losses of a method in this flow: a dict from each loss to what a network predicts, or empty."""
 
     @abstractmethod
     def build(self, settings: dict[str, Any]) -> nn.Module:
@@ -160,10 +160,10 @@ class Model(ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """The network's output for a row of zeros. Libraries do their set-up here, before a measurement."""
+        """The network's output for a row of zeros. A call before a measurement makes libraries set up."""
 
     def largest_answer(self) -> Tensor:
-        """The part of the output for a row of zeros that is finite unless the training diverged."""
+        """Outputs for a row of zeros, which are finite unless the training diverged."""
         return self.warm_up()
 
     @property
@@ -252,7 +252,7 @@ class Model(ABC):
         return path
 
     def stored_files(self) -> dict[str, bytes]:
-        """name -> content of the additional files, which a model distilled from this one also gets."""
+        """The additional files, by name, which a model distilled from this one also gets."""
         files = {}
         if (self.folder / VOCABULARY).is_file():
             files[VOCABULARY] = self.vocabulary_file().read_bytes()
@@ -326,7 +326,7 @@ class DiscreteModel(Model):
             rows: the number of source states.
             labels: with the seed, they determine all random numbers.
             repeats: samples of each source state.
-            given: fixed symbols (N,), or (rows, N) of each row, FREE where a position is sampled.
+            given: fixed symbols (N,), or (rows, N) for each row, FREE where a position is sampled.
             first: the number of the first sample, on which the targets of a `condition` depend.
             label: the label of each source state (rows, ...), instead of a `condition`.
 
@@ -358,7 +358,7 @@ class DiscreteModel(Model):
         label: Tensor | None = None,
         **more: Any,
     ) -> Tensor:
-        """Samples (B, N) on the CPU from states x0 (B, N) on the model's device.
+        """Denoise states x0 (B, N), on the model's device, in `nfe` steps: samples (B, N) on the CPU.
 
         `given`, `label` and `more` are arguments of `Corruption.sample`. Without a `label`, the condition of
         the settings determines it, for samples from number `first` on.
@@ -392,7 +392,7 @@ class DiscreteModel(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class VelocityModel(Model):
-    """A velocity network for rows of N numbers. `vocabulary_size` is the grey levels of images."""
+    """A velocity network for rows of N numbers. `vocabulary_size` is the number of grey levels of images."""
 
     flow: ClassVar[str] = "continuous"
 
@@ -426,7 +426,7 @@ _STORED = (  # attributes that model.json has under the same name, unchanged
 
 
 def model_class(learnt: str) -> type[Model]:
-    """The class of models with the loss, or the prediction, `learnt`."""
+    """The class of a model whose loss, or whose prediction, is `learnt`."""
     return VelocityModel if learnt == VELOCITY else DiscreteModel
 
 

@@ -1,10 +1,10 @@
 """The folder of a trained model, and the checks when it is read. torch is not imported here.
 
-    model.safetensors   the weights, raw and averaged (published models: averaged only)
-    model.json          attributes of `Model`, and a hash of the weights
-    log.parquet         the losses of its training
-    vocabulary.json     the vocabulary of its data set; model.json has the hash of the canonical JSON
-    known.parquet       hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256
+- `model.safetensors`: the weights, raw and averaged (published models: averaged only).
+- `model.json`: attributes of `Model`, and a hash of the weights.
+- `log.parquet`: the losses of its training.
+- `vocabulary.json`: the vocabulary of its data set; model.json has the hash of the canonical JSON.
+- `known.parquet`: hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256.
 
 A model of a user's token rows may lack the last two files, and a published model lacks the log.
 """
@@ -76,9 +76,9 @@ class Symbols(Settings, extra="ignore"):
 def files_of_data(
     vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
 ) -> dict[str, bytes]:
-    """The data set's files to store with a new model, by name; InputError unless they belong to `data`.
+    """The data set's files to store with a new model: a dict from name to content.
 
-    `metadata` is the metadata of `data`, the training rows.
+    `metadata` is the metadata of `data`, the training rows. Raises InputError unless the files belong to it.
     """
     files = {}
     if vocabulary:
@@ -106,7 +106,7 @@ def write_description(path: Path, facts: dict[str, Any], weights: Path) -> None:
 def read_description(path: Path) -> dict[str, Any]:
     """The content of a model.json, checked by `Description`.
 
-    InputError if it is missing, altered, of another version, or not a model description.
+    Raises InputError if it is missing, altered, of another version, or not a model description.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file{_suggestions(path)}")
@@ -124,8 +124,9 @@ def read_description(path: Path) -> dict[str, Any]:
 
 
 def _suggestions(description: Path) -> str:
-    """For the message about a missing model: a similar name, and the models in its folder, or else in the
-    folder above, where finished experiments count as well.
+    """The end of a message about a missing model: a similar name, and the models that are near.
+
+    These are the models in its folder or, if there are none, the models and experiments in the folder above.
     """
     folder = description.parent
     inside = [path.parent.name for path in folder.glob("*/model.json")]
@@ -144,7 +145,10 @@ def _checksum(facts: dict[str, Any]) -> str:
 
 
 def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, "Tensor"]:
-    """The tensors of these names and shapes, by names without the prefix; InputError if they differ."""
+    """The tensors of a file whose names begin with `prefix`, by names without it.
+
+    Raises InputError unless their names and `shapes` are these, and all weights are finite.
+    """
     try:
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
@@ -182,8 +186,8 @@ def read_symbols(path: Path) -> Symbols:
 def read_vocabulary(path: Path, expected: str | None, size: int | None, owner: Path) -> bytes:
     """The content of a vocabulary file.
 
-    InputError if its hash (without the final line end) is not `expected`, or if it has not K = `size`
-    symbols.
+    Raises InputError if its hash (without the final line end) is not `expected`, or if it lists another
+    number of symbols than K = `size`.
     """
     tokens = read_symbols(path).tokens
     content = path.read_bytes()

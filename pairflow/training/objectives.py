@@ -36,7 +36,7 @@ class Objective(ABC):
 
 
 class Batches:
-    """Row numbers of batches by (seed, iteration): endless epochs, each a new permutation of the M rows."""
+    """A function from an iteration to its batch of row numbers. Each epoch is a new order of the M rows."""
 
     def __init__(self, rows: int, batch_size: int, seed: int, device: torch.device):
         self.rows, self.batch_size, self.seed, self.device = rows, batch_size, seed, device
@@ -62,9 +62,9 @@ class Batches:
 class Labels:
     """The labels (M,), or (M, P) of P properties, of a conditional model's rows, with label dropout.
 
-    All labels of a row are replaced by `sizes` (no label) with probability 0.1, so that the network learns
-    the conditional and the unconditional prediction of classifier-free guidance. If there are several
-    properties, each label is also replaced on its own with probability 0.1, so that samples can ask for only
+    With probability 0.1, all labels of a row are replaced by `sizes`, which means "no label". So the network
+    learns the conditional and the unconditional prediction of classifier-free guidance. If there are several
+    properties, each label is also replaced separately with probability 0.1, so that samples can ask for only
     some of them.
     """
 
@@ -86,7 +86,7 @@ class Labels:
 
 
 class PairObjective(Objective):
-    """A loss of batches of x1 (M, ...) and of their sources.
+    """A loss on batches of data x1 (M, ...) and their sources (rows of noise).
 
     x0 (M, ...) has a fixed source for each row (`random`, `pairflow`, a teacher's pairs). If it is None,
     sources are drawn in each iteration, and the `coupling` assigns data to them. Random numbers are drawn for
@@ -116,7 +116,7 @@ class PairObjective(Objective):
         return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
 
     def generator(self, iteration: int) -> torch.Generator:
-        """The random numbers of an iteration. The first are used for its sources, also by the coupling."""
+        """Random numbers of an iteration. Loss and coupling both draw sources first, so they get the same."""
         return random_generator(self.device, self.seed, "noise", iteration)
 
     @abstractmethod
@@ -176,7 +176,7 @@ class FlowObjective(PairObjective):
 
 
 class Validator:
-    """The validation NLL, in nats per token without padding: the NELBO, an upper bound.
+    """Measures the validation NLL, in nats per token without padding, by an upper bound, the NELBO.
 
     Noise always comes from the source distribution and is the same for all methods with the same corruption.
     Conditional models get no labels.
@@ -197,7 +197,7 @@ class Validator:
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
-        """The bound for a network, which stays in evaluation mode."""
+        """The bound for a network, which is left in evaluation mode."""
         network.eval()
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
@@ -213,7 +213,7 @@ class Validator:
 
 
 class NoisedBatch(NamedTuple):
-    """x_t (B, N), alpha = kappa(t) (B,) and kappa'(t), in the order of a loss's arguments."""
+    """States x_t (B, N), the share of data kept, alpha = kappa(t) (B,), and kappa'(t): a loss's arguments."""
 
     x_t: Tensor
     alpha: Tensor

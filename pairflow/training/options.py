@@ -16,8 +16,10 @@ class ModelPaths(NamedTuple):
 
 
 class FitOptions(NamedTuple):
-    """How a training runs: folder of saved states, seconds between them, rows per forward pass (0: all),
-    device, CPU threads, no progress bar.
+    """How a training runs.
+
+    `resume` is the folder of saved states, `save_every` the seconds between them, `micro_batch` the number of
+    rows per forward pass (0: all), and `quiet` hides the progress bar.
     """
 
     resume: Path | None = None

@@ -52,7 +52,7 @@ class TrainingState:
 
 
 class TrainingLog:
-    """Mean losses: a row every iterations / LOG_ROWS iterations, at each validation, and at the end."""
+    """Rows of mean losses: every iterations / LOG_ROWS iterations, at each validation, and at the end."""
 
     def __init__(self, settings: Optimisation):
         self.settings = settings
@@ -68,7 +68,7 @@ class TrainingLog:
     def add(self, done: int, loss: Tensor, learning_rate: float, nll: float | None) -> dict[str, str] | None:
         """Add the loss of an iteration. At the end of a row, return the numbers for the progress bar.
 
-        InputError if the mean loss of the row is not finite.
+        Raises InputError if the mean loss of the row is not finite.
         """
         self.losses.append(loss)  # a tensor: reading its value in every iteration would stall a GPU
         if nll is None and done != self.settings.iterations and done % self.every:
@@ -96,7 +96,7 @@ class TrainingLog:
 
 
 def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:
-    """Linear warm-up to the peak, then a cosine to the final learning rate, or constant."""
+    """Linear warm-up to the peak, then a cosine to the final learning rate, or a constant rate."""
     rest = settings.iterations - settings.warmup_iterations
     decay: LRScheduler
     if settings.decay == "cosine":
@@ -112,7 +112,7 @@ def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisat
 def moving_average(network: nn.Module, decay: float, updates: int = 0) -> AveragedModel:
     """Exponential moving average with decay min(d, (1 + n) / (10 + n)) at update n = 1, 2, ...
 
-    It starts with the weights of `network`, as after `updates` updates.
+    It starts with the weights of `network`, as if these came after `updates` updates.
     """
 
     def update(averages: Any, parameters: Any, updates: Tensor | int) -> None:  # two lists of tensors

@@ -1,1 +1,1 @@
-"""Molecules: SMILES or SELFIES as token rows."""
+"""Molecules as token rows, written in SMILES (ethanol is `CCO`) or in SELFIES."""

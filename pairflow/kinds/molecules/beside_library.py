@@ -1,4 +1,4 @@
-"""Compares the molecules of any program with a library: metrics as of samples, and a table of molecules."""
+"""Measures the molecules of any program as if they were samples, compared with a user's library."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingN
 
 @dataclass(frozen=True)
 class Measured:
-    """The result: a text with the metrics, the rows of the file, and the library's molecules and norms."""
+    """The result of a comparison: a text with the metrics, the file's rows, the library, and its norms."""
 
     summary: str
     rows: list[Row]
@@ -32,7 +32,7 @@ class Measured:
     norms: Norms
 
     def write(self, out: Path) -> None:
-        """Write a line for each row; InputError for a format that cannot hold the columns or the rows."""
+        """Write a table with a line for each row. Raises InputError for a format that cannot hold it."""
         write = files.writer(out, parsed=False, properties=True, count=len(self.rows))
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
@@ -49,7 +49,7 @@ class Measured:
 
 
 def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
-    """Compare a file of molecules with the file of a library; InputError if the library has no molecule."""
+    """Compare a file of molecules with a library. Raises InputError if the library has no molecule."""
     rows, own = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
     names: dict[str, str] = {}
     for row in own:
@@ -80,7 +80,7 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
 
 
 def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str, float]) -> str:
-    """A line for each metric, with its label in the report."""
+    """Return a text with a line for each metric, which has its label in the report."""
     lines = [("rows", rows, "")]
     lines += [
         (METRICS[name].label, number, f"{number / rows:.1%}") for name, number in counts.items() if number

@@ -1,10 +1,11 @@
-"""Metrics of the distinct valid molecules of one trial: diversity, novelty, similarity to the training set.
+"""Computes metrics of the molecules of one trial (one set of samples), compared with real molecules.
 
 See docs/method.md, "Molecule metrics".
 
-Molecules with the same canonical SMILES count once, in samples and in the training set. Like MOSES
-(Polykovskiy et al. 2020), `compare_as_moses` uses two sets of held-out molecules: all, and those with a
-scaffold that no training molecule has. Unlike MOSES, fingerprints have 2,048 bits, and the filters are
+Only distinct valid molecules are compared: those with the same canonical SMILES (the one text that RDKit
+writes for a molecule) count once, in samples and in the training set. Like MOSES (Polykovskiy et al. 2020),
+`compare_as_moses` uses two sets of held-out molecules: all, and those with a scaffold (the rings and what
+links them) that no training molecule has. Unlike in MOSES, fingerprints have 2,048 bits, and the filters are
 RDKit's.
 """
 
@@ -24,7 +25,7 @@ from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, STRUCTURES, tabulate
 from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
 
-_PARTS = ("held_out", "unseen")  # held-out molecules: all; with scaffolds that the training set lacks
+_PARTS = ("held_out", "unseen")  # all held-out molecules; those with a scaffold that the training set lacks
 REFERENCES = {  # metric -> the molecules that it compares with
     **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
     **dict.fromkeys(["common_scaffolds", "common_frameworks"], "train"),
@@ -32,7 +33,7 @@ REFERENCES = {  # metric -> the molecules that it compares with
     **{f"{part}_{kind}": "test" for part in _PARTS for kind in ("similarity", "fragments", "scaffolds")},
 }
 LARGEST_RING = 8  # atoms in a ring of a useful molecule; larger rings are almost always a model's mistakes
-CORES = 10  # the most common scaffolds of the training molecules
+CORES = 10  # number of scaffolds that count as common, the most frequent ones of training molecules
 MIDDLE = (0.05, 0.95)  # quantiles of training molecules between which properties of useful molecules lie
 _BINS = 30
 
@@ -41,8 +42,8 @@ _BINS = 30
 class TrainingMolecules:
     """The training molecules that samples are compared with.
 
-    `neighbours` and `scaffolds` (an empty one stands for no ring) have all M distinct molecules, `properties`
-    (R, 4) have R <= M of them.
+    `neighbours` has the fingerprints of all M distinct molecules, and `scaffolds` the number of them with
+    each scaffold (empty for a molecule without rings). `properties` (R, 4) describes R <= M of them.
     """
 
     neighbours: Neighbours
@@ -51,9 +52,9 @@ class TrainingMolecules:
 
 
 def distinct(strings: Iterable[str]) -> dict[str, str]:
-    """The valid molecules among strings: canonical SMILES -> the first string that spells it, sorted.
+    """Map the canonical SMILES of each valid molecule among `strings` to the first of its sorted spellings.
 
-    Properties are computed from that string, because RDKit cannot read back every canonical SMILES that it
+    Properties are computed from that spelling, because RDKit cannot read back every canonical SMILES that it
     writes.
     """
     spellings: dict[str, str] = {}
@@ -71,8 +72,9 @@ def describe_samples(
     threads: int = 1,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """A table with a row per molecule of `distinct`, indexed by canonical SMILES: properties, structures,
-    `largest_ring`, `further` descriptors, and `nearest`, the similarity to the nearest training molecule."""
+    """Describe the molecules of `distinct` in a table with a row for each, indexed by canonical SMILES. Its
+    columns are properties, structures, `largest_ring`, the `further` descriptors, and `nearest`, the
+    similarity to the nearest training molecule."""
     spellings = distinct(strings)
     names = dict.fromkeys([*PROPERTIES, *STRUCTURES, "largest_ring", *further])
     molecules = tabulate([*names], [*spellings.values()], threads, progress).set_axis([*spellings])
@@ -80,21 +82,21 @@ def describe_samples(
 
 
 def properties_of(molecules: pd.DataFrame) -> np.ndarray:
-    """The properties (B, 4) of described molecules."""
+    """The properties of the B molecules of a table, as an array (B, 4)."""
     return molecules[[*PROPERTIES]].to_numpy(np.float64)
 
 
 def count_connected(strings: Iterable[str]) -> int:
-    """The number of valid samples that are a single connected molecule."""
+    """The number of valid strings that are a single connected molecule."""
     return sum(molecule is not None and "." not in molecule for molecule in map(canonical, strings))
 
 
 def are_useful(
     molecules: pd.DataFrame, training: TrainingMolecules, known: Set[str]
 ) -> dict[str, np.ndarray]:
-    """Whether each molecule of the table is useful: two arrays (B,) of bool.
+    """Find the useful molecules of a table, in two senses. Returns two arrays (B,) of bool.
 
-    - `useful`: it is not among the canonical SMILES `known`, has no ring of more than LARGEST_RING atoms
+    - `useful`: the molecule is not in `known` (canonical SMILES), has no ring of more than LARGEST_RING atoms
       (RDKit's smallest set of smallest rings), and its QED and logP lie between the quantiles MIDDLE of the
       training molecules, bounds included.
     - `useful_strict`: the same for all of PROPERTIES. Random SELFIES are often `useful`, but seldom this.
@@ -109,15 +111,15 @@ def are_useful(
 
 
 def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, float]:
-    """Metrics of one trial's distinct valid molecules, as `describe_samples` has them; NaN for too few.
+    """Compute metrics of the molecules of one trial, a table of `describe_samples`; NaN for too few.
 
-    - `internal_diversity`: 1 - mean Tanimoto similarity over pairs of them (Morgan, radius 2, 2,048 bits).
-    - `nn_similarity`: mean similarity to the nearest training molecule.
-    - `scaffolds`, `novel_scaffolds`: number of distinct Bemis-Murcko scaffolds, and of scaffolds that no
+    - `internal_diversity`: 1 - the mean Tanimoto similarity over pairs (Morgan, radius 2, 2,048 bits).
+    - `nn_similarity`: the mean similarity to the nearest training molecule.
+    - `scaffolds`, `novel_scaffolds`: the number of distinct Bemis-Murcko scaffolds, and of those that no
       training molecule has; a molecule without rings has none.
-    - `common_scaffolds`, `common_frameworks`: `count_cores`.
-    - `<property>_wasserstein`: Wasserstein-1 distance between the values of a property in these and in the
-      training molecules, in the unit of the property.
+    - `common_scaffolds`, `common_frameworks`: see `count_cores`.
+    - `<property>_wasserstein`: the Wasserstein-1 distance between the values of a property in these molecules
+      and in the training molecules, in the unit of the property.
     """
     scaffolds = set(molecules["scaffold"]) - {""}
     columns = zip(PROPERTIES, properties_of(molecules).T, training.properties.T, strict=True)
@@ -135,8 +137,9 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
 
 
 def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[str, int]:
-    """How many of the molecules with these scaffolds have one of the CORES most common scaffolds of the
-    training molecules, and how many have the framework of one."""
+    """Count the molecules with a common scaffold of training molecules, or with the framework of one.
+    `scaffolds` has the scaffold of each molecule, and `trained` maps scaffolds to numbers of training
+    molecules. The CORES most frequent are common. Molecules without rings are not counted."""
     common = sorted(trained.keys() - {""}, key=lambda name: (-trained[name], name))[:CORES]
     frameworks = {framework(name) for name in common}
     counts = Counter(scaffolds)
@@ -149,9 +152,8 @@ def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[st
 
 
 def framework(scaffold: str) -> str:
-    """The framework of a scaffold (Bemis and Murcko 1996): its rings and what links them, with every atom a
-    carbon and every bond single. A scaffold that has none, because RDKit cannot read it or an atom has five
-    neighbours, is its own framework."""
+    """Return the framework of a scaffold (Bemis and Murcko 1996): all atoms are carbon, all bonds single. A
+    scaffold that RDKit cannot read, or in which an atom has five neighbours, is returned unchanged."""
     with rdBase.BlockLogs(), suppress(ValueError):
         if molecule := Chem.MolFromSmiles(scaffold):
             generic = MurckoScaffold.MakeScaffoldGeneric(molecule)
@@ -160,15 +162,15 @@ def framework(scaffold: str) -> str:
 
 
 def _mean(values: Sequence[float] | pd.Series) -> float:
-    """The mean; NaN without values."""
+    """The mean of the values, or NaN if there are none."""
     return float(np.mean(np.asarray(values, np.float64))) if len(values) else np.nan
 
 
 def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
-    """For each property a histogram of samples (B, 4) and of training molecules (R, 4).
+    """Count samples and training molecules in bins of each property, from properties (B, 4) and (R, 4).
 
     Columns: property, low, high (low <= value < high), samples, training (numbers of molecules). Bins of
-    equal width span the training values; one more bin at each end, with an infinite bound, has the rest.
+    equal width span the training values; one more bin at each end, with an infinite bound, counts the rest.
     """
     tables = []
     for name, *columns in zip(PROPERTIES, properties.T, training.T, strict=True):
@@ -184,21 +186,23 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
 def describe_held_out(
     smiles: Sequence[str], training: TrainingMolecules, threads: int = 1, progress: bool = False
 ) -> dict[str, pd.DataFrame]:
-    """Tables of structures and pieces of the held-out molecules: `held_out` has all of them, `unseen` only
-    molecules with a scaffold that no training molecule has."""
+    """Describe held-out molecules in tables of structures and pieces; an empty table is left out. The table
+    `held_out` has all of them, `unseen` only those with a scaffold that no training molecule has."""
     molecules = tabulate((*STRUCTURES, *PIECES), smiles, threads, progress)
     unseen = molecules[~molecules["scaffold"].isin(["", *training.scaffolds])]
     return {part: rows for part, rows in zip(_PARTS, (molecules, unseen), strict=True) if len(rows)}
 
 
 def compare_as_moses(molecules: pd.DataFrame, held_out: dict[str, pd.DataFrame]) -> dict[str, float]:
-    """Metrics of one trial's distinct valid molecules, as `describe_samples` has them; NaN for too few.
+    """Compute the metrics of MOSES on molecules of one trial, a table of `describe_samples`; NaN for too few.
 
-    - `internal_diversity_2`: 1 - root of the mean square of Tanimoto's similarity over pairs of them.
-    - `filters`: the share that passes all filters.
-    - `<part>_similarity`: mean similarity to the nearest molecule of a part of `held_out`.
-    - `<part>_fragments`, `<part>_scaffolds`: cosine between the counts of BRICS fragments, or of Bemis-Murcko
-      scaffolds, in these molecules and in a part of `held_out`. Molecules without rings have no scaffold.
+    `held_out` has the tables, or parts, of `describe_held_out`.
+
+    - `internal_diversity_2`: 1 - the root mean square of the Tanimoto similarity over pairs of the molecules.
+    - `filters`: the share of molecules that pass all filters.
+    - `<part>_similarity`: the mean similarity to the nearest molecule of a part.
+    - `<part>_fragments`, `<part>_scaffolds`: the cosine between the counts of BRICS fragments, or of
+      Bemis-Murcko scaffolds, in these molecules and in a part. Molecules without rings have no scaffold.
     """
     values = {
         "internal_diversity_2": root_mean_square_diversity(molecules["fingerprint"]),
@@ -217,12 +221,13 @@ def compare_as_moses(molecules: pd.DataFrame, held_out: dict[str, pd.DataFrame])
 
 
 def _count_pieces(molecules: pd.DataFrame) -> tuple[Counter[str], Counter[str]]:
-    """How often each fragment and each scaffold occurs."""
+    """Count how often each fragment and each scaffold occurs in a table of molecules."""
     return Counter(chain(*molecules["fragments"])), Counter(molecules["scaffold"])
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """Cosine of the angle between two vectors of counts, without the empty name; NaN if one is all zero."""
+    """The cosine of the angle between two vectors of counts by name; NaN if one is all zero. The empty name,
+    which stands for molecules without rings, is left out."""
     names = [name for name in one | other if name]
     first, second = (np.array([them[name] for name in names], float) for them in (one, other))
     norms, product = (np.linalg.norm(first), np.linalg.norm(second)), first @ second

@@ -1,13 +1,13 @@
-"""Counts of valid, unique and novel molecules in one trial (docs/method.md, "Molecule metrics").
+"""Counts valid, unique and novel molecules in one trial (docs/method.md, "Molecule metrics").
 
 An invalid string has one reason, the first that RDKit finds:
 
-`empty`      it has nothing but padding.
-`syntax`     it is not SMILES: a bracket, branch or bond is incomplete, or a symbol is unknown.
-`ring`       only a ring closure is wrong: the ring is left open, closed onto the same atom, or closed
-             between two atoms that already share a bond.
-`valence`    an atom has more bonds than it can have.
-`kekulize`   aromatic atoms are outside of a ring, or cannot have alternating single and double bonds.
+- `empty`: it has nothing but padding.
+- `syntax`: it is not SMILES, because a bracket, branch or bond is incomplete, or a symbol is unknown.
+- `ring`: only a ring closure is wrong, because the ring is left open, closed onto the same atom, or closed
+  between two atoms that already share a bond.
+- `valence`: an atom has more bonds than it can have.
+- `kekulize`: aromatic atoms are outside of a ring, or cannot have alternating single and double bonds.
 """
 
 import re
@@ -24,7 +24,7 @@ _CLOSURES = re.compile(r"\[[^\]]*\]|%\(\d+\)|%\d\d|\d")
 
 @lru_cache(maxsize=2**16)  # several functions ask for the same strings
 def canonical(smiles: str) -> str | None:
-    """RDKit's canonical SMILES, with stereochemistry; None for an empty or invalid string."""
+    """The canonical SMILES of a molecule, with stereochemistry; None for an empty or invalid string."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles) if smiles else None
     return None if molecule is None else Chem.MolToSmiles(molecule)
@@ -55,7 +55,7 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
 
 
 def reason(smiles: str) -> str:
-    """Why a string is invalid: one of `REASONS`."""
+    """The reason why an invalid string is invalid, one of REASONS."""
     if not smiles:
         return "empty"
     with rdBase.BlockLogs():
@@ -69,14 +69,14 @@ def reason(smiles: str) -> str:
 
 
 def count_reasons(invalid: Iterable[str]) -> dict[str, int]:
-    """`invalid_<reason>` -> the number of strings that are invalid for this one of `REASONS`."""
+    """Count the strings that are invalid for each of REASONS, as `invalid_<reason>`."""
     reasons = [reason(text) for text in invalid]
     return {f"invalid_{name}": reasons.count(name) for name in REASONS}
 
 
 def _with_rings_closed(smiles: str) -> str:
-    """The string with every ring closure repaired: each gets a new number, and an extra atom at the end that
-    closes it. If RDKit still cannot parse it, rings are not the reason."""
+    """Close every ring of a string: each ring number is replaced by one that an extra atom at the end closes.
+    If RDKit still cannot parse the string, rings are not the reason."""
     ends: list[str] = []
 
     def renumber(match: re.Match) -> str:

@@ -1,4 +1,4 @@
-"""Sources of molecules. A new data set is an entry at the end, and its name in MOLECULE_SOURCES."""
+"""Data sets of molecules. A new one is an entry of `_TABLES`, and a name in MOLECULE_SOURCES."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 class MoleculeSource(DataSource):
-    """A file in which each row is one molecule. With `named` the prepared SMILES have a column `name`, with
+    """A file in which each row is one molecule. If `named`, the prepared SMILES have a column `name`, with
     the names of the rows."""
 
     named = False
 
     @abstractmethod
     def fetch(self) -> Path:
-        """A local path of the raw file; InputError if its download fails or has another checksum."""
+        """The local path of the raw file. Raises InputError if its download fails or has another checksum."""
 
     def validation_rows(self) -> list[int] | None:
-        """Row numbers, from 0, of the published validation split, if there is one."""
+        """Row numbers, from 0, of the published validation split; None if there is none."""
         return None
 
     def read(
         self, settings: Molecules, progress: bool = False, parent: "Vocabulary | None" = None
     ) -> "PreparedMolecules":
-        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `prepare`, and if the
-        number of rows is not the published one."""
+        """Fetch the raw file, and turn it into token rows. Raises InputError as `fetch` and `prepare` do, and
+        if the number of rows is not the published one."""
         from pairflow.kinds.molecules.prepare import prepare
 
         rows = library.read_rows(self.fetch(), settings.column, progress)
@@ -49,7 +49,7 @@ class MoleculeSource(DataSource):
 
 @dataclass(frozen=True, eq=False)
 class MoleculeTable(PublishedFile, MoleculeSource):
-    """A published table of molecules, perhaps with a validation split; or the table in the package."""
+    """A published table of molecules, perhaps with a validation split, or the table in the package."""
 
     size: DatasetSize | None = None
     validation: RawFile | None = None

@@ -1,4 +1,4 @@
-"""Descriptors of molecules, each a function of an RDKit molecule, and tables of descriptors."""
+"""Computes descriptors of molecules, such as weight or fingerprint, and tables of them."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +19,10 @@ from pairflow.runtime.signals import end_with_parent
 
 _CHUNK = 512  # molecules that are sent to a process at a time
 _FILTERS = ("PAINS", "NIH")
-"""RDKit's catalogues of groups that disturb assays (Baell and Holloway 2010), or that are reactive (Jadhav et
-al. 2010, Doveston et al. 2015)."""
+"""RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010) or are reactive
+(NIH, Jadhav et al. 2010, Doveston et al. 2015)."""
 _ALERTS = (*_FILTERS, "BRENK")  # BRENK: unwanted groups (Brenk et al. 2008)
-EXCLUDED = 10  # NIBR's severity of a molecule that they exclude from screening
+EXCLUDED = 10  # NIBR's severity score of a molecule that must not be screened
 
 
 @cache
@@ -51,8 +51,8 @@ def _nibr() -> FilterCatalog:
 
 
 def ring_systems(molecule: Chem.Mol) -> list[str]:
-    """The ring systems as SMILES without stereochemistry. Rings that share an atom are one system. Atoms that
-    are double-bonded to a ring belong to it."""
+    """Return the ring systems of a molecule as SMILES without stereochemistry. Rings that share an atom are
+    one system. Atoms that are double-bonded to a ring belong to it."""
     systems: list[set[int]] = []
     for ring in map(set, molecule.GetRingInfo().AtomRings()):
         joined = [system for system in systems if system & ring]
@@ -65,7 +65,7 @@ def ring_systems(molecule: Chem.Mol) -> list[str]:
 
 
 def surroundings(molecule: Chem.Mol) -> list[int]:
-    """For each atom a hash of the atom, its bonds and its neighbours (Morgan, radius 1)."""
+    """Return for each atom a hash of the atom, its bonds and its neighbours (Morgan, radius 1)."""
     output = rdFingerprintGenerator.AdditionalOutput()
     output.AllocateBitInfoMap()
     _atom_generator().GetSparseCountFingerprint(molecule, additionalOutput=output)
@@ -77,13 +77,13 @@ def surroundings(molecule: Chem.Mol) -> list[int]:
 
 
 def alerts(molecule: Chem.Mol) -> list[str]:
-    """The unwanted groups of a molecule, each as `catalogue: name`."""
+    """Return the unwanted groups in a molecule, sorted, each as the text `catalogue: name`."""
     matches = _catalogue(*_ALERTS).GetMatches(molecule)
     return sorted(f"{match.GetProp('FilterSet')}: {match.GetDescription()}" for match in matches)
 
 
 def severity(molecule: Chem.Mol) -> int:
-    """NIBR's severity score (Schuffenhauer et al. 2020): the number of flagged groups, or EXCLUDED."""
+    """The severity score of NIBR (Schuffenhauer et al. 2020): the number of flagged groups, or EXCLUDED."""
     flags = [int(match.GetDescription().split("__")[1]) for match in _nibr().GetMatches(molecule)]
     return EXCLUDED if 2 in flags else sum(flags)
 
@@ -111,7 +111,7 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "alerts": alerts,
     "severity": severity,
 }
-"""Name -> descriptor.
+"""The functions that compute descriptors, by name.
 
 - `qed`: quantitative estimate of drug-likeness, from 0 to 1 (best) (Bickerton et al. 2012).
 - `sa`: synthetic accessibility, from 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib).
@@ -120,9 +120,10 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
 - `rings`, `largest_ring`: number of rings, and atoms in the largest (smallest set of smallest rings).
 - `scaffold`: Bemis-Murcko scaffold.
 - `inchikey`: InChIKey, empty if InChI does not support the molecule.
-- `fingerprint`: packed bits, see `similarity`.
+- `fingerprint`: packed bits, see `similarity.py`.
 - `fragments`: pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts.
 - `passes`: whether the molecule has no group of _FILTERS.
+- `ring_systems`, `surroundings`, `alerts`, `severity`: see these functions.
 """
 PROPERTIES = ("qed", "sa", "logp", "weight")
 STRUCTURES = ("fingerprint", "scaffold")
@@ -134,23 +135,24 @@ _UNREADABLE = {
 
 
 def describe(molecule: Chem.Mol) -> dict[str, float | str]:
-    """The properties of a molecule, its scaffold and its InChIKey."""
+    """Return the properties of a molecule, its scaffold and its InChIKey, by name."""
     with rdBase.BlockLogs():
         return {name: DESCRIPTORS[name](molecule) for name in (*PROPERTIES, "scaffold", "inchikey")}
 
 
 def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
-    """(M,) float64: the property of each molecule; NaN for a string that RDKit cannot read."""
+    """Compute one property of M molecules: (M,) float64, NaN for a string that RDKit cannot read."""
     return tabulate((name,), smiles)[name].to_numpy(np.float64)
 
 
 def tabulate(
     names: Sequence[str], smiles: Sequence[str], threads: int = 1, progress: bool = False
 ) -> pd.DataFrame:
-    """A row for each molecule with the DESCRIPTORS `names` as columns, computed in `threads` processes.
+    """Describe each molecule in a row of a table, with the DESCRIPTORS `names` as columns.
 
-    RDKit cannot read a few of the canonical SMILES that it writes. Such a molecule has an empty fingerprint,
-    no scaffold, ring or fragment, does not pass the filters, and has NaN for properties.
+    It works in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes. Such a
+    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, does not pass the filters, and
+    has NaN for all other descriptors.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[Any]] = []

@@ -42,7 +42,7 @@ MINIMUM = 100  # distinct molecules
 # Measured results, from which the quality to expect is read; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
 _FEW = 20_000  # training rows; with fewer, a start from another model is suggested
-_FROM_SCRATCH = "1 %"  # useful samples from scratch, after as many iterations as with that start
+_FROM_SCRATCH = "1 %"  # share of useful samples without that start, after as many iterations
 _NETWORKS = {
     "mlp": "a small network (mlp)",
     "small transformer": "a small transformer",
@@ -52,8 +52,7 @@ _NETWORKS = {
 
 
 def holds_molecules(path: Path) -> bool:
-    """Whether a file may hold molecules. A folder does not, nor a .txt file in which most lines do not begin
-    with a SMILES."""
+    """Whether a file may hold molecules: no folder, and no .txt file unless most lines begin with SMILES."""
     if path.is_dir():
         return False
     if path.suffix.lower() != ".txt" or not path.is_file():
@@ -64,8 +63,8 @@ def holds_molecules(path: Path) -> bool:
 
 
 def find_condition(name: str, numeric: Sequence[str], file: Path) -> Entry:
-    """The section `condition` for a column of numbers, or else for a property that RDKit computes; InputError
-    for any other name."""
+    """Return the section `condition` for a column of numbers, or else for a property that RDKit computes.
+    Raises InputError for any other name."""
     known = [*numeric, *COMPUTED]
     if name not in known:
         expected = f"expected a column of {file} with at least three different numbers, or a property"
@@ -76,7 +75,7 @@ def find_condition(name: str, numeric: Sequence[str], file: Path) -> Entry:
 
 
 def _name_numbers(columns: Mapping[str, Sequence[str]], settings: NewLibrary) -> Iterator[str]:
-    """The columns of numbers, and what they are good for."""
+    """Yield a sentence that names the columns of numbers for which a model can be conditioned, if any."""
     numeric = [name for name in numeric_columns(columns) if not library.name_column([name], "")]
     if numeric and not settings.condition:
         options = ", ".join(f"{name}: `--condition {shlex.quote(name)}`" for name in numeric)
@@ -84,7 +83,7 @@ def _name_numbers(columns: Mapping[str, Sequence[str]], settings: NewLibrary) ->
 
 
 class Start(NamedTuple):
-    """What data must be like for a model to start from, and the model's `name` in the experiment."""
+    """A model to start training from: its `name` in the experiment, and what the new data must agree with."""
 
     name: str
     length: int
@@ -93,7 +92,7 @@ class Start(NamedTuple):
 
 
 def draft_molecules(request: DraftRequest) -> Draft:
-    """Read a file of molecules, and suggest an experiment on it; InputError as `plan`."""
+    """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
     settings, device = request.settings, request.device
     start = read_start(request.parent, request.start) if request.parent else None
     if start:
@@ -140,8 +139,8 @@ def draft_molecules(request: DraftRequest) -> Draft:
 
 
 def read_start(folder: Path, name: str) -> Start:
-    """What molecules must be like to fine-tune the model in `folder` on them; InputError unless it is an
-    unconditional model of molecules with uniform noise."""
+    """Read what new molecules must agree with to fine-tune the model in `folder` on them. Raises InputError
+    unless it is an unconditional model of molecules with uniform noise."""
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
@@ -156,7 +155,7 @@ def read_start(folder: Path, name: str) -> Start:
 
 
 def chosen_rules(settings: NewLibrary) -> Entry:
-    """The rules to standardise and split molecules, as keys of an experiment's section `data`."""
+    """Return the rules to standardise and split molecules, as keys of an experiment's section `data`."""
     split = "split", "validation_fraction", "max_too_long_share"
     return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, *split)}
 
@@ -164,8 +163,8 @@ def chosen_rules(settings: NewLibrary) -> Entry:
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, DatasetSize, int]:
-    """The experiment, the size of its data, and the number of molecules with the split `reference`.
-    InputError if there are too few molecules, if they are too long, or if they cannot be split."""
+    """Return the experiment, the size of its data, and how many molecules are only a reference for novelty.
+    Raises InputError if there are too few molecules, if they are too long, or if they cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
     total = int(np.count_nonzero(fitting))
@@ -198,7 +197,8 @@ def plan(
 
 
 def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
-    """N; InputError if more molecules than allowed exceed it, or if fewer than MINIMUM fit."""
+    """Return N, the tokens per row. Raises InputError if it is too large, if more molecules than allowed
+    exceed it, or if fewer than MINIMUM fit."""
     length = start.length if start else counts.length(settings.max_too_long_share)
     total = int(np.count_nonzero(counts.lengths <= length))
     longer = 1 - total / len(counts.lengths)
@@ -222,7 +222,7 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
 def _scale(
     size: DatasetSize, device: str, compare: bool, start: Start | None, iterations: int | None = None
 ) -> Entry:
-    """Network, training and evaluations for data of that size; with `start`, its network is fine-tuned."""
+    """Choose network, training and evaluations for data of that size, or to fine-tune the model `start`."""
     sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
     return suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
 
@@ -230,7 +230,7 @@ def _scale(
 def _lines(
     counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
 ) -> list[tuple[str, int, str]]:
-    """Lines that describe the file: label, number, remark."""
+    """Return the lines that describe the file, each a label, a number and a remark."""
     rejected = [
         (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
         for reason, number, place, text in islice(first_rejected(counts.rejects), 8)
@@ -257,7 +257,7 @@ def _lines(
 
 
 def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
-    """Further rules that suit the file."""
+    """Yield sentences that advise further rules if they suit the file."""
     if counts.ions and settings.charges == "keep":
         yield (
             "Consider --charges neutralise: the removal of counter-ions leaves a charge on molecules "
@@ -269,7 +269,7 @@ def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
 
 
 def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
-    """Sentences on the quality to expect, from measurements with the same kind of network."""
+    """Return sentences on the quality to expect, from measurements with the same kind of network."""
     network, iterations = experiment.network, experiment.training.iterations
     name = network.name
     if name == "transformer" and network.width < suggest.WIDE:
@@ -306,8 +306,9 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
 
 
 def _result(network: str, iterations: int, sizes: DatasetSize) -> str:
-    """The result of the most similar precedent of that network. Among rows of at least N tokens the shortest
-    are chosen (else the longest), and among these the nearest number of rows and iterations."""
+    """Say in words the result of the most similar precedent of that network. Of the precedents with rows of
+    at least N tokens those with the shortest are considered (else the longest), and of these the one with the
+    nearest numbers of rows and iterations is chosen."""
     known = PRECEDENTS[PRECEDENTS.network == network]
     length = min(known.length[known.length >= sizes.length], default=known.length.iloc[-1])
     known = known[known.length == length]

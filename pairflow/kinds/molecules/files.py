@@ -1,9 +1,8 @@
-"""Writes files of molecules, chosen by the suffix: SMILES, CSV, Excel, SDF or Parquet for other programs, or
-a page to look through.
+"""Writes tables of molecules, in a format chosen by the suffix: SMILES, CSV, Excel, SDF, Parquet or HTML.
 
-A table of molecules has the columns `name` and `smiles`, a column for each property, and for an SDF file with
-3D coordinates `conformer` (RDKit molecules). Numbers in text files are rounded to `DIGITS`; Excel and Parquet
-files have all digits.
+The HTML file is a page to look through the molecules. A table has the columns `name` and `smiles`, a column
+for each property, and for an SDF file with 3D coordinates `conformer` (RDKit molecules). Numbers in text
+files are rounded to `DIGITS`; Excel and Parquet files have all digits.
 """
 
 from collections.abc import Callable
@@ -22,17 +21,17 @@ from pairflow.kinds.molecules.library import require_openpyxl
 DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
 """Digits after the decimal point of each property."""
 PAGE = ".html"
-_MOST = 10_000  # molecules of a page, which takes 3 kB for each
+_MOST = 10_000  # most molecules of a page, which takes 3 kB for each
 
 
 def writer(
     path: Path, parsed: bool, properties: bool, in_space: bool = False, count: int = 0
 ) -> Callable[[Path, pd.DataFrame, Metadata], None]:
-    """The function that writes a table as a file with the suffix of `path`.
+    """Return the function that writes a table as a file with the suffix of `path`.
 
-    `parsed`: every string of the table is a valid molecule; `properties`: the table has columns of
-    properties; `in_space`: it has conformers; `count`: the number of its rows. InputError for an unknown
-    suffix, and for a table that the format cannot hold.
+    `parsed` says that every string of the table is a valid molecule, `properties` that it has columns of
+    properties, and `in_space` that it has conformers; `count` is the number of its rows. Raises InputError
+    for an unknown suffix, and for a table that the format cannot hold.
     """
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
@@ -53,20 +52,20 @@ def writer(
 
 
 def _rounded(name: str, value: Any) -> Any:
-    """The value as text files have it; an empty string if it is missing."""
+    """Return a value as text files show it: rounded to its DIGITS, or an empty string if it is missing."""
     if pd.isna(value):
         return ""
     return f"{value:.{DIGITS[name]}f}" if name in DIGITS else value
 
 
 def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """One `SMILES name` per line, no header."""
+    """Write `SMILES name` on each line, without a header."""
     lines = (f"{smiles} {name}\n" for name, smiles in zip(table["name"], table["smiles"], strict=True))
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def as_text(table: pd.DataFrame) -> pd.DataFrame:
-    """A table as CSV files have it: numbers rounded, and no text a formula."""
+    """Return a table as CSV files show it: numbers are rounded, and no text can be run as a formula."""
     return pd.DataFrame({name: [as_cell(_rounded(name, value)) for value in table[name]] for name in table})
 
 
@@ -75,7 +74,7 @@ def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """One sheet with a header; no text is a formula."""
+    """Write one sheet with a header line, in which no text is a formula."""
     from openpyxl import Workbook
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
@@ -98,7 +97,7 @@ def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Molecules with their conformers, or drawn in 2D; SMILES and properties are data items."""
+    """Write molecules with their conformers, or else drawn in 2D; SMILES and properties are data items."""
     with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter does not report a full disk
         for number, row in enumerate(table.to_dict("records")):
             molecule = row.pop("conformer", None)
@@ -112,7 +111,8 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """A page with structures, loaded by name because pages stand on a higher floor, as in `kinds.page_of`."""
+    """Write a page with structures. Pages stand on a higher floor (docs/design.md), so that their module is
+    loaded by name, as in `kinds.page_of`."""
     import_module("pairflow.kinds.molecules.page.browse").write_page(path, table, metadata)
 
 

@@ -1,4 +1,4 @@
-"""Molecules, as SMILES or SELFIES."""
+"""Defines the data kind `molecules`: its settings, metrics, files, workflow jobs and measurements."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -78,7 +78,7 @@ for _name, _label in _NAMES.items():
     for _class in Conditioning(column=_name).labels():
         _text = f"mean absolute error of {_label}, {_class} targets"
         METRICS[f"{_name}_error_{_class}"] = _likeness(_text, "targets")
-# If the data have every molecule that follows their rules, a novel molecule breaks the rules.
+# Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
 OFF_RULES = {
     "novel_strict": _count("off the rules", "lowest"),
     "novel": _count("off the rules, spellings", "lowest", group="spellings"),
@@ -96,7 +96,7 @@ GROUPS = {
 
 
 class MoleculeFiles(NamedTuple):
-    """The files that samples of molecules are compared with."""
+    """The files, made from the data set, with which samples of molecules are compared."""
 
     vocabulary: Annotated[Path, "Vocabulary of the data set (JSON)."]
     smiles: Annotated[Path, "Canonical SMILES of the data set (Parquet)."]
@@ -138,11 +138,11 @@ class MoleculesKind(OnDemandKind):
         self.load("prepare").store(settings, files, parent, progress)
 
     def preparing(self, raw_mb: float) -> Needs:
-        """1.4 kB of memory for a molecule, which takes 12 bytes in a packed file."""
+        """Needs 4 GB of memory, and 1.4 kB for each molecule, which takes 12 bytes in a packed file."""
         return Needs(memory_mb=int(4000 + 120 * raw_mb))
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Jobs that describe the training molecules, and that make the files for `plausible` and FCD."""
+        """Yield the job that describes training molecules, and the jobs for `plausible` and FCD if needed."""
         smiles, files = {"smiles": paths.data(root, "smiles.parquet")}, self.real_files(root, experiment)
         yield Job("describe_molecules", smiles, {"molecules": files["molecules"]}, threads=None)
         if "norms" in files:
@@ -198,7 +198,7 @@ class MoleculesKind(OnDemandKind):
         return super().is_partial(settings) or settings.max_heavy_atoms is not None
 
     def is_complete(self, settings: Molecules) -> bool:
-        """Whether the data have every molecule that follows their rules."""
+        """Whether the data set has every molecule that follows its rules, so that a novel one breaks them."""
         return settings.source == "small_molecules" and not self.is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:

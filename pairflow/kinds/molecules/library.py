@@ -1,7 +1,7 @@
-"""Reads files of molecules row by row, so that memory does not grow with the file. Each format has a reader.
+"""Reads files of molecules row by row, so that memory does not grow with the file.
 
-Header lines and blank lines are not rows. The number of a row, from 1 on, helps users to find it: the number
-of its first line, of its record in an SDF file, or of its row in an Excel file.
+Each format has a reader. Header lines and blank lines are not rows. The number of a row, from 1, helps users
+to find it: it is the number of its first line, of its record in an SDF file, or of its row in an Excel file.
 """
 
 import csv
@@ -44,17 +44,15 @@ SMILES_COLUMNS = (
 _NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
 _LONGEST_RECORD = 100_000  # lines
-_MOST_UNPACKED = 2**30  # bytes of an Excel file, as openpyxl reads all texts into memory
+_MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
 _MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
 Record = tuple[int, list[str]]  # the number of the first line or of the row, and the fields
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
 class Row(NamedTuple):
-    """A row: its number, its SMILES, and its name, which may be empty.
-
-    If the reader cannot use a row, `reason` says why, and `text` is something to recognise it by.
-    """
+    """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
+    cannot use the row, `reason` says why, and `text` is something to recognise the row by."""
 
     number: int
     text: str
@@ -63,7 +61,7 @@ class Row(NamedTuple):
 
 
 def format_of(path: str | Path) -> str:
-    """SMILES, CSV, SDF or Excel, by the suffix before `.gz`; InputError for an unknown suffix."""
+    """Return "SMILES", "CSV", "SDF" or "Excel", by the suffix before `.gz`; else raises InputError."""
     if (suffix := _suffix(Path(path))) not in _FORMATS:
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
@@ -77,27 +75,28 @@ def _suffix(path: Path) -> str:
 
 
 def require_openpyxl(path: Path) -> None:
-    """InputError unless the package that reads and writes Excel files is installed."""
+    """Raise InputError unless the package that reads and writes Excel files is installed."""
     if find_spec("openpyxl") is None:
         raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
 
 
 def unit_of(path: str | Path) -> str:
-    """What the number of a row counts: line, record (SDF) or row (Excel)."""
+    """Return what the number of a row counts: "line", "record" (SDF) or "row" (Excel)."""
     return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
 
 
 def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
-    """The rows of a file one by one, with their SMILES unchanged (from an SDF file as RDKit writes them).
+    """Yield the rows of a file, with their SMILES unchanged (from an SDF file as RDKit writes them).
 
     - SMILES files: the first field of each line is the SMILES, the rest is the name. A first line that begins
       with one of `SMILES_COLUMNS` is a header.
-    - CSV files, and the first sheet of Excel files: SMILES are in `column`, names in `name_column`.
+    - CSV files, and the first sheet of Excel files: SMILES are in `column`, names in the column that
+      `name_column` finds.
     - SDF files: the name is the title, the first line of a record.
 
     Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
-    counts bytes. InputError for a file that is missing, empty, truncated or not in the format of its suffix,
-    and for an unknown column.
+    counts bytes. Raises InputError for a file that is missing, empty, truncated or not in the format of its
+    suffix, and for an unknown column.
     """
     path = Path(path)
     kind = format_of(path)
@@ -115,7 +114,7 @@ def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) 
 
 
 def columns(path: str | Path, number: int) -> dict[str, list[str]]:
-    """The columns of a CSV or Excel file: their names, and the fields of the first `number` rows."""
+    """Return the columns of a CSV or Excel file by name, each with the fields of the first `number` rows."""
     path = Path(path)
     with _opened(path) as (content, _):
         header, records = _table(content, path)
@@ -129,8 +128,8 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
-    """The lines of a file, or the records of a sheet; and the binary file, for the progress bar. InputError
-    if the file cannot be read."""
+    """Open a file: gives its lines, or the records of its sheet, and the binary file, for the progress bar.
+    Raises InputError if the file cannot be read."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: expected a file of molecules, found a folder or a device")
     try:
@@ -147,7 +146,7 @@ def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
 
 
 def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
-    """Lines that end in \\n, \\r\\n or \\r, with their ends."""
+    """Yield the lines of a text, which end in \\n, \\r\\n or \\r, with these ends."""
     while line := text.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise InputError(f"{path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
@@ -155,13 +154,13 @@ def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
 
 
 def name_column(header: Iterable[str], column: str) -> str | None:
-    """The column of a CSV file with the names of molecules, other than `column`; None if there is none."""
+    """Find the column with the names of molecules, other than `column`; None if there is none."""
     named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
     return min(named, key=lambda name: name.lower() != "name", default=None)
 
 
 def _sheet(binary: Any, path: Path) -> Iterator[Record]:
-    """The records of the first sheet of an Excel file."""
+    """Yield the records of the first sheet of an Excel file."""
     require_openpyxl(path)
     from openpyxl import load_workbook
 
@@ -214,7 +213,7 @@ def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:
 
 
 def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Record]]:
-    """The names of the columns, and the records."""
+    """Return the names of the columns, and the records below them."""
     records = content if format_of(path) == "Excel" else _csv(content, path)
     _, header = next(records, (0, None))
     if header is None:
@@ -223,7 +222,7 @@ def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Reco
 
 
 def _csv(lines: Iterator[str], path: Path) -> Iterator[Record]:
-    """The records of a CSV file; InputError for a stray quote."""
+    """Yield the records of a CSV file. Raises InputError for a stray quote."""
     start, first = next(
         ((number, line) for number, line in enumerate(lines, 1) if not line.isspace()), (0, "")
     )
@@ -257,7 +256,7 @@ def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
-    """The lines of each record of an SDF file up to its `M  END`."""
+    """Yield the lines of each record of an SDF file, up to its line `M  END`."""
     record: list[str] = []
     closed = False
     for number, line in enumerate(map(str.rstrip, lines)):

@@ -1,4 +1,4 @@
-"""Metric rows of samples of molecules, and histograms of their properties."""
+"""Measures samples of molecules: rows of metrics, and histograms of properties."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -28,8 +28,8 @@ from pairflow.metrics.measured import Machine, Measurement
 def measure_samples(
     settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine
 ) -> Measurement:
-    """Count each trial's valid, unique and novel molecules and the reasons why samples are invalid, and
-    compare the distinct molecules with the training molecules."""
+    """Count each trial's valid, unique and novel molecules, and the reasons why samples are invalid. The
+    distinct molecules are also compared with the training molecules."""
     with machine.provenance.uncounted():
         similarity.compile_all()
     sampled = SampledMolecules(settings, samples, files, machine)
@@ -62,8 +62,9 @@ def measure_samples(
 
 
 def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machine) -> Measurement:
-    """The counts of held-out molecules (method `data`) and of the controls, scaled to the number of samples
-    of a trial."""
+    """Measure held-out molecules (method `data`) and controls, as reference values for samples. Controls need
+    no model: training molecules with one carbon more, and strings of independent symbols. Counts are scaled
+    to the number of samples of a trial."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -102,7 +103,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
-    """The norms of a data set; InputError without a file, or for norms of other molecules."""
+    """Read the norms of a data set. Raises InputError without a file, or if it is of other molecules."""
     if path is None:
         raise InputError("--norms: needed for plausible molecules (see `pairflow norms`)")
     known.require(read_metadata(path), path)
@@ -110,8 +111,8 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
 
 
 def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
-    """The properties that RDKit computes among those that samples were asked for, and the label (B,) that
-    each sample of a trial was to have."""
+    """Return the properties that samples were asked for and that RDKit computes, with labels (B,) of each. A
+    label says what one of the B samples of each trial was asked to have."""
     condition = Properties.from_facts(metadata.condition)
     conditions = split_conditions(metadata.parameters.get("condition"))
     if condition is None or not conditions:
@@ -126,10 +127,12 @@ def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
 
 
 def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) -> dict[str, Any]:
-    """How valid samples, of which `valid` has the properties, meet the labels (V,) that they were to have.
+    """Measure how V valid samples, of which `valid` has the properties, meet their labels (V,) in `asked`.
 
-    The number that are in the class of their target by all properties, and by each of several; of a number
-    the mean absolute error, by the class of the target as well, and R2, which needs several targets.
+    `in_class` is the number of samples in the class of their target by all properties; if there are several
+    properties, `<property>_in_class` is the number by each. For a property that is learnt as a number,
+    `_error` is the mean absolute error. If there are several targets, `_error_<class>` is that of targets in
+    a class, and `_r2` is R2.
     """
     values: dict[str, Any] = {}
     met = np.ones(len(valid), bool)
@@ -157,15 +160,15 @@ def _mean(errors: np.ndarray) -> float:
 
 
 class SampledMolecules:
-    """Samples of a model, and the molecules that they are compared with.
+    """The samples of a model, and the molecules that they are compared with.
 
-    `strings` are the samples, indexed by their trial. `described` is the table of the distinct molecules of
-    all trials. It has the columns `useful`, `useful_strict` and a column for each of `plausible.STAGES` if
-    the settings ask for them.
+    `strings` are the samples, indexed by their trial. `described` is a table of the distinct molecules of all
+    trials. It has the columns `useful`, `useful_strict` and a column for each of `plausible.STAGES` if the
+    settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
-        """Read the files; InputError unless they are of one data set."""
+        """Read the files. Raises InputError unless they belong to one data set."""
         table, self.metadata = read_table(samples, "samples")
         words, self.known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
         self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)
@@ -206,8 +209,8 @@ class SampledMolecules:
         self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, Any]:
-        """The counts of one trial: its strings, and rows of `described` for its valid molecules, with repeats
-        (`valid`) and without (`distinct`)."""
+        """Count the molecules of one trial. `texts` are its strings; `valid` and `distinct` are the rows of
+        `described` for its valid molecules, with and without repeats."""
         chosen = [name for name in (*plausible.STAGES, "useful", "useful_strict") if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
         return {
@@ -219,7 +222,7 @@ class SampledMolecules:
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:
-        """The FCD of rows of `described`, which may repeat; NaN for fewer than two."""
+        """The FCD (Fréchet ChemNet Distance) of rows of `described`, repeats included; NaN for under two."""
         if len(rows) < 2:
             return np.nan
         return frechet_distance(Moments.from_features(self.features[rows]), self.reference)

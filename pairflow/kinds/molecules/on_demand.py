@@ -1,4 +1,4 @@
-"""Molecules for `sample --count` and `score`: canonical SMILES, filtered, with properties or coordinates.
+"""Delivers molecules for `sample --count`, filtered and described, and reads molecules for `score`.
 
 With SELFIES a prefix is a whole molecule, and the rest of the sample is bonded to its last atom. There are no
 templates for SELFIES, because a gap in a SMILES string is not a gap in its SELFIES.
@@ -48,8 +48,8 @@ _ADVICE = {
 
 
 class MoleculeDelivery(Delivery):
-    """Delivers the molecules of a model. `selection` counts accepted and rejected samples; `origins` are the
-    molecules to vary, if there are any."""
+    """Delivers the molecules of a model. `selection` counts accepted and rejected samples. `growth` lets
+    samples grow from scaffolds, and `origins` are molecules to vary, if there are any."""
 
     noun = "molecules"
 
@@ -72,7 +72,7 @@ class MoleculeDelivery(Delivery):
         self.begin()
 
     def _grow(self, source: str) -> None:
-        """Have samples grow from scaffolds, and refuse those that do not keep theirs."""
+        """Let samples grow from scaffolds, and refuse each sample that does not keep its scaffold."""
         scaffolds, files = read_scaffolds(source)
         generator = np.random.default_rng(rng.stream_seed(self.settings.seed, "gaps"))
         self.growth = Growth(scaffolds, self.vocabulary, self.model.length, self._lengths, generator)
@@ -81,13 +81,13 @@ class MoleculeDelivery(Delivery):
             self.filters = {"--scaffold": self.growth.is_kept, **self.filters}
 
     def _lengths(self) -> list[int]:
-        """The numbers of tokens of some of the model's own molecules, without start and end."""
+        """Draw some molecules of the model, and return their numbers of tokens, without start and end."""
         settings = self.settings
         _, rows = self.model.draw(settings, settings.nfe or 1, FIRST_ROWS, "lengths")
         return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
     def _read(self, settings: DemandSettings) -> None:
-        """Read what the settings need to know of the training molecules."""
+        """Read what the settings need from files about the training molecules."""
         self.settings = settings
         self.norms = self._read_norms() if settings.plausible or settings.properties else None
         if settings.nearest:
@@ -96,13 +96,14 @@ class MoleculeDelivery(Delivery):
             self.inputs += (self.trained,)
 
     def _require_own(self, path: Path) -> None:
-        """InputError unless a file describes the molecules that the model was trained on."""
+        """Raise InputError unless a file describes the molecules that the model was trained on."""
         metadata = read_metadata(path)
         metadata.require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
         metadata.require_same_data(self.model.data, path, self.model.folder)
 
     def prepare(self, out: Path) -> str:
-        """A page has the properties, and the nearest training molecules if these are known."""
+        """Add properties and, if their file is found, nearest training molecules to what a page shows.
+        Returns a sentence if the file is missing, else an empty text."""
         if out.suffix.lower() != files.PAGE or self.settings.raw:
             return ""
         known = find_file(self.model.folder, SMILES, paths.data) is not None
@@ -112,7 +113,8 @@ class MoleculeDelivery(Delivery):
         return f"The page has no nearest training molecules: {self.model.folder / SMILES}: no such file"
 
     def _read_norms(self) -> Norms | None:
-        """The norms of the model's training molecules; None, or InputError for --plausible, if missing."""
+        """Read what is usual in the model's training molecules; None if the file is missing. Raises
+        InputError if it is missing and --plausible needs it."""
         path = find_file(self.model.folder, NORMS, paths.reference)
         if path:
             self._require_own(path)
@@ -185,7 +187,7 @@ class MoleculeDelivery(Delivery):
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
     def _describe_origin(self, smiles: str) -> dict[str, Any]:
-        """The molecule that the last sample is a variation of, the noise, and how similar the two are."""
+        """Describe what the last sample is a variation of: that molecule, the noise, and their similarity."""
         seed, noise, changed = self._origin
         one, other = tabulate(["fingerprint"], [seed.text, smiles])["fingerprint"]
         [similarity] = Neighbours([one]).similarity([other])
@@ -227,7 +229,7 @@ class MoleculeDelivery(Delivery):
 
 
 def read_seeds(path: Path, model: Model) -> list[Candidate]:
-    """The molecules of a file that the model's vocabulary can write; InputError if there are none."""
+    """Read the molecules in a file that the model can write. Raises InputError if there are none."""
     read = [*ScoredMolecules(model).read(path)]
     seeds = [seed for seed in read if seed.tokens is not None]
     if not seeds:
@@ -237,10 +239,10 @@ def read_seeds(path: Path, model: Model) -> list[Candidate]:
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
-    """The given tokens (N,) of a row, FREE at open positions; None without a prefix or template.
+    """Return the fixed tokens (N,) of a row, FREE at open positions; None without a prefix or template.
 
-    `*` in a template is an open position, even if the vocabulary has the dummy atom `*`. InputError for
-    tokens outside the vocabulary, and if the row is too short.
+    `*` in a template is an open position, even if the vocabulary has the dummy atom `*`. Raises InputError
+    for tokens outside the vocabulary, and if the row is too short.
     """
     start, option = given_start(settings)
     if start is None:
@@ -254,7 +256,7 @@ def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int
 
 
 class ScoredMolecules(Scored):
-    """Reads the molecules of a file, to be scored."""
+    """Reads the molecules in a file that a model is to score."""
 
     noun, column, padding = "molecule", "smiles", PAD
 
@@ -275,8 +277,8 @@ class ScoredMolecules(Scored):
 
 
 def training_smiles(folder: Path) -> Path:
-    """The file of training molecules of the model in `folder`: there, or in the data of its experiment;
-    InputError if both are missing."""
+    """Find the file of training molecules of the model in `folder`: there, or in the data of its experiment.
+    Raises InputError if both are missing."""
     path = find_file(folder, SMILES, paths.data)
     if path is None:
         raise InputError(
@@ -287,8 +289,8 @@ def training_smiles(folder: Path) -> Path:
 
 
 def find_file(folder: Path, name: str, place: Callable[[Path, str], Path]) -> Path | None:
-    """A file about the training molecules of the model in `folder`: there, or where `place` says that it is
-    in an experiment; None if both are missing."""
+    """Find a file about the training molecules of the model in `folder`: there, or in its experiment. `place`
+    says where the file is in an experiment. Returns None if both are missing."""
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, if `folder` is seed0/models/<method>
     files = [folder / name, *(place(root, name) for root in inside)]
     return next((path for path in files if path.is_file()), None)

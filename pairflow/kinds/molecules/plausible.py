@@ -1,8 +1,8 @@
-"""Plausible molecules: they have only ring systems and atoms that a library has, and few alerts.
+"""Finds plausible molecules: little in them is new compared with a library, and they have few alerts.
 
-See docs/metrics.md, `plausible`. What is usual in a library is found once and saved as `Norms`: the number of
-training molecules with each ring system, and with each atom (its bonds and neighbours included), and the
-limit of each measure.
+See docs/metrics.md, `plausible`. An alert is an unwanted group of atoms. What is usual in a library is found
+once and saved as `Norms`: the number of training molecules with each ring system, and with each atom (its
+bonds and neighbours included), and the limit of each measure.
 """
 
 from collections import Counter
@@ -29,9 +29,9 @@ from pairflow.kinds.molecules.descriptors import (
 )
 from pairflow.kinds.molecules.training_molecules import some
 
-SHARE = 0.95  # of the library's molecules are within each limit
+SHARE = 0.95  # share of the library's molecules that are within each limit
 ROWS = 2000  # the limits are found from at most this number of molecules
-DRAWN = 1000  # most molecules of each control
+DRAWN = 1000  # most held-out molecules, and most molecules of each control
 STAGES = {  # stage -> measures that must be within their limits; the quick ones first
     "usual_rings": ("new_rings", "largest_ring"),
     "usual_atoms": ("new_atoms",),
@@ -48,8 +48,8 @@ KIND = "norms"  # the kind of file
 class Norms(NamedTuple):
     """What is usual in a library.
 
-    `rings`: SMILES of a ring system -> number of training molecules with it; `atoms`: hash of an atom's
-    surroundings -> the same; `limits`: measure -> the largest value that is usual.
+    `rings` maps the SMILES of each ring system to the number of training molecules with it, and `atoms` a
+    hash of each atom's surroundings likewise. `limits` has the largest usual value of each measure.
     """
 
     rings: Mapping[str, int]
@@ -58,7 +58,7 @@ class Norms(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "Norms":
-        """Read a table that `table` made; InputError if the file is missing or has other content."""
+        """Read a table that `table` made. Raises InputError if the file is missing or has other content."""
         frame = read_table(path, KIND)[0].to_pandas()
         rings, atoms, limits = (
             frame[frame.what == what].set_index("name")["value"].to_dict()
@@ -100,7 +100,8 @@ def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
 
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
-    """`plausible` (yes or no), the numbers of new ring systems and atoms, alerts by name, and severity."""
+    """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
+    and atoms, NIBR's severity score, and the names of the alerts."""
     names = alerts(molecule)
     quick = {name: measure(molecule, norms) for name, measure in MEASURES.items() if name != "alerts"}
     within = all(value <= norms.limits[name] for name, value in (quick | {"alerts": len(names)}).items())
@@ -109,8 +110,9 @@ def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, own: int = 0) -> pd.DataFrame:
-    """`new_rings` and `new_atoms` of a table with PARTS: how many of a molecule's ring systems and atoms no
-    other molecule of the library has. `own` is 1 for molecules that are part of the library, else 0."""
+    """Count the ring systems and atoms of each molecule that no other molecule of the library has.
+    `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`. `own`
+    is 1 for molecules that are part of the library, else 0."""
     return pd.DataFrame(
         {
             "new_rings": [_count_rare(systems, norms.rings, own) for systems in molecules["ring_systems"]],
@@ -125,9 +127,10 @@ def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], own: int = 0) ->
 
 
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
-    """Whether each molecule of a table, indexed by SMILES, passes STAGES up to each one: a column per stage.
+    """Tell whether each molecule passes each of STAGES and all before it: a table with a column per stage.
 
-    Alerts take most of the time, and are looked for only in molecules that have passed until then.
+    `molecules` is indexed by SMILES. Alerts take most of the time, and are looked for only in molecules that
+    have passed until then.
     """
     values = pd.concat([molecules[[*_OTHERS]], count_new(molecules, norms)], axis=1)
     left, reached = np.ones(len(molecules), bool), {}
@@ -141,14 +144,14 @@ def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: b
 
 
 def count_alerts(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> pd.DataFrame:
-    """`alerts`, the number of unwanted groups, and `severity`."""
+    """Return a table with `alerts`, the number of unwanted groups, and `severity`, NIBR's score."""
     table = tabulate(("alerts", "severity"), smiles, threads, progress)
     return table.assign(alerts=table["alerts"].map(len))
 
 
 def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
-    """The norms of a library. The limits are the quantiles SHARE over up to ROWS molecules, each of which is
-    compared with the rest of the library, as if it were held out."""
+    """Find what is usual in a library. The limits are the quantiles SHARE over up to ROWS molecules, each of
+    which is compared with the rest of the library, as if it were held out."""
     parts = tabulate(PARTS, trained, threads, progress)
     rings, atoms = (Counter(chain.from_iterable(map(set, parts[name]))) for name in PARTS)
     norms = Norms(rings, atoms, {})
@@ -166,7 +169,7 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
 def count_left(
     texts: Sequence[str], known: Set[str], norms: Norms, threads: int = 1, progress: bool = False
 ) -> dict[str, int]:
-    """How many texts are valid, unique, novel, and pass STAGES up to each one."""
+    """Count the texts that are valid, unique and novel, and that pass each of STAGES and all before it."""
     counts = count(texts, known)
     names = sorted({name for name in map(canonical, texts) if name is not None} - known)
     described = tabulate((*_OTHERS, *PARTS), names, threads, progress).set_axis(names)
@@ -175,8 +178,8 @@ def count_left(
 
 
 def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Generator) -> Iterator[str]:
-    """Each molecule with a C inserted into its SMILES, so that it is valid and not known (Renz et al. 2019).
-    This control makes novel molecules without a model."""
+    """Yield molecules with a C inserted into their SMILES, so that they are valid and not known (Renz et al.
+    2019). This control makes novel molecules without a model."""
     for text in smiles:
         for place in generator.permutation(len(text) + 1):
             longer = canonical(text[:place] + "C" + text[place:])
@@ -186,6 +189,6 @@ def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Gene
 
 
 def draw_independent(rows: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
-    """`count` rows (B, N): at each position a token is drawn by its frequency there in rows (M, N)."""
+    """Draw `count` rows (B, N): at each position a token by its frequency there in `rows` (M, N)."""
     drawn = generator.integers(len(rows), size=(count, rows.shape[1]))
     return np.take_along_axis(rows, drawn, axis=0)

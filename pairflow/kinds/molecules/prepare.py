@@ -1,4 +1,4 @@
-"""Molecules: raw SMILES to rows of tokens and back; tokens are of SMILES or of SELFIES."""
+"""Turns raw molecules into rows of tokens, of SMILES or of SELFIES, and rows back into SMILES."""
 
 import hashlib
 import json
@@ -75,12 +75,12 @@ class Vocabulary(Settings):
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the JSON. A model and its token files must have the same."""
+        """SHA-256 (hex) of the JSON. A model and its token files must have the same hash."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
-        """The `length` ids of a molecule: `<bos>`, its tokens, `<eos>`, then `<pad>`. InputError for too many
-        tokens, or for one that is not in the vocabulary."""
+        """Return the `length` ids of a molecule: `<bos>`, its tokens, `<eos>`, then `<pad>`. Raises
+        InputError for too many tokens, or for one that is not in the vocabulary."""
         tokens = self.representation.tokenize(smiles)
         _check_fits(tokens, length)
         unknown = next((token for token in tokens if token not in self._ids), None)
@@ -90,20 +90,18 @@ class Vocabulary(Settings):
         return ids + [PAD] * (length - len(ids))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The SMILES of one row of ids, by its `symbols`."""
+        """Return the SMILES of one row of ids."""
         return self.representation.join(self.symbols(ids))
 
     def symbols(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
-
-        Other special symbols are spelt out (`<mask>`), so that the string is not a valid molecule.
-        """
+        """Return the tokens of a row of ids up to its first `<eos>`, without `<bos>` and `<pad>`. Other
+        special symbols are spelt out (`<mask>`), so that the string is not a valid molecule."""
         written = takewhile(lambda token: token != EOS, map(int, ids))
         return [self.tokens[token] for token in written if token not in (BOS, PAD)]
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Read a vocabulary.json; InputError if the file is missing or has other content."""
+        """Read a vocabulary.json. Raises InputError if the file is missing or has other content."""
         try:
             content = read_object(Path(path))
         except FileNotFoundError:
@@ -123,9 +121,9 @@ class PreparedMolecules:
 
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
     `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
-    `split` and, if rows have names, `name`. The split is train, validation, or reference: a row that is not
-    trained on because `training_rows` is smaller, but that does not count as novel. `rejected` has `row`,
-    `text` (raw), `reason` and `line`, the number of the row in its file.
+    `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
+    left out of training because of `training_rows`, but does not count as novel. `rejected` has `row`, `text`
+    (raw), `reason` and `line`, the number of the row in its file.
     """
 
     train: np.ndarray
@@ -136,7 +134,7 @@ class PreparedMolecules:
 
     @property
     def symbols(self) -> int:
-        """K."""
+        """K, the number of symbols."""
         return self.vocabulary.size
 
 
@@ -153,12 +151,12 @@ def prepare(
     rejected texts.
 
     `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it. Without it
-    `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and all tokens
-    of the molecules.
+    `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and all tokens of
+    the molecules.
 
-    InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left, if
-    `validation_rows` has a row that does not exist, and if the split leaves no validation rows or fewer
-    training rows than `training_rows`.
+    Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
+    if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
+    split leaves no validation rows or fewer training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
     read = ReadMolecules(rows, settings, length)
@@ -199,12 +197,15 @@ def prepare(
 
 
 class ReadMolecules:
-    """All rows of a file: the molecules that fit `length`, and the rejected rows.
+    """Reads all rows of a file into the molecules that fit `length`, and the rejected rows.
 
-    `rows`, `smiles` and `names` have an entry per molecule; `rows` are indices from 0. `tokens` maps each
-    token to a number, in the order of appearance, and `written` has the numbers of all molecules, joined.
-    `scaffolds` are numbered in the same way; without a scaffold split all are 0. `rejected` has row, text,
-    reason and number in the file. `token_counts` also has molecules that are too long.
+    Attributes:
+        rows, smiles, names: an entry for each molecule; `rows` are indices from 0.
+        tokens: token -> its number, in the order of appearance.
+        written: the numbers of the tokens of all molecules, joined.
+        scaffolds: the number of the scaffold of each molecule; without a scaffold split all are 0.
+        rejected: row, text, reason and number in the file of each rejected row.
+        token_counts: the numbers of tokens, also of molecules that are too long.
     """
 
     def __init__(self, rows: Iterable[Row], settings: Molecules, length: int):
@@ -228,11 +229,11 @@ class ReadMolecules:
                 self.total += 1
 
     def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
-        """The standardised molecule and its SMILES; InputError if a rule rejects it."""
+        """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
         return canonicalise(raw, self.settings)
 
     def _add(self, row: Row, length: int) -> None:
-        """Add the molecule of a row; InputError if it is left out, with the reason."""
+        """Add the molecule of a row. Raises InputError, with the reason, if it is left out."""
         molecule, smiles = self.standardise(read_molecule(row))
         most_atoms = self.settings.max_heavy_atoms
         if most_atoms is not None and molecule.GetNumHeavyAtoms() > most_atoms:
@@ -241,7 +242,7 @@ class ReadMolecules:
         if self.settings.drop_duplicates and self._first.setdefault(smiles, self.total) != self.total:
             raise InputError(f"duplicate of row {self._first[smiles]}")
         self.token_counts.append(len(tokens))
-        # Too long molecules are numbered as well, because the scaffold split depends on the numbers.
+        # Scaffolds of too long molecules get numbers as well, because the split depends on the numbers.
         name = scaffold(molecule) if self.settings.split == "scaffold" else ""
         group = self._numbers.setdefault(name, len(self._numbers))
         _check_fits(tokens, length)
@@ -252,7 +253,7 @@ class ReadMolecules:
         self.scaffolds.append(group)
 
     def summarise_rejected(self) -> str:
-        """The most frequent reason for rejected rows, and the first row with it."""
+        """Say in words the most frequent reason for rejected rows, and the first row with it."""
         if not self.rejected:
             return ": there are no rows"
         reason, number = Counter(reason for _, _, reason, _ in self.rejected).most_common(1)[0]
@@ -260,7 +261,7 @@ class ReadMolecules:
         return f" of {self.total} rows: {number} {reason} (the first: row {row}, {text!r})"
 
     def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
-        """The token rows (M, N), each as `Vocabulary.encode` gives it."""
+        """Return the token rows (M, N), each as `Vocabulary.encode` gives it."""
         ids = {token: k for k, token in enumerate(vocabulary.tokens)}
         table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
         own = np.array([ids[token] for token in self.tokens], table.dtype)
@@ -278,20 +279,20 @@ def _check_fits(tokens: list[str], length: int) -> None:
 
 
 def read_molecule(row: Row) -> Chem.Mol:
-    """The molecule of a raw row, not yet standardised; InputError for a row that is not a molecule."""
+    """Read the molecule of a raw row, not yet standardised. Raises InputError if the row is no molecule."""
     if row.reason:
         raise InputError(row.reason)
     return parse(row.text.strip())
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
-    """The standardised molecule and its SMILES; InputError if a rule rejects it."""
+    """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
     molecule = standardise(raw, rules)
     return molecule, Chem.MolToSmiles(molecule)
 
 
 def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
-    """Write token rows, canonical SMILES with their hashes, and the rejected rows."""
+    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows."""
     source = data_sets.source_of(settings)
     symbols = Vocabulary.load(parent) if parent else None
     prepared = source.read(settings, progress=progress, parent=symbols)
@@ -319,10 +320,11 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
 def label_molecules(
     conditioned: Sequence[Conditioning], molecules: pd.DataFrame, table: Path
 ) -> tuple[Properties, np.ndarray]:
-    """The properties, from their values in the training molecules, and the labels (M,) or (M, P) of all.
+    """Divide properties into classes by their values in training molecules, and label all M molecules.
 
-    `molecules` is `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`. InputError
-    for a column that is missing or has no numbers, and if a class would be empty.
+    Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`. Raises InputError for a
+    column that is missing or has text that is no number, and if a class would be empty.
     """
     training = (molecules["split"] == "train").to_numpy()
     values = [
@@ -341,7 +343,8 @@ def label_molecules(
 
 
 def _read_numbers(table: Path, column: str) -> np.ndarray:
-    """The numbers (R,) in a column of the raw file, NaN where a field is empty; InputError without any."""
+    """Read the numbers (R,) in a column of the raw file, NaN where a field is empty. Raises InputError if the
+    column is missing, or if another field is not a number."""
     if (kind := library.format_of(table)) not in library.TABLES:
         raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
     fields = library.columns(table, 2**31)

@@ -1,4 +1,4 @@
-"""How a molecule is written in tokens: as SMILES, or as SELFIES, of which nearly every string is a molecule.
+"""Writes molecules in tokens of SMILES, or of SELFIES, in which nearly every string is a valid molecule.
 
 SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are written by the library `selfies`, with its
 default rules of valence.
@@ -14,18 +14,21 @@ from rdkit import Chem, rdBase
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import Notation
 
-# Bracket atoms, two-letter elements and two-digit ring closures are one token, else each character is.
+# A token is a bracket atom, a two-letter element, a two-digit ring closure, or else a single character.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
 _SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
 _RING, _FIRST_RING = re.compile(r"%?(\d+)"), 50
 
 
 class Representation(NamedTuple):
-    """The `name` of the strings, the `pattern` of one token, and the functions between SMILES and tokens.
+    """A notation of molecules, and its functions between SMILES and tokens.
 
-    `tokenize` raises InputError for a molecule that cannot be written; `join` makes a SMILES string of any
-    tokens, valid or not. `graft` writes a group that is bonded to the atom before it, and as a link also to
-    the atom behind it.
+    Attributes:
+        name: the name of the notation in messages.
+        pattern: matches one token.
+        tokenize: SMILES -> tokens. Raises InputError for a molecule that the notation cannot write.
+        join: tokens -> SMILES, which are invalid if the tokens are no molecule.
+        graft: (tokens, link) -> SMILES of a group bonded to the atom before it and, if `link`, the next one.
     """
 
     name: str
@@ -36,8 +39,8 @@ class Representation(NamedTuple):
 
 
 def tokenize(smiles: str) -> list[str]:
-    """The tokens of a SMILES string: atoms, bonds, branches and ring closures. Joined, they are the string.
-    InputError for a character that belongs to no token."""
+    """Split SMILES into tokens: atoms, bonds, branches and ring closures. Joined, they are the string again.
+    Raises InputError for a character that belongs to no token."""
     tokens = _SMILES.findall(smiles)
     if "".join(tokens) != smiles:
         raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
@@ -45,8 +48,8 @@ def tokenize(smiles: str) -> list[str]:
 
 
 def tokenize_selfies(smiles: str) -> list[str]:
-    """The SELFIES symbols of a molecule; InputError if SELFIES cannot write it, or if they decode to another
-    molecule."""
+    """Translate SMILES into SELFIES symbols. Raises InputError if SELFIES cannot write the molecule, or if
+    the symbols decode to another molecule."""
     import selfies
 
     try:
@@ -61,10 +64,10 @@ def tokenize_selfies(smiles: str) -> list[str]:
 
 
 def join_selfies(symbols: Sequence[str]) -> str:
-    """The canonical SMILES of SELFIES symbols, so that a molecule has only one spelling.
+    """Translate SELFIES symbols into canonical SMILES, so that a molecule has only one spelling.
 
-    If a symbol is special, or RDKit rejects the molecule, the joined symbols are returned, which are not
-    valid SMILES.
+    If a symbol is special (`<mask>`), or RDKit rejects the molecule, the symbols are joined as they are,
+    which is not valid SMILES.
     """
     import selfies
 
@@ -77,15 +80,16 @@ def join_selfies(symbols: Sequence[str]) -> str:
 
 
 def graft_smiles(tokens: Sequence[str], link: bool) -> str:
-    """The tokens as they are; hydrogen where there are none and nothing is linked."""
+    """Join the tokens of a group. Without tokens, a group is a hydrogen atom, and a link a direct bond."""
     return "".join(tokens) or ("" if link else "[H]")
 
 
 def graft_selfies(symbols: Sequence[str], link: bool) -> str:
-    """The SMILES of a group by its SELFIES symbols; it ends in `.` where it is to be a link and has no end.
+    """Translate the SELFIES symbols of a group into SMILES that can follow an atom of a scaffold.
 
-    They are read between iodine atoms, which have one bond. The numbers of rings are those that no scaffold
-    has open.
+    The group is decoded behind an iodine atom, which has one bond and stands for the scaffold, and a link
+    also in front of another one. A link that does not reach the second iodine ends in `.`, and so connects
+    nothing. Numbers of rings start above _FIRST_RING, because a scaffold has rings with smaller numbers open.
     """
     import selfies
 
@@ -105,7 +109,7 @@ REPRESENTATIONS = {
 
 
 def get_representation(kind: Notation) -> Representation:
-    """One of REPRESENTATIONS; InputError if it needs the library `selfies`, which is not installed."""
+    """Return one of REPRESENTATIONS. Raises InputError if it needs `selfies`, which is not installed."""
     if kind == "selfies" and find_spec("selfies") is None:
         remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
         raise InputError(f"SELFIES need the package selfies: {remedy}")

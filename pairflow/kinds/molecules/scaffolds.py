@@ -1,8 +1,8 @@
-"""Scaffolds that samples keep: written in tokens so that the model fills gaps where they grow.
+"""Makes samples keep a scaffold: its tokens are fixed, and the model fills the gaps where it grows.
 
 A *start* is the SMILES of a scaffold with `*` for each gap. A gap at its end is open: the model decides where
 the molecule ends. Every other gap has a fixed number of tokens. A start of two fragments, with a gap for the
-linker between them, ends in an atom: nothing is open there.
+linker between them, ends in an atom, so that it has no open end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,16 +25,14 @@ from pairflow.kinds.molecules.library import Row, read_rows, unit_of
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, read_molecule
 from pairflow.kinds.molecules.survey import column_of
 
-ROWS = 1024  # with gaps whose lengths are drawn; after the last the first comes again
+ROWS = 1024  # least number of rows if lengths of gaps are drawn; after the last the first comes again
 _FILLER = "[99CH2]"  # stands for one token of a gap
-_RANDOM = 300  # SMILES among which one that ends as wanted is looked for
+_RANDOM = 300  # number of random SMILES that are tried if no other ends where the molecule may grow
 
 
 class Scaffold(NamedTuple):
-    """A scaffold: its text and name in the user's file, and `where` in it, for messages.
-
-    `starts` are the ways to write it; `query` finds it in molecules of at least `atoms` atoms.
-    """
+    """A scaffold: its text and name in the user's file, and `where` it is there, for messages. `starts` are
+    the ways to write it. `query` finds it in molecules, which must have at least `atoms` atoms."""
 
     text: str
     name: str
@@ -45,12 +43,12 @@ class Scaffold(NamedTuple):
 
 
 class Growth:
-    """Rows of scaffolds in turn, and the molecules that samples of these rows become.
+    """Makes rows with the symbols of scaffolds, and turns samples of these rows into molecules.
 
-    `given` (R, N) are the symbols of the rows, FREE in gaps; sample number i has row i mod R. Scaffolds take
-    turns, and so do the starts of each. For gaps of a start, a total number of tokens is drawn from
-    `lengths`, the lengths of molecules. The tokens that the scaffold does not need are cut at random into the
-    gaps and the end: each way with at least one token in every part is equally likely.
+    `given` (R, N) has R rows of N symbols, FREE in gaps; sample number i has row i mod R. Scaffolds take
+    turns, and so do the starts of each. For a start with gaps before its end, the number of tokens of the
+    molecule is drawn from `lengths()`. The tokens that the scaffold does not need are divided at random among
+    the gaps and the end: all divisions with at least one token in every part are equally likely.
     """
 
     def __init__(
@@ -82,14 +80,14 @@ class Growth:
         return self._rows[self._number % len(self._rows)][0]
 
     def assemble(self, tokens: Sequence[int]) -> str:
-        """The SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
+        """Return the SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
         self._number += 1
         _, start, gaps, given = self._rows[self._number % len(self._rows)]
         drawn = [token for token, own in zip(tokens, given.tolist(), strict=True) if own == FREE]
         groups = map(self.vocabulary.symbols, np.split(np.array(drawn), np.cumsum(gaps)))
         graft, link = self.vocabulary.representation.graft, not start.endswith(OPEN)
         first, *pieces = start.split(OPEN)
-        pairs = zip(groups, pieces, strict=False)  # of a link one empty group is left
+        pairs = zip(groups, pieces, strict=False)  # a link has one group more than pieces: an empty one
         return first + "".join(graft(group, link) + piece for group, piece in pairs)
 
     def is_kept(self, molecule: Chem.Mol) -> bool:
@@ -99,7 +97,7 @@ class Growth:
 
 
 def _gaps(start: str) -> int:
-    """How many gaps of a start are followed by atoms."""
+    """The number of gaps in a start that are followed by atoms."""
     return start.removesuffix(OPEN).count(OPEN)
 
 
@@ -110,8 +108,9 @@ def _rows(
     totals: Sequence[int],
     generator: np.random.Generator,
 ) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
-    """Starts in turn, the lengths of their gaps, and their rows (N,), without end; InputError if the model
-    can write none of them."""
+    """Yield starts in turn, without end, each with the lengths of its gaps and its row (N,). `totals` are the
+    numbers of tokens of molecules to draw from. Raises InputError if the model can write none of the
+    starts."""
     write = cache(lambda start, gaps: _write(scaffold.where, start, gaps, vocabulary, length))
     shortest, reason = dict[str, Tensor](), None
     for start in scaffold.starts:
@@ -128,13 +127,14 @@ def _rows(
             left = max(len(gaps) + 1, int(generator.choice(totals)) - fixed)
             cuts = np.sort(generator.choice(left - 1, len(gaps), replace=False)) + 1
             drawn = tuple(np.diff([0, *cuts]).tolist())
-            with suppress(InputError):  # the shortest gaps where these do not fit
+            with suppress(InputError):  # if these gaps do not fit, they are the shortest
                 row, gaps = write(start, drawn), drawn
         yield start, gaps, row
 
 
 def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
-    """The symbols (N,) of a start with gaps of these numbers of tokens, FREE there and in an open end."""
+    """Return the row (N,) of a start whose gaps have these numbers of tokens. It is FREE in gaps and in an
+    open end."""
     filled = start
     for gap in [*gaps, 1]:  # the end
         filled = filled.replace(OPEN, gap * _FILLER, 1)
@@ -147,7 +147,8 @@ def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary
 
 
 def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, int]) -> list[int]:
-    """The symbols of SMILES, some of which stand for `more`; InputError for tokens outside the vocabulary."""
+    """Return the ids of the tokens of SMILES. `more` has further ids, which go before the vocabulary's.
+    Raises InputError, which begins with `where`, for tokens that are in neither."""
     ids = {token: k for k, token in enumerate(vocabulary.tokens)} | more
     try:
         tokens = vocabulary.representation.tokenize(text)
@@ -159,8 +160,8 @@ def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, 
 
 
 def read_scaffolds(source: str) -> tuple[list[Scaffold], tuple[Path, ...]]:
-    """The scaffolds of a SMILES string, or of a file in any format that molecules are read from, and the
-    files that were read; InputError for what is no scaffold."""
+    """Read the scaffolds in `source`, which is SMILES, or a file in any format that molecules are read from.
+    Returns the scaffolds, and the files that were read. Raises InputError for text that is no scaffold."""
     with rdBase.BlockLogs():
         try:
             unit = unit_of(source)
@@ -187,8 +188,9 @@ def _read(row: Row, where: str) -> Scaffold:
 
 
 def write_starts(molecule: Chem.Mol) -> Iterator[str]:
-    """The starts of a molecule: grown from each dummy atom in its turn, or if there is none from each atom
-    with a hydrogen; of two fragments with a dummy atom each, either first. InputError for others."""
+    """Yield the starts of a molecule, which grows from each of its dummy atoms in turn. Without a dummy atom
+    it grows from each kind of atom that has a hydrogen. Of two fragments with one dummy atom each, either
+    comes first. Raises InputError for any other molecule."""
     points = _points(molecule)
     if any([bond.GetBondType() for bond in atom.GetBonds()] != [Chem.BondType.SINGLE] for atom in points):
         raise InputError(f"an attachment point {OPEN} needs one single bond")
@@ -211,7 +213,7 @@ def _points(molecule: Chem.Mol) -> list[Chem.Atom]:
 
 
 def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
-    """The molecule with a dummy atom in place of a hydrogen, one for each kind of atom that has one."""
+    """Yield the molecule with a dummy atom in place of a hydrogen, once for each kind of atom with one."""
     full, ranks = Chem.AddHs(molecule), [*Chem.CanonicalRankAtoms(molecule, breakTies=False)]
     for atom in {rank: place for place, rank in reversed([*enumerate(ranks)])}.values():
         hydrogens = [near for near in full.GetAtomWithIdx(atom).GetNeighbors() if near.GetAtomicNum() == 1]
@@ -222,9 +224,10 @@ def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
 
 
 def _write_to(molecule: Chem.Mol, last: int) -> str:
-    """The SMILES of a molecule that ends in its atom `last`, a dummy.
+    """Write a molecule as SMILES that end in its atom `last`, a dummy atom.
 
-    Where a chain branches, what is farther from it comes first. Its spelling is the shortest over all roots.
+    Where a chain branches, the atoms farther from `last` come first. The shortest of the spellings that begin
+    at different atoms is returned. Raises InputError if RDKit writes none that ends there.
     """
     away, ranks = Chem.GetDistanceMatrix(molecule)[last], [*Chem.CanonicalRankAtoms(molecule)]
     order = sorted(range(len(ranks)), key=lambda atom: (-away[atom], ranks[atom]))
@@ -244,7 +247,8 @@ def _ends(text: str) -> bool:
 
 
 def _query(molecule: Chem.Mol) -> Chem.Mol:
-    """What finds a scaffold; one with dummy atoms must have grown from all of them, and nowhere else."""
+    """Return the query that finds a scaffold in molecules. If it has dummy atoms, a molecule must have grown
+    from all of these, and from no other atom."""
     if not (points := _points(molecule)):
         return molecule
     rules = Chem.AdjustQueryParameters.NoAdjustments()

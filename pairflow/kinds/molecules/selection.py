@@ -1,4 +1,4 @@
-"""Decides which samples are delivered, by filters of molecules, and counts the decisions."""
+"""Decides by filters which sampled molecules are delivered, and counts the decisions."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Set
@@ -20,9 +20,9 @@ class Selection:
     """Decides on samples one by one, and counts the verdicts: `kept`, or the first reason against a sample.
 
     The reasons, in order: `invalid` (RDKit cannot read the sample, or its canonical SMILES), `known` (it is
-    among the canonical SMILES `known`), `repeated` (kept before, with `unique`; or one of the `seeds`) and
-    `refused by` one of `filters`. With `raw` every sample is delivered, and only `kept` and `invalid` occur.
-    `counts` has all verdicts, `since` only those after the last delivered sample.
+    among the canonical SMILES `known`), `repeated` (with `unique`, it was kept before; or it is one of the
+    `seeds`) and `refused by` the name of a filter. With `raw` every sample is delivered, and only `kept` and
+    `invalid` occur. `counts` has all verdicts, and `since` only those after the last delivered sample.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Selection:
         self._kept = set(seeds)
 
     def keep(self, text: str) -> str | None:
-        """The string to deliver (canonical SMILES, or with `raw` the sample itself), or None."""
+        """Return the string to deliver (canonical SMILES, or with `raw` the sample itself), or None."""
         molecule = canonical(text)
         verdict = self._verdict(molecule)
         self.counts[verdict] += 1
@@ -60,7 +60,7 @@ class Selection:
         return molecule
 
     def shares(self) -> dict[str, float]:
-        """`valid` or an option -> the share that passes it, of the samples that pass everything before it."""
+        """Return, for `valid` and each option, the share that passes of the samples that reach it."""
         left, shares = self.counts.total(), {}
         for name, reason in self._reasons.items():
             passed = left - self.counts[reason]
@@ -81,7 +81,7 @@ class Selection:
 
 
 def filters_from(settings: DemandSettings, norms: Norms | None = None) -> dict[str, Filter]:
-    """Option -> filter, for all filters that the settings ask for, the quick ones first; InputError for a
+    """Return the filters that the settings ask for, by option, the quick ones first. Raises InputError for a
     SMARTS pattern that RDKit cannot read."""
     filters: dict[str, Filter] = {}
     for name in ("weight", "logp"):
@@ -105,7 +105,7 @@ def _within(name: str, low: float, high: float) -> Filter:
 
 
 def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
-    """The filter for molecules that have the substructure, or with `present=False` for those without it."""
+    """Make the filter for molecules with the substructure, or with `present=False` for all others."""
     with rdBase.BlockLogs():
         query: Any = Chem.MolFromSmarts(pattern)
     if query is None or not query.GetNumAtoms():

@@ -1,4 +1,4 @@
-"""Settings of molecules: the raw data, and the metrics of samples."""
+"""Settings of experiments on molecules: the raw data, and the metrics of samples."""
 
 import math
 from collections.abc import Mapping
@@ -161,17 +161,17 @@ class Chemistry(Settings):
 
 
 class MoleculeDraws(RealDraws, Chemistry):
-    """Settings of the floor and the controls of molecules."""
+    """Settings for measuring real molecules (the floor) and molecules made without a model (controls)."""
 
 
 class MoleculesExperiment(Settings):
-    """The keys of an experiment that only molecules have."""
+    """The keys that only experiments on molecules have."""
 
     chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
 
 
 class Molecules(Standardisation, DataSettings):
-    """Raw molecules to token rows."""
+    """Settings that turn raw molecules into token rows."""
 
     kind = "molecules"
     names = MOLECULE_SOURCES
@@ -233,12 +233,12 @@ class Molecules(Standardisation, DataSettings):
 
 
 def chemistry_settings(experiment: Any) -> Chemistry:
-    """Settings of the metrics of samples."""
+    """The settings of an experiment's further metrics, or the defaults if it has none."""
     return experiment.chemistry or Chemistry()
 
 
 class NewLibrary(Standardisation, NewSettings):
-    """Settings of `pairflow new` for molecules."""
+    """Settings of the command `pairflow new` for a user's file of molecules."""
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
     representation: Notation = "selfies"

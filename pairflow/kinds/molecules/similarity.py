@@ -1,7 +1,7 @@
-"""Tanimoto similarity of Morgan fingerprints, exact, to the nearest molecule of a whole training set.
+"""Finds the exact Tanimoto similarity of molecules to the nearest one of a whole training set.
 
-The fingerprint is RDKit's: Morgan, radius 2 (ECFP4), 2,048 bits, packed into 256 bytes. The Tanimoto
-similarity of two bit sets a and b is |a & b| / |a | b|.
+The fingerprint of a molecule marks its substructures in bits. It is RDKit's: Morgan, radius 2 (ECFP4), 2,048
+bits, packed into 256 bytes. The Tanimoto similarity of two bit sets a and b is |a & b| / |a | b|.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,8 @@ _BLOCKS = BITS // block.BITS
 
 @compiled
 def _common(one: np.ndarray, i: int, other: np.ndarray, j: int) -> int:
-    """Bits that row `i` of `one` and row `j` of `other` share; both are contiguous (rows, 32) uint64."""
+    """Count the bits that row `i` of `one` and row `j` of `other` share. Both arrays are contiguous (rows,
+    32) uint64."""
     first, second = i * _BLOCKS, j * _BLOCKS
     bits = popcount(load(one, first) & load(other, second))
     for k in range(1, _BLOCKS):
@@ -35,11 +36,11 @@ def _nearest(
     best: np.ndarray,
     rows: np.ndarray,
 ) -> None:
-    """`best[i]`: the largest similarity of samples[i] to a reference row; `rows[i]`: a row that has it.
+    """Find the largest similarity `best[i]` of samples[i] to a reference row, and the row `rows[i]` with it.
 
     Fingerprints with a <= b bits have at most the similarity a / b (Swamidass and Baldi 2007). Reference rows
-    are sorted by bits; `starts` has the first row of each number. The search begins with the sample's number
-    of bits, and ends when the bound is no larger than the best similarity so far.
+    are sorted by their number of bits, and `starts` has the first row of each number. The search begins with
+    the sample's number of bits, and ends when the bound is no larger than the best similarity so far.
     """
     largest = len(starts) - 2
     for i in range(len(samples)):
@@ -61,7 +62,7 @@ def _nearest(
 
 @compiled
 def _sums_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
-    """Sums of the similarities, and of their squares."""
+    """Return the sums of the similarities, and of their squares, over pairs of different rows."""
     total, squares = 0.0, 0.0
     for i in range(len(rows)):
         for j in range(i):
@@ -80,7 +81,7 @@ def compile_all() -> None:
 
 
 class Neighbours:
-    """Reference molecules, given by M fingerprints, among which the nearest is found."""
+    """The reference molecules, given by M fingerprints, among which the most similar one is found."""
 
     def __init__(self, fingerprints: Iterable[bytes]):
         rows, sizes = _unpack(fingerprints)
@@ -89,12 +90,12 @@ class Neighbours:
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=BITS + 1))])
 
     def similarity(self, fingerprints: Iterable[bytes]) -> np.ndarray:
-        """(B,) float64: the largest Tanimoto similarity of each of B to a reference molecule; 1 if they have
-        the same fingerprint."""
+        """Return the largest similarity (B,), float64, of each of B molecules to a reference molecule. It is
+        1 if their fingerprints are the same."""
         return self.nearest(fingerprints)[0]
 
     def nearest(self, fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """`similarity` (B,), and the rows (B,) of the most similar molecules, -1 for a similarity of 0."""
+        """Return `similarity` (B,), and the rows (B,) of the most similar molecules (-1 if it is 0)."""
         samples, sizes = _unpack(fingerprints)
         best, rows = np.empty(len(samples)), np.empty(len(samples), np.int64)
         _nearest(samples, sizes, self._rows, self._starts, best, rows)
@@ -107,13 +108,13 @@ def internal_diversity(fingerprints: Iterable[bytes]) -> float:
 
 
 def root_mean_square_diversity(fingerprints: Iterable[bytes]) -> float:
-    """1 - the root mean square of the Tanimoto similarity over pairs of different rows. MOSES' IntDiv2 also
-    has the pairs of a row and itself."""
+    """1 - the root mean square of the Tanimoto similarity over pairs of different rows. IntDiv2 of MOSES also
+    counts pairs of a row and itself."""
     return 1 - float(np.sqrt(_means_of_pairs(fingerprints)[1]))
 
 
 def _means_of_pairs(fingerprints: Iterable[bytes]) -> tuple[float, float]:
-    """Means over pairs of the similarity and of its square; NaN for fewer than two rows."""
+    """The means over pairs of the similarity and of its square; NaN for fewer than two rows."""
     rows, sizes = _unpack(fingerprints)
     pairs = len(rows) * (len(rows) - 1) / 2
     total, squares = _sums_of_pairs(rows, sizes)
@@ -121,6 +122,6 @@ def _means_of_pairs(fingerprints: Iterable[bytes]) -> tuple[float, float]:
 
 
 def _unpack(fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """The bits as words (M, 32) uint64, and the number of bits (M,) that are 1."""
+    """Return M fingerprints as words (M, 32) uint64, and for each the number of bits that are 1 (M,)."""
     rows = np.frombuffer(bytearray().join(fingerprints), np.uint64).reshape(-1, BITS // 64)
     return rows, np.bitwise_count(rows).sum(axis=1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Standardises molecules by rules: fragments, charges, isotopes, stereochemistry, metals, dummy atoms."""
+"""Standardises molecules by rules on fragments, charges, isotopes, stereochemistry, metals and dummies."""
 
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
@@ -14,7 +14,7 @@ TOO_MANY_ATOMS = f"over {MOST_ATOMS:,} atoms"
 
 
 def parse(text: str) -> Chem.Mol:
-    """The RDKit molecule of a SMILES string; InputError with the reason to reject the row."""
+    """Read a SMILES string as an RDKit molecule. Raises InputError with the reason to reject it."""
     if not text:
         raise InputError("empty")
     if "\ufffd" in text:
@@ -28,8 +28,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
-    """The molecule after all rules; the same object if no rule changes it. InputError with the reason if a
-    rule rejects it."""
+    """Apply all rules to a molecule; returns the same object if no rule changes it. Raises InputError, with
+    the reason, if a rule rejects the molecule."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
         raise InputError("with a metal")
@@ -61,12 +61,12 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
 
 
 def has_dummy(molecule: Chem.Mol) -> bool:
-    """Whether there is a dummy atom (`*` in SMILES), such as an R group or an attachment point."""
+    """Whether a molecule has a dummy atom (`*` in SMILES), such as an R group or an attachment point."""
     return any(atom.GetAtomicNum() == 0 for atom in molecule.GetAtoms())
 
 
 def has_metal(molecule: Chem.Mol) -> bool:
-    """Whether there is a metal other than lone ions of groups 1 and 2, which are counter-ions."""
+    """Whether a molecule has a metal. Lone ions of groups 1 and 2 do not count: they are counter-ions."""
     return any(
         atom.GetAtomicNum() in _METALS and (atom.GetDegree() or atom.GetAtomicNum() not in _COUNTER_IONS)
         for atom in molecule.GetAtoms()
@@ -74,5 +74,6 @@ def has_metal(molecule: Chem.Mol) -> bool:
 
 
 def scaffold(molecule: Chem.Mol) -> str:
-    """The Bemis-Murcko scaffold as SMILES without stereochemistry; empty for a molecule without rings."""
+    """The Bemis-Murcko scaffold of a molecule, its rings and what links them; empty if it has no rings. It is
+    SMILES without stereochemistry."""
     return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)

@@ -34,16 +34,20 @@ FEATURES = {  # feature whose molecules are counted -> the rule that applies to 
 
 
 class Survey(ReadMolecules):
-    """The content of a file: its molecules, standardised as in the experiment, and counts.
+    """Reads all molecules of a file, standardised as in the experiment, and counts what is in it.
 
-    `features` counts the molecules with each of `FEATURES` before standardisation, with duplicates and
-    rejected molecules. `ions` counts molecules that are charged because a counter-ion was removed. `lengths`
-    (D,) are the tokens of the D distinct molecules, with `<bos>` and `<eos>`, and `groups` (D,) the numbers
-    of their scaffolds. `unit` is what the number of a row counts (line, record or row).
+    Attributes:
+        features: how many molecules have each of FEATURES before standardisation; duplicates and molecules
+            that a rule rejects count, too.
+        ions: the number of molecules that are charged because a counter-ion was removed.
+        lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
+        groups: the numbers (D,) of their scaffolds.
+        unit: what the number of a row counts (line, record or row).
+        rejects: a table of the rejected rows: number, text, reason.
     """
 
     def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line"):
-        """Read all rows; InputError if there is no molecule."""
+        """Read all rows. Raises InputError if there is no molecule."""
         self.unit, self.ions, self.features = unit, 0, dict.fromkeys(FEATURES, 0)
         super().__init__(rows, settings.model_copy(update={"drop_duplicates": False}), length=_ANY)
         self.rejects = pd.DataFrame(
@@ -78,22 +82,24 @@ class Survey(ReadMolecules):
         return -(-needed // multiple) * multiple
 
     def vocabulary_size(self, length: int) -> int:
-        """K: the special symbols, and the symbols of molecules that fit `length`."""
+        """K: the number of special symbols, and of symbols in the molecules that fit `length`."""
         fitting = np.repeat(self._counts + 2 <= length, self._counts)
         return len(SPECIALS) + len(np.unique(np.frombuffer(self.written, np.uint32)[fitting]))
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
-    """For each reason, the most frequent first: reason, number of rows, number and text of the first row."""
+    """Yield each reason, the most frequent first: reason, number of rows, first row's number and text."""
     firsts = rejected.drop_duplicates("reason").set_index("reason")
     for reason, count in Counter(rejected["reason"]).most_common():
         yield reason, count, *firsts.loc[reason, ["number", "text"]]
 
 
 def find_column(path: Path) -> str:
-    """The column of a CSV file with SMILES: most of its first fields are molecules. If there are several, one
-    with a usual name (`SMILES_COLUMNS`) is chosen. InputError if there is no such column, if the choice is
-    not clear, and if the name of the column is a molecule, so that the header line is missing."""
+    """Return the column of a CSV or Excel file that has SMILES: most of its first fields are molecules.
+
+    Of several such columns, one with a usual name (`SMILES_COLUMNS`) is chosen. Raises InputError if there is
+    none, if the choice is not clear, or if the name of the column is a molecule: the header line is missing.
+    """
     mostly_molecules = {
         name: sum(map(is_molecule, fields)) > len(fields) / 2
         for name, fields in library.columns(path, SAMPLED_ROWS).items()
@@ -115,7 +121,7 @@ def find_column(path: Path) -> str:
 
 
 def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns in which most fields are numbers, of at least three different values."""
+    """The columns in which most fields are numbers, with at least three different values."""
     numeric = []
     for name, fields in columns.items():
         numbers = [number for field in fields if (number := _number(field)) is not None]
@@ -144,7 +150,7 @@ def is_molecule(text: str) -> bool:
 
 
 def _features(molecule: Chem.Mol) -> list[str]:
-    """The FEATURES of a molecule."""
+    """The FEATURES that a molecule has."""
     atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
     present = (
         len(Chem.GetMolFrags(molecule)) > 1,

@@ -29,8 +29,8 @@ _CHEMNET_CHUNK = 1024  # molecules between two updates of the progress bar
 
 @dataclass(frozen=True)
 class DatasetMolecules:
-    """The canonical SMILES of a data set: of all molecules (`every`), and of the distinct training and
-    held-out molecules (`trained`, `held_out`)."""
+    """The canonical SMILES of the molecules of a data set, read from the file `path` with its metadata.
+    `every` has all of them, `trained` and `held_out` each distinct training or held-out molecule once."""
 
     every: frozenset[str]
     trained: list[str]
@@ -51,7 +51,7 @@ class DatasetMolecules:
         return cls(frozenset(frame["smiles"]), trained, held_out, metadata, path)
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
-        """The metadata of a file that is made from these molecules only."""
+        """Return the metadata of a file of this `kind` that is made from these molecules only."""
         return Metadata(
             kind=kind,
             vocabulary=self.metadata.vocabulary,
@@ -60,15 +60,15 @@ class DatasetMolecules:
         )
 
     def require(self, metadata: Metadata, path: Path) -> None:
-        """InputError unless the file `path` was made from these molecules."""
+        """Raise InputError unless the file `path` was made from these molecules."""
         if metadata.inputs.get("smiles") != digest(self.path):
             raise InputError(f"{path}: was made from a file other than {self.path}")
 
 
 @dataclass(frozen=True)
 class TrainingNeighbours:
-    """Training molecules, each once, among which the most similar one is looked up: canonical SMILES, names,
-    and their fingerprints."""
+    """The distinct training molecules, among which the most similar one to a molecule is looked up. `smiles`
+    (canonical), `names` and `neighbours` (fingerprints) have the same order."""
 
     smiles: Sequence[str]
     names: Sequence[str]
@@ -93,9 +93,10 @@ class TrainingNeighbours:
         return smiles in self._rows
 
     def describe(self, smiles: str) -> dict[str, float | str]:
-        """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
+        """Find the training molecule nearest to a molecule, which is given by its canonical SMILES.
 
-        A training molecule is nearest to itself. Texts are empty where no molecule shares a bit.
+        Returns `nearest` (canonical SMILES), `nearest_name` and `similarity`. A training molecule is nearest
+        to itself. Both texts are empty if no training molecule shares a bit with the molecule.
         """
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
@@ -105,14 +106,13 @@ class TrainingNeighbours:
 
 
 def some(count: int, most: int) -> np.ndarray:
-    """The numbers 0..count-1, or a random choice of `most` of them, in ascending order. The same on every
-    call."""
+    """Return 0..count-1, or a random choice of `most` of them, ascending. Every call returns the same."""
     return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
 
 
 def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> tuple[pa.Table, Metadata]:
-    """A table with a row per training molecule: smiles, scaffold, fingerprint (256 bytes), and properties,
-    which are missing for all but PROPERTY_ROWS."""
+    """Return a table with a row per training molecule, and its metadata. Its columns are smiles, scaffold,
+    fingerprint (256 bytes), and properties, which are missing for all but PROPERTY_ROWS molecules."""
     rows = some(len(known.trained), PROPERTY_ROWS)
     properties = tabulate(PROPERTIES, [known.trained[row] for row in rows], threads, progress).set_axis(rows)
     molecules = tabulate(STRUCTURES, known.trained, threads, progress).join(properties)
@@ -124,7 +124,7 @@ def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> 
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
-    """Read the table of `describe_training`; InputError if it was made from other molecules."""
+    """Read the table of `describe_training`. Raises InputError if it was made from other molecules."""
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
@@ -134,10 +134,8 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
 
 
 def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:
-    """ChemNet's last hidden layer on canonical SMILES, (M, 512), for the distance of Preuer et al. 2018.
-
-    InputError if the optional package `fcd` is not installed.
-    """
+    """Compute ChemNet's last hidden layer for M canonical SMILES: (M, 512), for the distance of Preuer et al.
+    2018. Raises InputError if the optional package `fcd` is not installed."""
     try:
         import fcd
     except ImportError:

@@ -1,4 +1,4 @@
-"""The figures of a comparison: curves in the same panel, and the differences with their intervals."""
+"""Draws the figures of a comparison: curves in one panel, and differences with their intervals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ _ROW, _FRAME = 0.15, 0.65  # inches: the height of a row of differences, and of 
 
 
 def choose_looks(grid: ComparedGrid, runs: Sequence[str]) -> dict[str, Style]:
-    """The style of each experiment in a table, or of each method if the table has a single experiment."""
+    """Return the style of each experiment in a table, or of each method if there is a single experiment."""
     if _is_single(grid):
         return {row.method: style(row.method) for row in grid.table}
     return {run: _LOOKS[index % len(_LOOKS)] for index, run in enumerate(runs)}
@@ -33,9 +33,10 @@ def _is_single(grid: ComparedGrid) -> bool:
 
 
 def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
-    """Quality against the calls of the network: a panel per method with a line per experiment.
+    """Draw quality against the calls of the network: a panel per method with a line per experiment.
 
-    A single experiment has one panel with the lines of all methods. All panels have the same linear axis.
+    A single experiment has one panel with the lines of all methods. A panel needs two lines. All panels have
+    the same vertical axis, unless it is logarithmic.
     """
     single = _is_single(grid)
     panels: dict[str, dict[str, ComparedRow]] = {}
@@ -75,7 +76,7 @@ def _panel(
 
 
 def forest(grid: ComparedGrid, looks: Mapping[str, Style], baseline: str, name: str) -> Picture | None:
-    """Each tested difference with its interval, filled if it is decided; None if nothing was tested."""
+    """Draw each tested difference with its interval, filled if it is decided; None if nothing was tested."""
     rows = [(row, nfe) for row in grid.contrasts for nfe in row.tested]
     if not rows:
         return None

@@ -14,7 +14,10 @@ from pairflow.report.results import METRICS, FinishedExperiment, read_finished, 
 
 
 def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
-    """The file of numbers next to a page; InputError if either would replace a file of an experiment."""
+    """Return the path of the file of numbers next to a page.
+
+    Raises InputError if either file would replace one of an experiment, or if the page is not named .html.
+    """
     if page.suffix != ".html":
         raise InputError(f"--out {page}: expected a name that ends in .html")
     numbers = page.with_suffix(".parquet")
@@ -25,7 +28,7 @@ def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
 
 
 def read_folders(folders: Sequence[Path]) -> list[FinishedExperiment]:
-    """Finished experiments under the names of their folders, or under their paths if names are the same."""
+    """Read finished experiments, named as their folders, or by their paths if folders have the same name."""
     real = [resolved(folder) for folder in folders]
     for folder, count in Counter(real).items():
         if count > 1:
@@ -38,7 +41,7 @@ def read_folders(folders: Sequence[Path]) -> list[FinishedExperiment]:
 
 
 def _read(folder: Path, name: str) -> FinishedExperiment:
-    """A finished experiment; InputError unless its folder has the report's files, with each value once."""
+    """Read an experiment. Raise InputError if its report's files are missing, or a value is there twice."""
     if not folder.is_dir():
         problem = "is a file, expected the folder of an experiment" if folder.exists() else "no such folder"
         raise InputError(f"{folder}: {problem}")
@@ -55,7 +58,7 @@ def _read(folder: Path, name: str) -> FinishedExperiment:
 
 
 def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> None:
-    """InputError unless the method can be the baseline, or is None."""
+    """Raise InputError if the method is not None and cannot be the baseline."""
     methods = runs[0].experiment.methods
     if method is not None and len(runs) > 1:
         raise InputError(
@@ -67,7 +70,7 @@ def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> 
 
 
 def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExperiment]]:
-    """The experiments in groups with the same data and the same rules for it, in the order given."""
+    """Group the experiments that have the same data and the same settings of it, in the order given."""
     groups: list[list[FinishedExperiment]] = []
     for run in runs:
         same = [group for group in groups if not explain_difference(group[0], run)]
@@ -79,7 +82,7 @@ def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExper
 
 
 def explain_difference(one: FinishedExperiment, other: FinishedExperiment) -> str:
-    """Why the numbers of two experiments do not compare; empty where they do."""
+    """Say why the numbers of two experiments do not compare; empty if they do."""
     ours, theirs = (
         dict(_flatten({"data": run.experiment.data.model_dump(mode="json")})) for run in (one, other)
     )
@@ -93,7 +96,7 @@ def explain_difference(one: FinishedExperiment, other: FinishedExperiment) -> st
 
 
 def differing_settings(runs: Sequence[FinishedExperiment]) -> dict[str, list[str]]:
-    """Settings that differ between experiments: key -> its value in each experiment, in words.
+    """Return {key: its values in all experiments, in words} for the settings that differ between them.
 
     `methods` and `pairs` come last, because they do not change how a method is trained.
     """

@@ -1,4 +1,4 @@
-"""The page of a comparison: one HTML file that opens offline."""
+"""Makes the page of a comparison: one HTML file that opens offline."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -19,7 +19,7 @@ from pairflow.report.templates import make_environment
 
 
 def render(sections: Sequence[DataSection], numbers: str) -> str:
-    """The page as HTML. `numbers` is the name of the file of numbers next to it."""
+    """Write the page as HTML. `numbers` is the name of the file of numbers next to it."""
     runs = [run for section in sections for run in section.runs]
     template = make_environment().get_template("compare/compare.html")
     return template.render(
@@ -39,7 +39,7 @@ def render(sections: Sequence[DataSection], numbers: str) -> str:
 
 
 def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, Any]]]:
-    """Evaluation -> a block for each of its metrics."""
+    """Return {evaluation: list of blocks}, one block for each of its metrics."""
     return {
         evaluation: [
             _make_block(section, grid, f"{prefix}-{evaluation}-{index}") for index, grid in enumerate(grids)
@@ -49,8 +49,9 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, 
 
 
 def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str, Any]:
-    """A metric on the page: its table, its verdicts in words, its files, and figures if it is a main metric
-    with differences. The leading block is open."""
+    """Prepare a metric for the template: its table, its verdicts in words, its files, and figures.
+
+    Only metrics with differences and with `chart` have figures. The leading block is open on the page."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
     files, drawings = sheets.list_sheets(grid, title, section.baseline), {}
     if grid.contrasts and grid.about.chart:
@@ -66,7 +67,7 @@ def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str
 
 
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
-    """(method, work) -> its cost in each experiment, None if an experiment did no such work."""
+    """Return {(method, work): its cost in each experiment}, with None if an experiment did no such work."""
     by_run = []
     for run in runs:
         costs = chain.from_iterable(training_costs(run.timings, run.experiment).values())

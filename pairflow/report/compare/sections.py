@@ -19,14 +19,14 @@ from pairflow.report.words import BASELINE, REFERENCES, count_samples
 
 
 class RowKey(NamedTuple):
-    """The method and the experiment whose values a row has."""
+    """A row of a table: its method, and the name of the experiment (`run`) that its values come from."""
 
     method: str
     run: str
 
 
 class MetricKind(NamedTuple):
-    """What the values of one table have in common; `counts` are their numbers of samples."""
+    """What the values of a table have in common; `counts` are the numbers of samples behind them."""
 
     metric: str
     reference: str
@@ -39,7 +39,7 @@ Kinds = Mapping[MetricKind, Mapping[str, pd.DataFrame]]  # -> experiment -> its 
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A method of an experiment: NFE -> an estimate or a difference, and NFE -> calls of the network."""
+    """A row of a table: by number of steps (NFE), its cells (estimates or differences) and network calls."""
 
     key: RowKey
     cells: Mapping[int, Any]
@@ -47,21 +47,21 @@ class ComparedRow:
 
     @property
     def note(self) -> str:
-        """What most of the values are averaged over, or how most of them were tested."""
+        """What was averaged for most of the cells, or how most of them were tested, in words."""
         notes = Counter(cell.note for cell in self.cells.values() if cell.note)
         return next((text for text, _ in notes.most_common(1)), "")
 
 
 @dataclass(frozen=True)
 class Contrast(ComparedRow):
-    """A row minus its baseline. `warnings`: NFE -> what is wrong with the samples of each side."""
+    """A row minus its baseline. `warnings` says for each NFE what is wrong with the samples of each side."""
 
     baseline: RowKey
     warnings: Mapping[int, Mapping[RowKey, list[str]]]
 
     @property
     def subject(self) -> str:
-        """The experiment that is compared with the baseline, or within one experiment the method."""
+        """What is compared with the baseline: an experiment, or within one experiment a method."""
         return self.key.method if self.key.run == self.baseline.run else self.key.run
 
     @property
@@ -71,11 +71,12 @@ class Contrast(ComparedRow):
 
 @dataclass(frozen=True, eq=False)
 class ComparedGrid(Grid):
-    """One table: comparable rows of values, by `RowKey`, and their differences from the baseline's rows.
+    """A table of a comparison: rows of comparable values, by `RowKey`, and their differences from baselines.
 
     The baseline of a row is the method `baseline` of the same run, or if that is None the same method in the
-    first of `runs`. `counts` are the numbers of samples behind the values. `elsewhere` names experiments that
-    are missing here because their values of this metric do not compare. `flaws` are by experiment.
+    first of `runs`. `counts` are the numbers of samples behind the values. `elsewhere` has texts on the
+    experiments that are missing here because their values of this metric do not compare. `flaws` has what is
+    wrong with the samples of each experiment.
     """
 
     counts: tuple[int, ...] = ()
@@ -86,12 +87,12 @@ class ComparedGrid(Grid):
 
     @property
     def full_label(self) -> str:
-        """The label, with the extractor of image features or the judge of text."""
+        """The label, with the extractor of image features or the model that judges text."""
         return f"{self.label}, by {self.extractor}" if self.extractor else self.label
 
     @cached_property
     def cell_counts(self) -> dict[tuple[RowKey, int], tuple[int, ...]]:
-        """The numbers of samples behind each cell."""
+        """The numbers of samples behind each cell, a (row, NFE)."""
         groups = self.frame.groupby(["method", "nfe"], sort=False)
         return {(key, int(nfe)): _count(rows.samples) for (key, nfe), rows in groups}
 
@@ -117,7 +118,7 @@ class ComparedGrid(Grid):
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """The rows minus their baselines."""
+        """The rows minus their baselines; rows of baselines are left out."""
         method, first = self.baseline, self.runs[0].name
         baselines = {
             key: RowKey(method, key.run) if method else RowKey(key.method, first) for key in self.table
@@ -140,7 +141,7 @@ class ComparedGrid(Grid):
 
     @cached_property
     def verdicts(self) -> Counter[str]:
-        """Verdict -> the number of tested differences that have it."""
+        """The number of tested differences with each verdict."""
         return Counter(self.verdict(cell) for row in self.contrasts for cell in row.tested.values())
 
 
@@ -148,8 +149,8 @@ class ComparedGrid(Grid):
 class DataSection:
     """Experiments on the same data, and their tables.
 
-    `baseline` is the name of an experiment, or of a method if there is a single experiment; `apart` says how
-    these data differ from the first section's.
+    `baseline` is the name of an experiment, or of a method if there is a single experiment. `apart` says how
+    these data differ from those of the first section.
     """
 
     runs: list[FinishedExperiment]
@@ -175,7 +176,7 @@ class DataSection:
 
 
 def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:
-    """A section per data set, whose first experiment is the baseline.
+    """Make a section per data set, whose first experiment is the baseline.
 
     The methods of a single experiment are compared with `method`, by default UDLM or else the first.
     """
@@ -195,7 +196,7 @@ def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None)
 
 
 def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
-    """Tables of experiments on the same data, in the order of the page."""
+    """Make the tables of experiments on the same data, in the order of the page."""
     known = list_metrics(runs[0].experiment)
     order, references = [*known], [*REFERENCES, ""]
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
@@ -220,9 +221,9 @@ def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[
 
 
 def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
-    """The rows of the kind's metrics, with a `RowKey` as method.
+    """Group the metric rows by what tables have in common; their column `method` becomes a `RowKey`.
 
-    Metrics without features, such as distances of pixels, do not depend on an extractor.
+    The extractor is ignored for metrics without features, such as distances of pixels.
     """
     known = list_metrics(runs[0].experiment)
     kinds: dict[MetricKind, dict[str, pd.DataFrame]] = {}
@@ -243,7 +244,7 @@ def _count(samples: pd.Series) -> tuple[int, ...]:
 
 
 def _find_elsewhere(kind: MetricKind, run: str, kinds: Kinds) -> Iterator[str]:
-    """In which other tables an experiment that is missing in this one has the same metric."""
+    """Say in which other tables an experiment has this metric, if it is missing in this table."""
     for other in kinds if run not in kinds[kind] else ():
         if run in kinds[other] and other[:2] == kind[:2]:
             extractor = f" by {other.extractor}" if other.extractor != kind.extractor else ""

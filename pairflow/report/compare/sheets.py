@@ -1,4 +1,4 @@
-"""The numbers of a comparison: all together in a frame, and its tables as sheets to download."""
+"""Writes the numbers of a comparison: all together in a frame, and its tables as sheets to download."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
@@ -24,11 +24,11 @@ _COLUMNS = {
 
 
 def tabulate(grids: Iterable[ComparedGrid]) -> pd.DataFrame:
-    """Rows `mean` and `difference`, with a 95 % interval each; columns that a row does not have are null.
+    """Join all means and differences in a frame, with 95 % intervals; its column `row` tells them apart.
 
     `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null if a cell's
     values come from unequal numbers of samples. `reason` says why a difference was not tested, and `visible`
-    is about the smallest difference that would have been decided.
+    is about the smallest difference that would have been decided. Values that a row cannot have are null.
     """
     rows = [row for grid in grids for row in _rows(grid)]
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
@@ -66,7 +66,7 @@ def _shared(grid: ComparedGrid, name: str, nfe: int, row: ComparedRow) -> dict[s
 
 
 def list_sheets(grid: ComparedGrid, title: str, baseline: str) -> dict[str, Sheet]:
-    """Means with their deviations, and any differences from the baseline with their intervals."""
+    """Make a sheet of means with deviations, and one of any differences from the baseline with intervals."""
     sheets = {"means": _sheet(grid, "mean", f"{title}: means", grid.table.values(), _mean)}
     if grid.contrasts:
         title = f"{title}: differences from {baseline}, decided ones in bold"

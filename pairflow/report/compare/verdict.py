@@ -1,4 +1,4 @@
-"""The verdict of a comparison in a few sentences, for the terminal and the page."""
+"""Writes the verdict of a comparison in a few sentences, for the terminal and the page."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,13 +15,13 @@ from pairflow.report.words import join_steps, join_words
 
 
 def write_verdict(sections: Sequence[DataSection]) -> list[str]:
-    """What is better in what, by how much, and what is undecided; or why nothing compares."""
+    """Say what is better in what, by how much, and what is undecided; or why nothing compares."""
     sentences = [sentence for section in sections for sentence in _judge(section)]
     return sentences or [f"Nothing compares: {_explain(sections)}."]
 
 
 def _explain(sections: Sequence[DataSection]) -> str:
-    """Why experiments, or the methods of one, have no comparable values."""
+    """Say why experiments, or the methods of one, have no comparable values."""
     first, *others = sections
     if others:
         return "; ".join(section.apart for section in others)
@@ -37,7 +37,7 @@ def _explain(sections: Sequence[DataSection]) -> str:
 
 
 def _judge(section: DataSection) -> Iterator[str]:
-    """A sentence for each subject by the leading measure, and one with the verdicts by other measures."""
+    """Yield a sentence on each subject by the leading metric, and one with the verdicts by other metrics."""
     leading = section.leading
     if leading is None:
         return
@@ -69,7 +69,7 @@ def list_places(contrasts: Sequence[Contrast]) -> list[Place]:
 
 
 def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
-    """Where a comparison at equal NFE has unequal network calls, or unequal entropies."""
+    """Say where sides with equal NFE have unequal network calls, or unequal entropies."""
     grids = {other.metric: other for other in section.evaluations[grid.evaluation]}
     for contrast in grid.contrasts:
         sides = [contrast.key, contrast.baseline]
@@ -89,13 +89,13 @@ def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
 
 
 def _name(grid: ComparedGrid, section: DataSection) -> str:
-    """A measure's name, with its extractor only if the section has several."""
+    """Return a metric's label, with its extractor only if the section has several."""
     extractors = {other.extractor for other in section.grids} - {""}
     return grid.full_label if len(extractors) > 1 else grid.label
 
 
 def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
-    """What is wrong with the compared samples, by method and steps; for many methods only what."""
+    """Say what is wrong with the compared samples; up to `NAMED` models are named, with their steps."""
     steps: dict[tuple[RowKey, str], list[int]] = {}
     for contrast in contrasts:
         for nfe, by_side in contrast.warnings.items():

@@ -1,1 +1,1 @@
-"""The report of one experiment: from metric rows to one self-contained HTML page."""
+"""Makes the report of one experiment: from metric rows to one self-contained HTML page."""

@@ -18,10 +18,10 @@ _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def save(parts: Mapping[str, Any], folder: Path) -> None:
-    """Every figure of a page's parts (`page.draw`), with the same bytes every time.
+    """Save every figure of a page's parts (the result of `page.draw`), with the same bytes every time.
 
     Charts become `<name>.svg` and `<name>.pdf` with embedded fonts in the colours of the page's light theme,
-    images `<name>.png`, enlarged as on the page. Saving adds legends to the charts, so it must come last.
+    and images `<name>.png`, enlarged as on the page. Saving adds legends to the charts: it must come last.
     """
     for name, figure in find_figures(parts):
         if isinstance(figure, Png):
@@ -31,7 +31,7 @@ def save(parts: Mapping[str, Any], folder: Path) -> None:
 
 
 def find_figures(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, Picture | Png]]:
-    """The name of each figure's files, and the figure. Charts have names; images get the keys above them."""
+    """Yield (name of its files, figure) for each figure. A chart has a name, an image the keys above it."""
     if isinstance(part, Picture):
         yield part.name, part
     elif isinstance(part, Png):
@@ -48,7 +48,7 @@ def find_figures(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, P
 
 
 def save_chart(picture: Picture, path: Path) -> None:
-    """Write `<path>.svg` and `<path>.pdf`, on white, with a legend below unless the drawing has names."""
+    """Write `<path>.svg` and `<path>.pdf`, on white, with a legend below unless names are in the drawing."""
     with matplotlib.rc_context(_RC):
         if not picture.named:
             _add_legend(picture.figure)

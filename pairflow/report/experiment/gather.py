@@ -25,7 +25,7 @@ _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs
 
 
 def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """All metric rows over the seeds: of samples, couplings, correlations, real data and logs."""
+    """Read all metric rows of all seeds: of samples, couplings, correlations, real data and logs."""
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
     if page_of(experiment).bounded:
         frames.append(_read_bounds(root, experiment))
@@ -33,7 +33,7 @@ def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
 
 
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
-    """Metadata of the gathered rows: the experiment, and the hashes of their files."""
+    """Make the metadata of the rows of `read_metrics`: the experiment, and the hashes of their files."""
     files = _metric_files(root, experiment)
     if page_of(experiment).bounded:
         files += _bound_models(root, experiment).values()
@@ -50,7 +50,7 @@ def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
 
 
 def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """A row per job, from the provenance of its first output."""
+    """Read a row per job, from the provenance of its first output; jobs of `_UNTIMED` are left out."""
     rows = [
         read_provenance(job.record) | vars(job) | {"step": job.rule}
         for job in jobs(root, experiment)
@@ -62,7 +62,7 @@ def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
 def read_contents(
     root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame
 ) -> Contents:
-    """What the page shows, given its metric rows and timings."""
+    """Read what the page shows besides the given metric rows and timings."""
     page = page_of(experiment)
     model = paths.model(root, experiment.seeds[0], experiment.methods[-1])
     command = f"snakemake --cores all -- {shlex.quote(f'{root.as_posix()}/report.html')}"
@@ -90,7 +90,7 @@ def read_contents(
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
-    """Method -> NFE -> rows of the first trial of the first seed and evaluation, at the shown NFE."""
+    """Read {method: {NFE: first trial's rows}} of the first evaluation and seed, at the shown NFE."""
     most = page_of(experiment).shown
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
@@ -101,7 +101,7 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
 
 
 def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
-    """(method, seed) -> the weights, next to a log that ends in the bound on the NLL of held-out rows.
+    """Return {(method, seed): path of the weights}; the log next to each ends in the bound on held-out NLL.
 
     Metadata have the hash of the weights, not of the log: the log also has times, which differ between equal
     trainings.
@@ -114,9 +114,9 @@ def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], P
 
 
 def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Metric rows of each model: `nll_bound` (its last validation, in nats per token) and what the kind adds.
+    """Make metric rows from logs: `nll_bound` (last validation, nats per token), and what the kind adds.
 
-    Empty if no rows are held out.
+    There are no rows if no data are held out.
     """
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
     convert = page_of(experiment).prepare_bounds(root, held_out)

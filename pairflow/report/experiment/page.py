@@ -1,4 +1,4 @@
-"""The page of one experiment: one HTML file that opens offline."""
+"""Makes the page of one experiment: one HTML file that opens offline."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from pairflow.report.words import is_paired, join_words, name_distillation, name
 
 
 def draw(contents: Contents) -> dict[str, Any]:
-    """The parts of the page that have figures, by the names that the template gives them."""
+    """Make the parts of the page that have figures, by the names that the template gives them."""
     page = page_of(contents.experiment)
     return {
         "page": page,
@@ -37,7 +37,7 @@ def draw(contents: Contents) -> dict[str, Any]:
 
 
 def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
-    """The whole page as HTML. It loads nothing, and is complete without its scripts.
+    """Write the whole page as HTML. It loads nothing, and is complete without its scripts.
 
     `parts` are the result of `draw`, if the caller needs it as well.
     """
@@ -94,7 +94,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
 
 
 def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
-    """Total correlation and its standard error per method, and the ceiling, which all methods share."""
+    """Draw the total correlation of each method, its standard error, and the ceiling that methods share."""
     methods = [name for name in contents.methods if name in contents.correlations]
     settings = contents.experiment.correlation
     if not methods or settings is None:
@@ -117,7 +117,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
 
 
 def _draw_training(contents: Contents) -> dict[str, Any] | None:
-    """Curves of the bases, and separate curves for each kind of distillation."""
+    """Draw the training curves: a chart of the bases, and one for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
     logs = contents.logs
     pictures: dict[str, Picture] = {}
@@ -141,8 +141,10 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
 
 
 def _step_costs(timings: pd.DataFrame, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """A record per step, method and device, in the order of the workflow: the number of runs, their total
-    seconds, the largest memory (MiB), and the seconds relative to the longest record."""
+    """Sum up the jobs by step, method and device, in the order of the workflow.
+
+    A record has the number of runs, their total seconds, the largest memory (MiB), and the share of its
+    seconds in those of the longest record."""
     if timings.empty:
         return []
     keys = ["step", "method", "device"]

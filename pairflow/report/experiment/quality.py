@@ -1,4 +1,4 @@
-"""The measurements of each evaluation: the main tables with charts, and groups of further tables."""
+"""Arranges the metrics of each evaluation: main tables with charts, and groups of further tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ class Group:
 
 @dataclass(frozen=True)
 class EvaluationBlock:
-    """One evaluation: its main tables with their charts, and the groups of further metrics.
+    """One evaluation on the page: its main tables with their charts, and groups of further metrics.
 
-    `scope` says from which samples they are computed, and `details` are what the kind of data adds.
+    `scope` says from which samples they are computed, and `details` is what the kind of data adds.
     """
 
     name: str
@@ -56,7 +56,7 @@ class EvaluationBlock:
 
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
-    """A block for each evaluation that has metrics."""
+    """Make a block for each evaluation that has metrics."""
     return [_block(contents, name, name_file(name)) for name in contents.evaluations]
 
 
@@ -76,14 +76,14 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
 
 
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
-    """The grid with all methods; its label names the extractor if the metric has several extractors."""
+    """Add methods and calls to a table; its label names the extractor if the metric has several of them."""
     rivals = {other.extractor for other in others if other.metric == grid.metric}
     name = f"({grid.extractor})" * (len(rivals) > 1)
     return contents.add_calls(replace(grid, rival=name, all_seeds=seeds))
 
 
 def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[Group]:
-    """The group of the main tables, even if it is empty, and the further groups that have tables."""
+    """Group the tables: the main tables first, even if there are none, then further groups with tables."""
     groups = []
     for name, title in {"": "", **titles}.items():
         members = [table for table in tables if table.about.group == name]

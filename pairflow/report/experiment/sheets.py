@@ -1,4 +1,4 @@
-"""The tables of an experiment's page as sheets to download."""
+"""Turns the tables of an experiment's page into sheets to download."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -22,7 +22,7 @@ def list_sheets(
     training: Mapping[str, list[TrainingCost]],
     costs: Sequence[Mapping[str, Any]],
 ) -> list[Sheet]:
-    """All tables of a page, in its order."""
+    """Make a sheet of each table of a page, in the order of the page."""
     sheets = [headline_sheet(contents, headline)] if headline else []
     for block in blocks:
         tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
@@ -41,7 +41,7 @@ def list_sheets(
 
 
 def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: str) -> Sheet:
-    """Tables of one evaluation under one title; `scope` says from which samples they are computed."""
+    """Join tables of one evaluation; `scope` says from which samples they are computed."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
     origin = contents.name_origin(f"evaluation {evaluation}")
@@ -54,7 +54,7 @@ def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: 
 
 
 def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
-    """Every method at its best number of steps, and real data; records have shares, not percent."""
+    """List every method at its best number of steps, and real data; records have shares, not percent."""
     title = "Every method at its best number of sampling steps"
     columns = {
         "Method": [*(line.method for line in headline.lines), "real data"],
@@ -75,7 +75,7 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
 
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
-    """Total correlation per method, and its ceiling; `correlation` is this part of the page."""
+    """List the total correlation per method, and its ceiling; `correlation` is that part of the page."""
     rows, ceiling = correlation["rows"], correlation["ceiling"]
     texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
     columns = {"Method": [*rows, "ceiling: draws from the data"], "Total correlation (bits)": texts}
@@ -88,7 +88,7 @@ def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> She
 
 
 def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]]) -> Sheet:
-    """The cost of every base, with its pairing and its distillations."""
+    """List the cost of every base training, with its pairing and its distillations."""
     title = "Training cost of bases, pairing and distillation"
     rows = [cost for base in costs.values() for cost in base]
     columns = {
@@ -106,7 +106,7 @@ def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]]) 
 
 
 def step_sheet(contents: Contents, costs: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Time and memory of every step."""
+    """List time and memory of every step of the workflow."""
     columns = {
         "Step": [row["step"] for row in costs],
         "Method": [row["method"] or "–" for row in costs],
@@ -127,7 +127,7 @@ def _text_sheet(
     align: str,
     *origin: str,
 ) -> Sheet:
-    """A table of texts; `columns` are the texts under each heading."""
+    """Make a sheet with a table of texts; `columns` has the texts under each heading."""
     caption = f"{title}; {contents.name_origin(*origin)}"
     part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)), align)
     return Sheet(f"{contents.name}-{name}", title, [part], records)
@@ -145,7 +145,7 @@ def _part(table: Grid, caption: str) -> Part:
 
 
 def _explain_bold(table: Grid) -> str:
-    """What is in bold, in words; the page explains it alike."""
+    """Say what is in bold, as the page does."""
     if not any(cell.best for cells in table.rows.values() for cell in cells):
         return ""
     best = f"{table.about.best} mean"
@@ -162,7 +162,7 @@ def _entry(cell: Cell, note: str = "") -> Entry:
 
 
 def _records(table: Grid) -> Iterable[dict[str, Any]]:
-    """A record per method and NFE, named as in metrics.parquet; the last record is that of real data."""
+    """Yield a record per method and NFE, named as in metrics.parquet, and a last one for real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
     if table.about.compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}
@@ -175,6 +175,6 @@ def _records(table: Grid) -> Iterable[dict[str, Any]]:
 
 
 def _numbers(cell: Cell, seeds: int) -> dict[str, float | int]:
-    """Over several seeds, `std` is between seeds, as on the page, and `trial_std` is between trials."""
+    """Return a cell's numbers. With several seeds `std` is between seeds, and `trial_std` between trials."""
     trials = {"seeds": cell.seeds, "trial_std": cell.trials} if seeds > 1 else {}
     return {"mean": cell.mean, "std": cell.std, "count": cell.count, **trials}

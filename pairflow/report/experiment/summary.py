@@ -1,4 +1,4 @@
-"""The comparison of methods in words: sentences from the numbers, left out if the numbers are missing."""
+"""Compares methods in words: sentences from numbers, which are left out if the numbers are missing."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ _NAMED = 4  # of more methods than this, a sentence names only the best three
 
 
 def write_summary(contents: Contents) -> list[str]:
-    """PairFlow and own pairs against baselines, quality at the fewest steps, the coupling and its cost."""
+    """Compare PairFlow and own pairs with baselines, name the best methods, and describe the coupling."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
     if grid := leading_grid(contents.metrics, contents.experiment):
         masked = [method for method in contents.methods if not tail_revises(method)]
@@ -29,7 +29,7 @@ def write_summary(contents: Contents) -> list[str]:
 
 
 def _rank(grid: Grid, contents: Contents) -> str:
-    """The best methods at the fewest sampling steps."""
+    """Name the best methods at the fewest sampling steps, and the first baseline."""
     cells = {method: cells[0] for method, cells in contents.add_calls(grid).rows.items() if cells[0].count}
     ranked = sorted(cells, key=lambda method: cells[method].mean, reverse=grid.about.best == "highest")
     among, named = "", ranked
@@ -49,7 +49,7 @@ def _rank(grid: Grid, contents: Contents) -> str:
 
 
 def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
-    """PairFlow and models of own pairs minus a baseline; Holm's correction is over all methods."""
+    """Compare PairFlow and models of own pairs with a baseline; Holm's correction is over all methods."""
     others = sorted({method for method, _ in grid.values} - {baseline})
     tests = grid.compare(dict.fromkeys(others, baseline))
     entropies = _find_entropies(grid, contents)
@@ -71,7 +71,7 @@ def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
 
 
 def _find_entropies(grid: Grid, contents: Contents) -> Mapping[tuple[str, int], float]:
-    """The mean entropy of text samples by the methods and columns of a grid; empty for other data."""
+    """Return the mean entropies of text samples by (method, NFE or calls) of `grid`; empty for other data."""
     for other in list_grids(contents.metrics, contents.experiment, grid.evaluation):
         if other.metric == "entropy":
             by_calls = grid.unit != other.unit

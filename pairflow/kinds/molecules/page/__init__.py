@@ -1,1 +1,1 @@
-"""What the page of an experiment shows of molecules."""
+"""Writes what the page of an experiment shows only for molecules."""

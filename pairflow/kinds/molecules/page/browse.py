@@ -1,4 +1,4 @@
-"""A page to look through molecules: structures, filters and files of a selection, in one file."""
+"""Writes a page to look through molecules: structures, filters and files of a selection, in one file."""
 
 import csv
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ def write_page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _list_settings(metadata: Metadata) -> list[str]:
-    """How the molecules were made, as far as the page does not show it and it is not the default."""
+    """List the settings by which the molecules were made, without defaults and what the page shows anyway."""
     asked = {
         name: value for name, value in metadata.parameters.items() if name not in _EVIDENT and value != []
     }
@@ -56,7 +56,7 @@ def _list_settings(metadata: Metadata) -> list[str]:
 
 
 def _collect(table: pd.DataFrame) -> dict[str, Any]:
-    """What the script needs: columns with their values, structures by SMILES, and the lines of a CSV file."""
+    """Collect the script's data: columns with values, structures by SMILES, and the lines of a CSV file."""
     columns = [
         {"name": name, "label": _LABELS.get(name, name.replace("_", " ")), **_read(name, table[name])}
         for name in table
@@ -73,7 +73,7 @@ def _write_line(cells: Iterable[Any]) -> str:
 
 
 def _read(name: str, column: pd.Series) -> dict[str, Any]:
-    """A column as numbers, choices, lists or texts; missing values are null."""
+    """Describe a column as numbers (null if missing), choices, lists or texts (empty if missing)."""
     known = column.dropna().infer_objects()
     if is_numeric_dtype(known) and len(known):
         values = [None if pd.isna(value) else round(value, DIGITS.get(name, 4)) for value in column.tolist()]
@@ -85,7 +85,7 @@ def _read(name: str, column: pd.Series) -> dict[str, Any]:
 
 
 def _draw_all(texts: set[str]) -> dict[str, Any]:
-    """Structures by SMILES; strings that RDKit cannot read have none."""
+    """Draw structures by SMILES; strings that RDKit cannot read are left out."""
     with rdBase.BlockLogs():
         molecules = {text: Chem.MolFromSmiles(text) for text in sorted(texts) if text}
     return {text: draw_compact(molecule) for text, molecule in molecules.items() if molecule is not None}

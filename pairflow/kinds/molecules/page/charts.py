@@ -1,4 +1,4 @@
-"""The charts that only pages on molecules have: invalid samples, properties, speed and guidance."""
+"""Draws the charts that only pages on molecules have: invalid samples, properties, speed and guidance."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -30,7 +30,8 @@ _REAL = (Style("ink", "", ":"), Style("muted", "s", "--"), Style("muted", "d", "
 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
-    """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
+    """Draw the invalid samples of one method at each number of steps, stacked by reason. `tables` has a table
+    for each reason; the rest of `samples` is valid. `name` is the name of the drawing."""
     steps = tables[0].columns
     calls = tables[0].calls.get(method, steps)
     counts = {}
@@ -51,10 +52,10 @@ def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Pic
 
 
 def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
-    """Shares of molecules per bin of one property: a panel per method, each with the training molecules.
+    """Draw shares of molecules per bin of one property: a panel per method, each with the training molecules.
 
-    `counts` has rows low, high, samples, training. The first and the last bin are open: arrows show their
-    shares, because bars would look like peaks.
+    `counts` maps each method to rows low, high, samples, training. The first and the last bin are open:
+    arrows show their shares, because bars would look like peaks.
     """
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
@@ -110,9 +111,10 @@ STAGES = {  # metric -> the name of its stage: every stage is a part of the prev
 
 
 def survivors(shares: pd.DataFrame, name: str) -> Picture:
-    """The share of samples that is left at each of STAGES: rows method, stage (its number), share (in %).
+    """Draw the share of samples that is left at each of STAGES, a line per method.
 
-    Real data and controls are also methods, without a number of steps (`nfe`).
+    `shares` has rows method, stage (its number), share (in %), nfe (the number of steps). Real data and
+    controls are also methods, without a number of steps.
     """
     methods = shares.method[shares.nfe.notna()].unique()
     real = [method for method in shares.method.unique() if method not in methods]
@@ -133,10 +135,8 @@ def survivors(shares: pd.DataFrame, name: str) -> Picture:
 
 
 def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Picture:
-    """Valid samples against the time to draw them, a line per method through its numbers of steps.
-
-    `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid.
-    """
+    """Draw valid samples against the time to draw them, a line per method through its numbers of steps.
+    `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid."""
 
     def write(row: Any) -> list[str]:
         steps = f"NFE {row.nfe:,}, {pluralise(row.calls, 'call')}"
@@ -153,10 +153,10 @@ def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Pictu
 
 
 def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
-    """Novel molecules against a metric of what was asked for: a line per method through the guidance weights.
+    """Draw novel molecules against `metric`, how well samples meet what was asked for, a line per method.
 
-    `rows` have method, weight, and valid, novel_strict and the metric as shares of the samples; an error is
-    in its own unit.
+    A line goes through the guidance weights. `rows` have method, weight, and valid, novel_strict and the
+    metric as shares of the samples; an error is in the unit of its property.
     """
     about, y = METRICS[metric], "novel (% of samples)"
     what = "in the class" if metric == "in_class" else about.label

@@ -1,4 +1,4 @@
-"""The part of the section on quality that only molecules have: invalid samples, properties, speed."""
+"""Makes the part of the section on quality that only molecules have: invalid samples, properties, speed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,9 @@ YIELDS = {  # counts of molecules -> the same per second
 def describe_molecules(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str, complete: bool
 ) -> Details:
-    """The details of one evaluation from its tables; `prefix` makes the names of its drawings unique."""
+    """Return the details of one evaluation for its section of the page. `measured` has a table for each
+    metric, `prefix` makes the names of drawings unique, and `complete` says that the data set has every
+    molecule that follows its rules."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
     properties = draw_properties(contents, evaluation, measured, prefix)
     speed = measure_speed(contents, evaluation, rows, prefix, complete)
@@ -55,8 +57,8 @@ def describe_molecules(
 def draw_survivors(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> Picture | None:
-    """What is left from stage to stage of each method's samples, at its best number of steps, and of held-out
-    molecules and controls; None if plausible molecules were not counted."""
+    """Draw what is left of samples from stage to stage; None if plausible molecules were not counted. The
+    lines are methods, each at its best number of steps, held-out molecules and controls."""
     if not (plausible := measured.get("plausible")):
         return None
     best = {method: plausible.best(method)[1] for method in plausible.rows}
@@ -73,8 +75,8 @@ def draw_survivors(
 def draw_properties(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> dict[int, list[dict[str, Any]]]:
-    """NFE, the highest first -> each property with its distributions, and every method's distance (`metric`)
-    from the training molecules, as text."""
+    """Draw the distributions of properties. Returns a list of properties for each NFE, the highest first. A
+    property has a picture and, as text, every method's distance (`metric`) from the training molecules."""
     properties: dict[int, list[dict[str, Any]]] = {}
     for nfe, methods in sorted(contents.part["properties"].get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
@@ -92,7 +94,7 @@ def draw_properties(
 
 
 def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluation, method, nfe, seed, metric, value: molecules per second, for the metrics of `YIELDS`.
+    """Compute molecules per second: rows evaluation, method, nfe, seed, metric (values of `YIELDS`), value.
 
     Unique and novel molecules are counted within each trial, by canonical SMILES, and summed over trials.
     """
@@ -104,8 +106,8 @@ def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFram
 def measure_speed(
     contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str, complete: bool
 ) -> dict[str, Any] | None:
-    """Valid molecules against time: a chart, tables of molecules per second of the step `sample`, and the
-    devices; None without timings."""
+    """Compare valid molecules with the time to draw them; None without timings. Returns a chart, tables of
+    molecules per second of the step `sample`, and the names of the devices."""
     yields = sampling_yields(rows, contents.timings)
     if yields.empty:
         return None
@@ -138,10 +140,11 @@ def measure_speed(
 
 
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, Any] | None:
-    """Charts of an evaluation with several guidance weights; None without them, or if no class was counted.
+    """Draw an evaluation with several guidance weights; None without them, or if no class was counted.
 
-    `trades`: what is asked for -> NFE -> the share of novel molecules against how well the samples meet it.
-    `shapes`: property -> NFE -> method -> its distribution at each weight, if the page shows this property.
+    `trades` maps what is asked for, then NFE, to a chart of the share of novel molecules against how well the
+    samples meet it. `shapes` maps property, NFE and method to the distribution of the property at each
+    weight, if the page shows this property.
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
@@ -177,7 +180,7 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
 def _draw_shapes(
     contents: Contents, weights: Mapping[str, float], name: str, prefix: str
 ) -> dict[int, dict[str, Picture]]:
-    """NFE, the highest first -> method -> the distribution of a property at each weight of guidance."""
+    """Draw a property's distribution at each weight of guidance, by NFE (the highest first) and method."""
     by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
     for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]):
         for nfe, methods in contents.part["properties"].get(evaluation, {}).items():

@@ -1,4 +1,4 @@
-"""Structures as RDKit draws them, in the colours of the pages."""
+"""Draws structures of molecules with RDKit, in the colours of the pages."""
 
 import re
 from typing import Any
@@ -20,7 +20,8 @@ Shapes = list[list[Any]]
 
 
 def draw(molecule: Chem.Mol, width: int, height: int, bond: float, line: float, text: bool = False) -> str:
-    """The SVG element of a structure with bonds of at most the length `bond`; letters are `text` or not."""
+    """Draw a structure as an SVG element. Bonds have at most the length `bond`, and lines the width `line`.
+    Letters are text elements if `text`, else paths."""
     canvas = rdMolDraw2D.MolDraw2DSVG(width, height, -1, -1, text)
     options: Any = canvas.drawOptions()  # RDKit's stubs give every option the type of all of them
     options.clearBackground = False
@@ -35,9 +36,10 @@ def draw(molecule: Chem.Mol, width: int, height: int, bond: float, line: float, 
 
 
 def draw_compact(molecule: Chem.Mol) -> list[Shapes]:
-    """A structure in a tenth of the bytes: lines, areas and letters that a script draws on a canvas of SIZE.
+    """Draw a structure in a tenth of the bytes of SVG, for a script that draws it on a canvas of SIZE.
 
-    Lines and areas are [colour, path], one for each colour; letters are [colour, size, x, y, letter].
+    Returns lines, areas and letters. Lines and areas are [colour, path], one for each colour; letters are
+    [colour, size, x, y, letter].
     """
     paths: list[dict[str, str]] = [{}, {}]
     letters: Shapes = []
@@ -58,7 +60,7 @@ def draw_compact(molecule: Chem.Mol) -> list[Shapes]:
 
 
 def _shorten(path: str) -> str:
-    """A path with whole coordinates, each line relative to the point before it."""
+    """Round an SVG path to whole coordinates, and make each line relative to the point before it."""
     short, here = "", (0, 0)
     for letter, numbers in _PART.findall(path):
         if letter == "Z":

@@ -1,4 +1,4 @@
-"""Drawings of sampled molecules."""
+"""Draws galleries of sampled molecules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Gallery:
 
 
 def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
-    """Up to `number` of the valid samples, chosen at random by `seed`; duplicates are not removed."""
+    """Draw up to `number` of the valid samples, chosen at random by `seed`; duplicates are not removed."""
     with rdBase.BlockLogs():
         parsed = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
         valid = [text for text in samples if parsed.get(text) is not None]
@@ -44,5 +44,5 @@ def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
 def _draw(molecule: Chem.Mol) -> Markup:
     svg = draw(molecule, *_SIZE, bond=30, line=1.6)
     width, height = _SIZE
-    # An element that scales with the page.
+    # Without a width and a height in pixels, the drawing scales with the page.
     return Markup(themed(svg.replace(f"width='{width}px' height='{height}px' ", "aria-hidden='true' ", 1)))

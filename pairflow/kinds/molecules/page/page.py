@@ -1,4 +1,4 @@
-"""What pages show of molecules."""
+"""Defines what pages show of molecules, and the warnings of bad samples."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,12 +44,12 @@ class MoleculesPage(KindPage):
     counted: ClassVar = {"rejected": "Rejected rows", "smiles": "Molecules of the data set"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """What only pages of molecules show.
+        """Read what only pages of molecules show.
 
-        samples     method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
-        examples    some training molecules as SMILES
-        properties  evaluation -> NFE -> method -> rows property, low, high, samples, training: the numbers
-                    of molecules in each bin of a property, by `chemistry.histograms`
+        - `samples`: method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn.
+        - `examples`: some training molecules as SMILES.
+        - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
+          numbers of molecules in each bin of a property, by `chemistry.histograms`.
         """
         from pairflow.kinds.molecules.prepare import Vocabulary
 
@@ -75,7 +75,9 @@ class MoleculesPage(KindPage):
         }
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """Shares of the samples, of valid samples or of distinct molecules, all by canonical SMILES."""
+        """Return the headline's columns: shares of molecules by canonical SMILES, a distance, and bounds.
+        Plausible, useful and valid molecules are shares of the samples, unique ones of the valid, novel ones
+        of the distinct molecules."""
         measured = list_grids(results.metrics, results.experiment, leading.evaluation)
         grids = {grid.metric: grid for grid in measured}
         valid = grids["valid"].means
@@ -123,7 +125,7 @@ class MoleculesPage(KindPage):
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
-        """The command asks for novel molecules, unless these would break the rules of the data."""
+        """Return a command that asks for novel molecules, unless these would break the rules of the data."""
         model, out = root.as_posix(), f"{root.name}_samples.smi"
         wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
         temperature = experiment.evaluations[leading_evaluation(experiment.evaluations)].temperature
@@ -157,7 +159,7 @@ class MoleculesPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Boxes about invalid, useless and known molecules, and about trials with too few valid ones."""
+        """Yield boxes on invalid, useless and known molecules, and on trials with too few valid ones."""
         if invalid := flawed.get("invalid"):
             named = headline.name_shares(invalid)
             text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, results)}"
@@ -201,7 +203,7 @@ class MoleculesPage(KindPage):
 
 
 def is_complete(experiment: Any) -> bool:
-    """Whether a molecule that is not in the data breaks their rules."""
+    """Whether the data set has every molecule that follows its rules, so that any other breaks them."""
     return KIND.is_complete(experiment.data)
 
 
@@ -210,7 +212,7 @@ def _warn_of_use(severe: bool, text: str) -> Box:
 
 
 def _advise(headline: Headline, results: FinishedExperiment) -> str:
-    """How to get more valid molecules; not by longer training if the network has memorised its data."""
+    """Say how to get more valid molecules: not by longer training if the network has memorised its data."""
     method = headline.best.method.partition("+")[0]  # a distillation has another loss
     log = results.logs.get(method) if results.experiment.training.loss == "nelbo" else None
     loss, nll = (1.0, 1.0) if log is None else end_losses(log)

@@ -26,7 +26,7 @@ def main(smiles: Path, out: Path, threads, quiet):
     provenance = Provenance()
     known = DatasetMolecules.read(smiles)
     norms = plausible.find_norms(known.trained, threads or available_cpus(), not quiet)
-    metadata = replace(known.describes(plausible.KIND), data=known.metadata.data)  # as a model's
+    metadata = replace(known.describes(plausible.KIND), data=known.metadata.data)  # for `require_same_data`
     save_table(out, norms.table(), metadata, provenance)
 
 
