@@ -65,12 +65,8 @@ class RowFiles(NamedTuple):
 
 
 class Kind(ABC):
-    """A kind of data: how its rows are prepared, compared with samples, and shown.
-
-    Attributes:
-        name: the name of its folder.
-        settings: the class of the section `data` of its experiments.
-    """
+    """A kind of data: how its rows are prepared, compared with samples, and shown. `name` is the name of its
+    folder, `settings` the class of an experiment's section `data`."""
 
     name: ClassVar[str]
     settings: ClassVar[type[DataSettings]]
@@ -90,28 +86,20 @@ class Kind(ABC):
 
     @abstractmethod
     def prepare(self, settings: Any, files: Files, parent: Path | None, progress: bool) -> None:
-        """Turn raw data into the files that `prepared` names; for `pairflow preprocess`.
+        """Turn raw data into the files of `prepared`, with the paths `files`; for `pairflow preprocess`.
 
-        Args:
-            settings: the section `data` of the experiment.
-            files: where to write each file.
-            parent: the vocabulary.json of the model from which training will start, if there is one.
-            progress: whether to show a progress bar.
+        `parent` is the vocabulary.json of the model from which a training will start, if there is one.
         """
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
-        """Return the path of the user's raw data, to be checked before a run, by its key (`data.file`).
-
-        The path is None for data that do not come from the user.
-        """
+        """Return the path of the user's raw data, to be checked before a run, by its key (`data.file`). The
+        path is None for data that do not come from the user."""
         key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
         return {f"data.{key}": settings.file or getattr(settings, "folder", None)}
 
     def folder_digest(self, settings: Any) -> str:
         """Return a digest of the files in the user's folder of raw data; empty without such a folder.
-
-        Preprocessing runs again if the digest changes.
-        """
+        Preprocessing runs again if the digest changes."""
         folder = getattr(settings, "folder", None)
         return listing(folder, *self.load("settings").FILES) if folder else ""
 
@@ -128,18 +116,13 @@ class Kind(ABC):
     shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, so that the report needs them
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
-        """Return the jobs of `steps`, each after the jobs that make its inputs.
-
-        They run between preprocessing and the floors, and must agree with the kind's file in the folder
-        rules.
-        """
+        """Return the jobs of `steps`, each after the jobs that make its inputs. They run between
+        preprocessing and the floors, and must agree with the kind's file in the folder rules."""
         return ()
 
     def comparisons(self, experiment: Experiment) -> list[str]:
-        """Return a name for each way to compare samples with real data; the first name is empty.
-
-        The names of metric files end in it.
-        """
+        """Return a name for each way to compare samples with real data; the first name is empty. The names of
+        metric files end in it."""
         return [""]
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
@@ -172,10 +155,8 @@ class Kind(ABC):
 
     @abstractmethod
     def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
-        """Compare samples with the real data in the files `real`; for `pairflow evaluate`.
-
-        Returns metric rows, each with the value of one metric on the samples of one trial.
-        """
+        """Compare samples with the real data in the files `real`; for `pairflow evaluate`. Returns metric
+        rows, each with the value of one metric on the samples of one trial."""
 
     measure_floor: Callable[[Any, Any, "Machine"], "Measurement"]
     """Measure real data as if they were samples; for `pairflow floor`. Its arguments are settings, real and
@@ -203,10 +184,8 @@ class Kind(ABC):
         return symbols == self.name
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
-        """Summarise a user's file and suggest an experiment on it, for `pairflow new`.
-
-        Returns None if the file is of another kind.
-        """
+        """Summarise a user's file and suggest an experiment on it, for `pairflow new`. Returns None if the
+        file is of another kind."""
         return None
 
     # Costs

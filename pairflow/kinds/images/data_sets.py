@@ -77,10 +77,8 @@ def read_subset(path: Path) -> list[LabelledImages]:
 def read_torchvision(
     name: str, root: Path, download: bool, problem: str, advice: str = ""
 ) -> list[LabelledImages]:
-    """Read training and test images with labels by torchvision, which checks the files.
-
-    Raises InputError with `problem`, torchvision's reason and `advice` if that fails.
-    """
+    """Read training and test images with labels by torchvision, which checks the files. Raises InputError
+    with `problem`, torchvision's reason and `advice` if that fails."""
     from torchvision import datasets
 
     dataset = getattr(datasets, name)
@@ -175,8 +173,7 @@ class PublishedImages(ImageSource):
     """Images with a published test set, from a local copy or downloaded by torchvision.
 
     Attributes:
-        torchvision: the name of torchvision's class.
-        cached: the name of torchvision's folder in the cache.
+        torchvision, cached: the names of torchvision's class and of its folder in the cache.
         url: one file of the download.
         copies: the words for a local copy in messages.
         readers: for each name of a local copy, the function that reads it.
@@ -233,10 +230,8 @@ def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
-    """Published colour images, without labels or a test set, in a folder that the user prepares.
-
-    The folder has one of the names `folders`. Each image is resized to the shape of `size`.
-    """
+    """Published colour images, without labels or a test set, in a folder that the user prepares. The folder
+    has one of the names `folders`. Each image is resized to the shape of `size`."""
 
     name: str
     size: DatasetSize
@@ -266,7 +261,7 @@ class PublishedFolder(ImageSource):
 
 @dataclass(frozen=True)
 class ImageFolder(RowFile, ImageSource):
-    """A user's folder of images. If given, `side` is the size of squares to make, and `mode` their colours."""
+    """A user's folder of images, cut to squares of `side` pixels and converted to `mode` if these are set."""
 
     side: int | None = None
     mode: str | None = None

@@ -72,7 +72,7 @@ class Extractor:
 
     @torch.inference_mode()
     def __call__(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Features (B, D) float32 of uint8 images (B, H, W, C), and class probabilities (B, classes) or None."""
+        """Compute features (B, D), and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
         _, height, width, channels = images.shape
         if self.shape not in (None, (channels, height, width)):
             sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
@@ -85,10 +85,8 @@ class Extractor:
 
 
 def load(settings: ExtractorSettings, device: torch.device | str = "cpu") -> Extractor:
-    """Load the extractor that the settings name.
-
-    Raises InputError for weights that are missing or damaged, or that have an unexpected checksum.
-    """
+    """Load the extractor that the settings name. Raises InputError for weights that are missing or damaged,
+    or that have an unexpected checksum."""
     return EXTRACTORS[settings.extractor](settings, device)
 
 
@@ -265,10 +263,8 @@ def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
 
 
 def _verified(path: Path, expected: str, origin: str, advice: str = "") -> str:
-    """Return a file's SHA-256. Raises InputError unless it is `expected`.
-
-    The message names the `origin` of the expected checksum, and ends in `advice`.
-    """
+    """Return a file's SHA-256. Raises InputError unless it is `expected`. The message names the `origin` of
+    the expected checksum, and ends in `advice`."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     sha256 = digest(path)

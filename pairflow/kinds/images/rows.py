@@ -51,10 +51,8 @@ class ImageRows:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Integers (M, N) that give pixel values (0 to 255) if they are multiplied by `unit`.
-
-        If grey levels are evenly spaced, these are the tokens.
-        """
+        """Integers (M, N) that give pixel values (0 to 255) if they are multiplied by `unit`. If grey levels
+        are evenly spaced, these are the tokens."""
         return self[:].reshape(len(self.tokens), -1) if 255 % (self.levels - 1) else self.tokens
 
     @property

@@ -64,10 +64,8 @@ class ExtractorSettings(Settings):
         return self
 
     def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `extractor` that a metric file with these settings has among its `parameters`.
-
-        A classifier's name has the hash of its weights. For another extractor any hash is accepted.
-        """
+        """Return the `extractor` that a metric file with these settings has among its `parameters`. A
+        classifier's name has the hash of its weights. For another extractor any hash is accepted."""
         if self.extractor == "classifier":
             return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
         name = parameters.get("extractor", "")

@@ -109,10 +109,8 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
-    """Read some pairs as images: x1 (B, H, W, C), states between (B, S, H, W, C), and x0 (B, H, W, C).
-
-    The real numbers of a continuous flow are rounded to grey levels.
-    """
+    """Read some pairs as images: x1 (B, H, W, C), states between (B, S, H, W, C), and x0 (B, H, W, C). The
+    real numbers of a continuous flow are rounded to grey levels."""
     parts = kind_page.draw_pairs(root, seed, coupling, _PAIRS)
     if np.issubdtype(parts[0].dtype, np.floating):
         levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
@@ -123,10 +121,8 @@ def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.n
 
 
 def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarray, ...]]:
-    """Find the training images nearest to each method's first samples at its highest NFE.
-
-    Returns for each method the samples, their nearest training images, and the L2 distances of their pixels.
-    """
+    """Find the training images nearest to each method's first samples at its highest NFE. Returns for each
+    method the samples, their nearest training images, and the L2 distances of their pixels."""
     first = {
         method: train.draw(by_nfe[max(by_nfe)][:_NEIGHBOURS]) for method, by_nfe in samples.items() if by_nfe
     }
