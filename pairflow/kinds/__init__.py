@@ -28,7 +28,7 @@ def load_settings(name: str) -> Any:
 
 
 def new_settings() -> type["NewSettings"]:
-    """Make the settings class of `pairflow new`: common settings, and those in NEW of a kind's `settings`."""
+    """Make the settings class of `pairflow new`: common settings, and what kinds add (NEW in `settings`)."""
     from pydantic import create_model
 
     from pairflow.config.fields import NewSettings

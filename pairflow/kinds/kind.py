@@ -195,7 +195,7 @@ class Kind(ABC):
     pace: ClassVar[Pace] = Pace()  # speed of its jobs, for the estimate
 
     def is_timed(self, job: Job) -> bool:
-        """Whether the time of such a job has been measured; for the estimate."""
+        """Whether the time of such a job was measured, so that the estimate of a run can use it."""
         return True
 
 

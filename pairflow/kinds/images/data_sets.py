@@ -77,8 +77,8 @@ def read_subset(path: Path) -> list[LabelledImages]:
 def read_torchvision(
     name: str, root: Path, download: bool, problem: str, advice: str = ""
 ) -> list[LabelledImages]:
-    """Read training and test images with labels by torchvision, which checks the files. Raises InputError
-    with `problem`, torchvision's reason and `advice` if that fails."""
+    """Read training and test images with labels by torchvision, which checks the files. If that fails, it
+    raises InputError with `problem`, torchvision's reason and `advice`."""
     from torchvision import datasets
 
     dataset = getattr(datasets, name)

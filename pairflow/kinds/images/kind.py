@@ -1,4 +1,4 @@
-"""Images, as pixels."""
+"""Images as a kind of data, with their metrics."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

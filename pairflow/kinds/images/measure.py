@@ -123,7 +123,7 @@ class ImageComparison:
     def distances(
         self, features: np.ndarray, reference: str, moments: Moments, kernel: tuple[np.ndarray, float]
     ) -> Rows:
-        """Compute the Fréchet and the kernel distance of `features` from the images called `reference`."""
+        """Compute Fréchet and kernel distance of `features` from `reference`, the train or test images."""
         frechet = frechet_distance(Moments.from_features(features), moments)
         return [
             _row(self.extractor.distance, frechet, reference),
@@ -143,14 +143,14 @@ class ImageComparison:
         ]
 
     def likeness(self, features: np.ndarray) -> Rows:
-        """Compute `nn_cosine`: the mean of each image's largest cosine of features with a training image."""
+        """Compute `nn_cosine`: the mean over images of the largest cosine to features of training images."""
         if not self.extractor.all_rows:
             return []
         cosine = most_similar(features, self.references["train"].features, device=self.extractor.device)
         return [_row("nn_cosine", float(cosine.mean()), "train")]
 
     def rank(self, step: str, counts: dict[str, tuple[int, int]]) -> Rows:
-        """Compute `rank_deficient` for each reference: 1 if the covariance of too few images lacks full rank.
+        """Compute `rank_deficient` for each reference: 1 if images are too few for a covariance of full rank.
 
         `counts` has the numbers of samples and of reference images. If one is too small, the distance depends
         on it, so that a warning is written to stderr.

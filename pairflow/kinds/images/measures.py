@@ -53,7 +53,7 @@ def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | No
 
 
 def mean_kernel(features: ArrayLike) -> float:
-    """The mean of k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
+    """The mean of `kernel_distance`'s k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
     features = np.asarray(features, dtype=np.float64)
     count = len(features)
     if count < 2:

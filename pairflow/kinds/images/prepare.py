@@ -63,7 +63,7 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
 
 
 def contract(shape: Shape, levels: int) -> str:
-    """Write the content of vocabulary.json: shape and levels, in which rows and models must agree."""
+    """Return the content of vocabulary.json: shape and levels, in which rows and models must agree."""
     return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 

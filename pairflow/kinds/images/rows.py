@@ -91,8 +91,8 @@ def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
 class ReferenceStatistics:
     """Statistics of the features of real images, with which samples are compared.
 
-    `whole` and `held` are mean and covariance over all images and over the held-out half (see `halves`).
-    `features` (n, D) are the features of the images with the numbers `rows` (n,).
+    `whole` and `held` are the moments of all images and of the held-out half (see `halves`). `features`
+    (n, D) are the features of the images with the numbers `rows` (n,).
     """
 
     whole: Moments
@@ -140,7 +140,7 @@ class ReferenceStatistics:
 
 
 def kernel_rows(count: int) -> np.ndarray:
-    """Return the KERNEL_ROWS of `count` rows that the kernel distance uses, the held-out half first."""
+    """Return the rows of `count` that the kernel distance uses: at most KERNEL_ROWS, held-out rows first."""
     return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
 
 

@@ -27,8 +27,8 @@ def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
 
 @compiled
 def _match(rows: np.ndarray, suffix: int, others: np.ndarray, row: int, first: int) -> tuple[int, bool]:
-    """Count the first tokens that two suffixes, of `rows` and of `others`, share; does the first sort first?
-    A suffix of `rows` has the number row * N + first position; the other is given by `row` and `first`."""
+    """Return the number of first tokens that two suffixes share, and whether the first one sorts first. It is
+    `suffix` of `rows`, numbered row * N + position; the other starts at `first` in a `row` of `others`."""
     length, width = rows.shape[1], others.shape[1]
     i, start = suffix // length, suffix % length
     shared = 0

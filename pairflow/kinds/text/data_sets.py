@@ -48,7 +48,7 @@ _RULES = [  # remove spaces that LM1B has before punctuation and inside brackets
 
 
 class TextSource(DataSource):
-    """A text with a name."""
+    """A source of text: a data set, or a user's files."""
 
     @abstractmethod
     def fetch(self) -> Path:

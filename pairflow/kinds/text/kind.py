@@ -36,7 +36,7 @@ GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of
 
 
 class TextFiles(NamedTuple):
-    """The files of the text that samples are compared with, and that the judge learns from."""
+    """The files of the text that samples are compared with, and that the judge, an n-gram model, learns."""
 
     tokens: Annotated[Path, "Training rows (Parquet)."]
     validation: Annotated[Path, "Held-out rows (Parquet)."]

@@ -5,9 +5,9 @@ The probability of a token w after the tokens h is
     p_k(w | h) = (max(c(h w) - D_k, 0) + D_k f(h) p_(k-1)(w | h')) / sum_v c(h v)
 
 where h has k - 1 tokens, h' is its last k - 2 tokens, f(h) is the number of different tokens after h, and
-p_0 = 1 / K. If nothing follows h in the text, p_k = p_(k-1). With the longest context, c counts occurrences;
-with a shorter one, the different tokens before the k-gram. D_k = n_1 / (n_1 + 2 n_2), where n_r is the number
-of k-grams with count r, or 1/2 if n_1 or n_2 is 0.
+p_0 = 1 / K for K symbols. If nothing follows h in the text, p_k = p_(k-1). With the longest context, c counts
+occurrences; with a shorter one, the different tokens before the k-gram. D_k = n_1 / (n_1 + 2 n_2), where n_r
+is the number of k-grams with count r, or 1/2 if n_1 or n_2 is 0.
 
 The longest context has order - 1 tokens, or fewer at the start of a row. The model is deterministic.
 """

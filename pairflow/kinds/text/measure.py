@@ -105,7 +105,7 @@ class RealText:
         yield from self.measure_copies(trials)
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
-        """Compute the metrics that need no held-out rows; with them, held-out rows are measured as well."""
+        """Compute the metrics that involve no held-out rows, and so can measure held-out rows as well."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
@@ -122,7 +122,7 @@ class RealText:
                 yield _row(metric, jensen_shannon(rows, self.real.held_out, size), "test")
 
     def measure_copies(self, trials: Trials) -> Iterator[Row]:
-        """Measure the copied spans; all trials share one pass over the training rows, which is slow."""
+        """Measure the copied spans of all trials, in one slow pass over the training rows."""
         spans = longest_copies(np.concatenate([*trials.values()]), self.real.train)
         ends = np.cumsum([len(rows) for rows in trials.values()])[:-1]
         for trial, lengths in zip(trials, np.split(spans, ends), strict=True):
@@ -146,7 +146,8 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
     """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
 
-    Held-out rows are measured as real text, but for n-grams, where training rows are compared with them.
+    Real text is held-out rows. Only for frequencies of n-grams it is training rows, compared with held-out
+    rows.
     """
     text = RealText.read(files, settings, machine)
     held_out, train = (

@@ -155,7 +155,7 @@ def _lines(
 
 
 def summarise(rejected: pd.DataFrame) -> str:
-    """Write a line about the pieces that were left out: how many for each reason, and an example of each."""
+    """Return a line about the pieces that were left out: how many for each reason, with an example."""
     # Reasons end in brackets with numbers that differ from piece to piece.
     reasons = rejected.reason.str.partition(" (")[0]
     parts = [

@@ -25,7 +25,7 @@ class Judge(Settings):
 
 
 class JudgedDraws(RealDraws, Judge):
-    """Settings of the floor and the controls of text."""
+    """Settings of the floor (metrics of real text) and of the controls (trivial baselines)."""
 
 
 class TextExperiment(Settings):

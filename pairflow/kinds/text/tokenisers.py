@@ -75,7 +75,7 @@ class Tokeniser(Settings, ABC):
         """Return the tokens (L,) of a text. Raises InputError for a symbol that is not in the vocabulary."""
 
     def encode_known(self, text: str) -> np.ndarray:
-        """Return the tokens (L,) of a text. Raises InputError also where `encode` returns `unknown`."""
+        """Return the tokens (L,) of a text. Raises InputError also for what `encode` turns into `unknown`."""
         tokens = self.encode(text)
         if self.unknown is not None and self.unknown in tokens:
             raise InputError("unknown symbol")
@@ -83,7 +83,7 @@ class Tokeniser(Settings, ABC):
 
     @abstractmethod
     def spell(self, symbols: list[str]) -> str:
-        """Join symbols, none of which is special, to a text."""
+        """Join symbols, none of which is special, into a text."""
 
     def encode_all(self, texts: Iterable[str]) -> np.ndarray:
         """Return the tokens (L,) of all texts, joined."""
@@ -125,7 +125,7 @@ class Tokeniser(Settings, ABC):
 
 
 class Characters(Tokeniser):
-    """Each character is a symbol, in the order of Unicode. Decoding is exact."""
+    """A tokeniser in which each character is a symbol, in the order of Unicode. Decoding is exact."""
 
     kind: Literal["characters"] = "characters"
 
@@ -176,7 +176,7 @@ class LibraryTokeniser(Tokeniser):
 
 
 class Subwords(LibraryTokeniser):
-    """Byte-level byte-pair encoding: symbols are sequences of bytes.
+    """A tokeniser by byte-level byte-pair encoding, whose symbols are sequences of bytes.
 
     Every single byte is a symbol, so that every text can be encoded, and decoding is exact. Bytes are written
     as GPT-2's characters (a space as `Ġ`). `merges` are the pairs of symbols that are joined, in this order.
@@ -215,7 +215,7 @@ class Subwords(LibraryTokeniser):
 
 
 class WordPieces(LibraryTokeniser):
-    """The word pieces of bert-base-uncased.
+    """The tokeniser of bert-base-uncased, whose symbols are pieces of words.
 
     Encoding makes text lower case and removes accents. Packed rows begin with [CLS] and end with [SEP], which
     also ends each text. Decoding puts one space between words and none before punctuation.

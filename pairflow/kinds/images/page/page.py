@@ -68,7 +68,7 @@ class ImagesPage(KindPage):
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """Name the network behind each metric of features, and networks with too many features for a set."""
+        """Name the network behind each metric, and the networks with as many features as images, or more."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
         accuracies, features = contents.part["accuracies"], []
@@ -101,7 +101,7 @@ class ImagesPage(KindPage):
 
 
 def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:
-    """Write `classifier-1a2b3c4d` as `the classifier 1a2b3c4d`, followed by its accuracy if that is known."""
+    """Return `the classifier 1a2b3c4d` for `classifier-1a2b3c4d`, and its accuracy if that is known."""
     kind, _, weights = extractor.partition("-")
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)

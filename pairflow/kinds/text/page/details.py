@@ -92,7 +92,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
 
 
 def _print(values: pd.Series, least: int) -> list[str]:
-    """Write the numbers of a column of the table, with as many decimals as they need, at least `least`."""
+    """Format the numbers of a column of the table, with as many decimals as they need, at least `least`."""
     digits = max(least, choose_digits(values))
     return [format_number(value, digits) for value in values]
 

@@ -1,4 +1,4 @@
-"""What pages show of text."""
+"""What pages show of text: rows, pairs, the headline, and warnings of suspicious samples."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
