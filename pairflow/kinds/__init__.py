@@ -1,4 +1,4 @@
-"""The kinds of data, each in its folder. `kind` has the interface that the workflow uses."""
+"""The kinds of data, each in a folder. All implement one interface, `kind.Kind`, which the workflow calls."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,17 +18,17 @@ KINDS = ("images", "text", "tokens", "vectors", "molecules")
 
 
 def list_settings() -> list[Any]:
-    """For each kind the class of the section `data`: DATA of its module `settings`."""
+    """Return the class of the section `data` of each kind, which its module `settings` calls DATA."""
     return [load_settings(name).DATA for name in KINDS]
 
 
 def load_settings(name: str) -> Any:
-    """The module `settings` of a kind."""
+    """Import the module `settings` of the kind called `name`."""
     return import_module(f"pairflow.kinds.{name}.settings")
 
 
 def new_settings() -> type["NewSettings"]:
-    """The settings of `pairflow new`: common ones, and NEW of each kind's module `settings`."""
+    """Make the settings class of `pairflow new`: common settings, and what kinds add (NEW in `settings`)."""
     from pydantic import create_model
 
     from pairflow.config.fields import NewSettings
@@ -38,35 +38,39 @@ def new_settings() -> type["NewSettings"]:
 
 
 def kind_of(data: Any) -> "Kind":
-    """The kind of an experiment's settings `data`."""
+    """Return the kind of data that the section `data` of an experiment describes."""
     return load_kind(data.kind)
 
 
 def load_kind(name: str) -> "Kind":
-    """The kind with that name."""
+    """Return the kind called `name`, one of KINDS."""
     return import_module(f"pairflow.kinds.{name}.kind").KIND
 
 
 def page_of(experiment: "Experiment") -> "KindPage":
-    """The page of an experiment's kind of data: from the kind's folder `page`, or the default."""
+    """Return what pages show of an experiment's data, from the kind's folder `page` or by default."""
     page = f"pairflow.kinds.{experiment.data.kind}.page"
     return import_module(f"{page}.page" if find_spec(page) else "pairflow.report.kind_page").PAGE
 
 
 def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
-    """The kind of the rows that a model makes, by the content of its model.json and by `kind` of its
-    vocabulary.json; either may be unknown, and is then empty."""
+    """Return the kind of rows that a model makes.
+
+    Args:
+        description: the content of its model.json; empty if unknown.
+        symbols: the entry `kind` of its vocabulary.json; empty if unknown.
+    """
     return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
 
 
 def draft_experiment(request: "DraftRequest") -> "Draft":
-    """The experiment to suggest on a user's file, by the last of KINDS that takes the file."""
+    """Suggest an experiment on a user's file, by the last of KINDS that accepts the file."""
     drafts = (load_kind(name).draft(request) for name in reversed(KINDS))
     return next(draft for draft in drafts if draft)
 
 
 def source_of(data: Any, folder: Path = Path()) -> Any:
-    """The source that the section `data` of an experiment names; relative paths start at `folder`."""
+    """Return the source that the section `data` of an experiment names; relative paths start at `folder`."""
     return kind_of(data).source(data, folder)
 
 

@@ -24,28 +24,31 @@ if TYPE_CHECKING:
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import Model
 
-ROWS = {  # files that preprocessing writes for all kinds -> the help of their options
+ROWS = {  # name of each file that preprocessing writes for every kind -> help text of its option
     "train.parquet": "Rows for training (Parquet).",
     "validation.parquet": "Held-out rows (Parquet).",
     "vocabulary.json": "Symbols, or shape and levels, of the rows (JSON); a model must have the same.",
     "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
 }
-Files = Mapping[str, Path]  # stem of a name in `Kind.prepared` -> path
+Files = Mapping[str, Path]  # name in `Kind.prepared` without its suffix -> path of the file
 
 
 class Needs(NamedTuple):
-    """What a job needs of the machine, besides a core."""
+    """The memory and time that a job asks for, and whether it uses a GPU if there is one."""
 
     memory_mb: int = 4000
     minutes: int = 60
-    gpu: bool = False  # whether it uses a GPU if there is one
+    gpu: bool = False
 
 
 class Pace(NamedTuple):
-    """Seconds of one core for jobs on data and samples (AMD EPYC, 2026-11-21).
+    """Seconds that one core takes for jobs on data and samples (measured on an AMD EPYC, 2026-11-21).
 
-    `prepare`: per token of the data; `sample`: per measured sample; `compare`: per measured sample and token
-    of the training rows; `row`: per training row in the steps of only this kind, or None if it is unknown.
+    Attributes:
+        prepare: preprocessing, per token of the data.
+        sample: measuring, per sample.
+        compare: measuring, per sample and per token of the training rows.
+        row: the steps that only this kind has, per training row; None if unknown.
     """
 
     prepare: float = 5e-8
@@ -62,63 +65,68 @@ class RowFiles(NamedTuple):
 
 
 class Kind(ABC):
-    """A kind of data. `name` is the name of its folder, `settings` the class of the section `data`."""
+    """A kind of data: how its rows are prepared, compared with samples, and shown. `name` is the name of its
+    folder, `settings` the class of an experiment's section `data`."""
 
     name: ClassVar[str]
     settings: ClassVar[type[DataSettings]]
 
     def load(self, module: str) -> Any:
-        """A module of the kind's folder."""
+        """Import a module of the kind's folder."""
         return import_module(f"pairflow.kinds.{self.name}.{module}")
 
     # Raw data
 
-    prepared: ClassVar[Mapping[str, str]] = ROWS  # files that preprocessing writes -> help of their options
+    prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
     keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
 
     def source(self, settings: Any, folder: Path = Path()) -> Any:
-        """The source that the settings name; relative paths start at `folder`."""
+        """Return the source that the section `data` names; relative paths start at `folder`."""
         return self.load("data_sets").source_of(settings, folder)
 
     @abstractmethod
     def prepare(self, settings: Any, files: Files, parent: Path | None, progress: bool) -> None:
-        """Turn raw data into the files of `prepared`; for `pairflow preprocess`. `parent` is the vocabulary
-        of the model from which a training will start."""
+        """Turn raw data into the files of `prepared`, with the paths `files`; for `pairflow preprocess`.
+
+        `parent` is the vocabulary.json of the model from which a training will start, if there is one.
+        """
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
-        """Key of the settings -> path of the user's raw data, to be checked before a run."""
+        """Return the path of the user's raw data, to be checked before a run, by its key (`data.file`). The
+        path is None for data that do not come from the user."""
         key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
         return {f"data.{key}": settings.file or getattr(settings, "folder", None)}
 
     def folder_digest(self, settings: Any) -> str:
-        """A digest of the user's folder of raw data, empty without one. Preprocessing runs again if it
-        changes."""
+        """Return a digest of the files in the user's folder of raw data; empty without such a folder.
+        Preprocessing runs again if the digest changes."""
         folder = getattr(settings, "folder", None)
         return listing(folder, *self.load("settings").FILES) if folder else ""
 
     def preparing(self, raw_mb: float) -> Needs:
-        """What preprocessing needs, for a user's raw data of `raw_mb` MB."""
+        """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""
         return Needs(memory_mb=int(2000 + 4 * raw_mb))
 
     # Jobs on real data
 
-    steps: ClassVar[tuple[str, ...]] = ()  # workflow steps of only this kind, modules of its folder `steps`
-    commands: ClassVar[tuple[str, ...]] = ()  # further commands of only this kind, in the same folder
-    floor: ClassVar[type[Settings] | None] = RealDraws  # settings of floors; None for a kind without floors
+    steps: ClassVar[tuple[str, ...]] = ()  # workflow steps that only this kind has: modules in its `steps`
+    commands: ClassVar[tuple[str, ...]] = ()  # other commands that only this kind has, in the same folder
+    # Settings of floors (metrics measured on real data instead of samples); None for a kind without floors.
+    floor: ClassVar[type[Settings] | None] = RealDraws
     shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, so that the report needs them
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
-        """The jobs of `steps`, which run between preprocessing and the floors, inputs before outputs. They
-        must agree with the rules in rules/kinds."""
+        """Return the jobs of `steps`, each after the jobs that make its inputs. They run between
+        preprocessing and the floors, and must agree with the kind's file in the folder rules."""
         return ()
 
     def comparisons(self, experiment: Experiment) -> list[str]:
-        """The names of the ways in which samples are compared with real data. Metric files end in the name;
-        that of the first is empty."""
+        """Return a name for each way to compare samples with real data; the first name is empty. The names of
+        metric files end in it."""
         return [""]
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
-        """The files that samples are compared with, by the field names of `real`."""
+        """Return the paths of the files that samples are compared with, under the field names of `real`."""
         return paths.real_files(root)
 
     def has_floor(self, experiment: Experiment) -> bool:
@@ -126,7 +134,7 @@ class Kind(ABC):
         return self.floor is not None
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
-        """The settings of a floor, an instance of the class `floor`."""
+        """Return the settings of a floor, an instance of the class `floor`."""
         assert self.floor is not None
         compared = self.comparison_settings(experiment, comparison)
         return self.floor(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
@@ -138,20 +146,21 @@ class Kind(ABC):
     measured: ClassVar[Mapping[str, str]] = {"metrics": "Output file for the metric rows (Parquet)."}
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Settings:
-        """The settings of a comparison, an instance of the class `comparison`."""
+        """Return the settings of a comparison, an instance of the class `comparison`."""
         return Settings()
 
     def measuring(self, experiment: Experiment) -> Needs:
-        """What comparisons and floors need of the machine."""
+        """Return what comparisons and floors need of the machine."""
         return Needs()
 
     @abstractmethod
     def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
-        """The metric rows of samples, compared with `real`; for `pairflow evaluate`."""
+        """Compare samples with the real data in the files `real`; for `pairflow evaluate`. Returns metric
+        rows, each with the value of one metric on the samples of one trial."""
 
     measure_floor: Callable[[Any, Any, "Machine"], "Measurement"]
-    """(settings, real, machine) -> the metric rows of real data instead of samples; for `pairflow floor`.
-    Only a kind with a `floor` has it."""
+    """Measure real data as if they were samples; for `pairflow floor`. Its arguments are settings, real and
+    machine. Only a kind with a `floor` has it."""
 
     # The page. The code that draws and writes it is in the kind's folder `page`, if there is one.
 
@@ -159,12 +168,11 @@ class Kind(ABC):
     groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
 
     def list_metrics(self, settings: Any) -> Mapping[str, Metric]:
-        """The metrics, with the labels that fit these settings."""
+        """Return the metrics by name, with labels that fit these settings."""
         return self.metrics
 
     def is_partial(self, settings: Any) -> bool:
-        """Whether the settings use only a part of the data set, so that results do not compare with the
-        paper's."""
+        """Whether only a part of the data set is used, so that results are not comparable to the paper's."""
         return settings.training_rows is not None
 
     # On demand
@@ -172,12 +180,12 @@ class Kind(ABC):
     rows: ClassVar[str]  # the name of its rows in messages
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        """Whether a model makes rows of this kind; see `kinds.kind_of_model`."""
+        """Whether a model makes rows of this kind; for the arguments see `kinds.kind_of_model`."""
         return symbols == self.name
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
-        """For `pairflow new`: a summary of a user's file, and the experiment to suggest; None if the file is
-        of another kind."""
+        """Summarise a user's file and suggest an experiment on it, for `pairflow new`. Returns None if the
+        file is of another kind."""
         return None
 
     # Costs
@@ -187,21 +195,21 @@ class Kind(ABC):
     pace: ClassVar[Pace] = Pace()  # speed of its jobs, for the estimate
 
     def is_timed(self, job: Job) -> bool:
-        """Whether the time of such a job has been measured; for the estimate."""
+        """Whether the time of such a job was measured, so that the estimate of a run can use it."""
         return True
 
 
 class OnDemandKind(Kind):
-    """A kind of data whose samples `sample --count` delivers, and whose rows `score` scores.
+    """A kind of data whose samples `sample --count` delivers to a user, and whose rows `score` scores.
 
-    Its module `on_demand` has a class for each of the two: DELIVERY and SCORED.
+    Its module `on_demand` has a class for each of these commands: DELIVERY and SCORED.
     """
 
     demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it supports
     chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first
 
     def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        """InputError for a setting that this kind does not support; `folder` is the model's."""
+        """Raise InputError for a setting that this kind does not support; `folder` holds the model."""
         fields = type(settings).model_fields.items()
         given = (name for name, field in fields if getattr(settings, name) != field.default)
         if name := next((name for name in given if name not in self.demanded), ""):
@@ -210,14 +218,14 @@ class OnDemandKind(Kind):
             raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        """The object that decodes, selects and writes the model's samples for `sample --count`."""
+        """Return the object that decodes, selects and writes the model's samples for `sample --count`."""
         return self.load("on_demand").DELIVERY(model, settings)
 
     def scored(self, model: "Model") -> "Scored":
-        """The object that reads the rows of a file for `score`."""
+        """Return the object that reads the rows of a file for `score`."""
         return self.load("on_demand").SCORED(model)
 
 
 def on_demand_kinds() -> list[OnDemandKind]:
-    """The kinds that `sample --count` supports."""
+    """Return the kinds that `sample --count` supports."""
     return [kind for kind in map(load_kind, KINDS) if isinstance(kind, OnDemandKind)]

@@ -22,11 +22,11 @@ from pairflow.kinds.images.prepare import PreparedImages, RawImages, prepare
 from pairflow.kinds.images.settings import FILES, Images
 from pairflow.runtime.progress import bar
 
-LabelledImages = tuple[np.ndarray, np.ndarray]
+LabelledImages = tuple[np.ndarray, np.ndarray]  # images (M, H, W, C) uint8 and labels (M,)
 
 
 def read_digits() -> RawImages:
-    """The 1,797 digits that come with the package, as images of 0 and 255.
+    """Read the 1,797 digits that come with the package, as images of the values 0 and 255.
 
     A row of digits.gz has 9 bytes: the 8 x 8 bits, first pixel highest, and the label. A bit is 1 where
     scikit-learn's `load_digits` (BSD licence) has a value of 8 or more. These are the test set of E. Alpaydin
@@ -40,7 +40,7 @@ def read_digits() -> RawImages:
 
 
 def read_idx_files(folder: Path) -> list[LabelledImages]:
-    """Training and test images with labels, from a folder with the four files of MNIST, gzipped or not."""
+    """Read training and test images with labels from a folder with MNIST's four files, gzipped or not."""
     return [
         (_read_idx(folder, f"{part}-images", 3)[..., None], _read_idx(folder, f"{part}-labels", 1))
         for part in ("train", "t10k")
@@ -48,7 +48,7 @@ def read_idx_files(folder: Path) -> list[LabelledImages]:
 
 
 def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
-    """An array of bytes in the idx format, gzipped or not."""
+    """Read an array of bytes in MNIST's file format, idx, gzipped or not."""
     name = f"{name}-idx{dimensions}-ubyte"
     path = next((path for path in (folder / f"{name}.gz", folder / name) if path.is_file()), None)
     if path is None:
@@ -65,7 +65,7 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
 
 
 def read_subset(path: Path) -> list[LabelledImages]:
-    """Training and test images with labels, from a NumPy archive."""
+    """Read training and test images with labels from a NumPy archive."""
     with (
         named_when_damaged(path, "expected arrays x_train, y_train, x_test, y_test"),
         path.open("rb") as file,
@@ -77,8 +77,8 @@ def read_subset(path: Path) -> list[LabelledImages]:
 def read_torchvision(
     name: str, root: Path, download: bool, problem: str, advice: str = ""
 ) -> list[LabelledImages]:
-    """Training and test images with labels, from a data set of torchvision, which checks the files;
-    InputError with `problem`, torchvision's reason, and `advice`."""
+    """Read training and test images with labels by torchvision, which checks the files. If that fails, it
+    raises InputError with `problem`, torchvision's reason and `advice`."""
     from torchvision import datasets
 
     dataset = getattr(datasets, name)
@@ -92,17 +92,17 @@ def read_torchvision(
 
 
 def read_batches(folder: Path) -> list[LabelledImages]:
-    """Training and test images with labels, from CIFAR-10's files; InputError if they are damaged."""
+    """Read training and test images with labels from CIFAR-10's files; InputError if they are damaged."""
     return read_torchvision("CIFAR10", folder.parent, download=False, problem=str(folder))
 
 
 def read_folder(
     folder: str | Path, size: int | None = None, mode: str | None = None, progress: bool = True
 ) -> RawImages:
-    """All PNG and JPEG files below a folder, sorted by their path; without labels.
+    """Read all PNG and JPEG files below a folder, sorted by their path, as images without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
-    InputError names the first file that cannot be read, or that differs from the first in size or mode.
+    Raises InputError for a file that cannot be read, or that differs from the first in size or mode.
     """
     paths = files(folder, *FILES)
     first = read_image(paths[0], size, mode)
@@ -121,7 +121,7 @@ def read_folder(
 
 
 def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
-    """Pixels (H, W, C) uint8 of one file, upright; InputError if it is not a readable image."""
+    """Read the pixels (H, W, C) uint8 of one file, turned upright; InputError if it is no readable image."""
     from PIL import Image, ImageOps
 
     try:
@@ -145,14 +145,14 @@ def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
 
 
 class ImageSource(DataSource):
-    """Images of one shape, with or without labels."""
+    """A data set of images that have one shape, with or without labels."""
 
     @abstractmethod
     def load(self, progress: bool = True) -> RawImages:
-        """The pixels, downloaded if need be; InputError for files that are missing or damaged."""
+        """Read the pixels, downloaded if need be. Raises InputError for missing or damaged files."""
 
     def read(self, settings: Images, progress: bool = True) -> PreparedImages:
-        """Load the images and turn them into token rows; InputError as `load` and `prepare`."""
+        """Load the images and turn them into token rows. Raises InputError as `load` and `prepare` do."""
         levels = self.size.vocabulary_size if self.size else settings.levels or 256
         return prepare(self.load(progress), levels, settings)
 
@@ -172,9 +172,12 @@ class EmbeddedDigits(ImageSource):
 class PublishedImages(ImageSource):
     """Images with a published test set, from a local copy or downloaded by torchvision.
 
-    `readers`: name of a local copy -> the function that reads it; `copies`: how messages call that copy;
-    `cached`: torchvision's folder in the cache; `url`: one file of its download; `margin`: black pixels that
-    are added on each side of an image.
+    Attributes:
+        torchvision, cached: the names of torchvision's class and of its folder in the cache.
+        url: one file of the download.
+        copies: the words for a local copy in messages.
+        readers: for each name of a local copy, the function that reads it.
+        margin: the black pixels that are added on each side of an image.
     """
 
     name: str
@@ -197,7 +200,7 @@ class PublishedImages(ImageSource):
         return [RawFile(tuple(self.readers), self.url, cached=self.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
-        """Training and test images in one array, the test images last."""
+        """Join training and test images; `file` is the name of a local copy that is not a folder."""
         assert self.size.shape is not None
         where = file or "the local copy"
         margin = ((0, 0), (self.margin, self.margin), (self.margin, self.margin), (0, 0))
@@ -220,15 +223,15 @@ class PublishedImages(ImageSource):
 
 
 def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images) -> DatasetSize:
-    """The size of the data from `total` images of a folder, some of which become test images."""
+    """Return the size of data from `total` images of a folder, some of which become test images."""
     held_out = math.ceil(total * settings.validation_fraction)
     return DatasetSize.shaped(total - held_out, held_out, levels, shape).limited(settings)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
-    """Published colour images without labels or a test set, in a folder that the user prepares. It has one
-    of the names `folders`. Each image is resized to the shape of `size`."""
+    """Published colour images, without labels or a test set, in a folder that the user prepares. The folder
+    has one of the names `folders`. Each image is resized to the shape of `size`."""
 
     name: str
     size: DatasetSize
@@ -258,8 +261,7 @@ class PublishedFolder(ImageSource):
 
 @dataclass(frozen=True)
 class ImageFolder(RowFile, ImageSource):
-    """A user's folder of images, cut to squares of `side` pixels and converted to `mode`, if these are
-    given."""
+    """A user's folder of images, cut to squares of `side` pixels and converted to `mode` if these are set."""
 
     side: int | None = None
     mode: str | None = None
@@ -309,6 +311,6 @@ DATA_SETS: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
 
 
 def source_of(settings: Images, folder: Path = Path()) -> ImageSource:
-    """The source that the settings name; a user's relative path starts at `folder`."""
+    """Return the source that the settings name; a user's relative path starts at `folder`."""
     users = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode)
     return DATA_SETS.get(settings.source, users)

@@ -1,12 +1,12 @@
 """Networks whose features are used to compare images ("extractors").
 
-A Fréchet distance is called FID, and a kernel distance KID, only on the features of FID's own Inception
-with its published weights. With another network they are called `fd` and `kd`, and the extractor is named
-in its own column. See docs/method.md, "Distances between images".
+The Fréchet distance is called FID, and the kernel distance KID, only for features of the Inception network
+with FID's published weights. With other networks they are called `fd` and `kd`, and metric rows name the
+network in the column `extractor`. See docs/method.md, "Distances between images".
 
 The folder `SHIPPED` has small classifiers, whose features have a mean square of 1 over training images.
-Their weights are stored in half precision and features are computed in double precision, so that distances
-are the same on every machine, to more digits than a report prints.
+They compute in double precision, so that distances are the same on every machine, to more digits than a
+report prints; their files hold weights in half precision.
 """
 
 from collections.abc import Callable
@@ -51,11 +51,13 @@ Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
 
 @dataclass(frozen=True)
 class Extractor:
-    """A network, and what its distances are called.
+    """A network that turns images into features, by which they are compared.
 
-    `name` is written to the column `extractor`, with the first 8 digits of the weights' SHA-256 unless they
-    are FID's. `shape`: the only (channels, H, W) that the network takes, if it is fixed. `all_rows`: the
-    features of every training image are stored, to find the nearest.
+    Attributes:
+        name: its name in metric rows, with 8 digits of the weights' SHA-256 unless the weights are FID's.
+        distance, kernel: the names of the Fréchet and the kernel distance of its features.
+        shape: the only (channels, H, W) that the network takes; None for any.
+        all_rows: whether the features of every training image are stored, to find the nearest.
     """
 
     name: str
@@ -70,7 +72,7 @@ class Extractor:
 
     @torch.inference_mode()
     def __call__(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Features (B, D) float32, and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
+        """Compute features (B, D), and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
         _, height, width, channels = images.shape
         if self.shape not in (None, (channels, height, width)):
             sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
@@ -83,13 +85,13 @@ class Extractor:
 
 
 def load(settings: ExtractorSettings, device: torch.device | str = "cpu") -> Extractor:
-    """The extractor that the settings name; InputError for weights that are missing, damaged, or not those
-    of the expected checksum."""
+    """Load the extractor that the settings name. Raises InputError for weights that are missing or damaged,
+    or that have an unexpected checksum."""
     return EXTRACTORS[settings.extractor](settings, device)
 
 
 class Classifier(nn.Module):
-    """Images (B, C, H, W) in [0, 1] -> features (B, 64); `head` turns features into class logits."""
+    """A small network from images (B, C, H, W) in [0, 1] to features (B, 64); `head` gives class logits."""
 
     def __init__(self, shape: tuple[int, int, int], classes: int):
         super().__init__()
@@ -112,7 +114,10 @@ class Classifier(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Pre-norm attention and MLP, each scaled per channel (`ls1`, `ls2`)."""
+    """A block of a transformer, (B, L, width) to the same shape: attention, then two linear layers (`mlp`).
+
+    Each part normalises its input, and adds its output, scaled per channel by `ls1` or `ls2`, to the input.
+    """
 
     def __init__(self, width: int, hidden: int):
         super().__init__()
@@ -131,10 +136,10 @@ class TransformerBlock(nn.Module):
 
 
 class DinoV2(nn.Module):
-    """Images (B, 3, H, W) in [0, 1] -> the class token after the last norm, (B, width).
+    """DINOv2, the vision transformer of Oquab et al. 2023, from images (B, 3, H, W) in [0, 1] to (B, width).
 
-    The vision transformer of Oquab et al. 2023 for the weights that its authors publish, ViT-S/14, B/14 and
-    L/14 without registers: https://github.com/facebookresearch/dinov2. Every size is read from the weights.
+    It returns the class token after the last norm, and takes the published weights of ViT-S/14, B/14 and L/14
+    without registers: https://github.com/facebookresearch/dinov2. Every size is read from the weights.
     """
 
     def __init__(self, width: int, depth: int, hidden: int, patch: int, positions: int):
@@ -152,7 +157,7 @@ class DinoV2(nn.Module):
 
     @classmethod
     def from_weights(cls, weights: dict[str, Tensor]) -> "DinoV2":
-        """The network with these weights; KeyError or RuntimeError if they are not DINOv2's."""
+        """Make the network of these weights. Raises KeyError or RuntimeError if they are not DINOv2's."""
         network = cls(
             width=weights["cls_token"].shape[-1],
             depth=sum(name.endswith(".norm1.weight") for name in weights),
@@ -173,7 +178,7 @@ class DinoV2(nn.Module):
         return self.norm(x)[:, 0]
 
     def _positions(self, side: int) -> Tensor:
-        """The position embeddings, interpolated from the square grid of the weights to side x side."""
+        """The embedding of each position, interpolated from the square grid of the weights to side x side."""
         stored = round((self.pos_embed.shape[1] - 1) ** 0.5)
         if stored == side:
             return self.pos_embed
@@ -183,7 +188,7 @@ class DinoV2(nn.Module):
 
 
 def as_input(images: np.ndarray) -> Tensor:
-    """uint8 (B, H, W, C) -> float (B, C, H, W) in [0, 1]."""
+    """Turn images uint8 (B, H, W, C) into the input of a network: float (B, C, H, W) in [0, 1]."""
     return torch.from_numpy(images).permute(0, 3, 1, 2) / 255
 
 
@@ -207,9 +212,10 @@ def _classifier(settings: ExtractorSettings, device: torch.device | str) -> Extr
 
 
 def _inception(settings: ExtractorSettings, device: torch.device | str) -> Extractor:
-    """pytorch-fid's Inception: images resized to 299 x 299 bilinearly; 2,048 features; 1,008 classes.
+    """Load pytorch-fid's Inception, which resizes images to 299 x 299 bilinearly: 2,048 features.
 
-    Class probabilities are computed without the bias of the last layer, as in the original Inception Score.
+    The published weights also give probabilities of 1,008 classes, computed without the bias of the last
+    layer, as in the original Inception Score.
     """
     from pytorch_fid import inception
 
@@ -234,7 +240,7 @@ def _inception(settings: ExtractorSettings, device: torch.device | str) -> Extra
 
 
 def _dinov2(settings: ExtractorSettings, device: torch.device | str) -> Extractor:
-    """DINOv2's class token, of ViT-L/14 by default: 1,024 features."""
+    """Load DINOv2, by default ViT-L/14, whose class token has 1,024 features."""
     path, sha256 = _file(settings, DINOV2)
     try:
         network = DinoV2.from_weights(_read(path)).to(device)
@@ -248,7 +254,7 @@ EXTRACTORS = {"classifier": _classifier, "inception": _inception, "dinov2": _din
 
 
 def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
-    """The file of weights, from the settings or the published one, and its SHA-256."""
+    """Find the file of weights that the settings name, or the published one; returns it and its SHA-256."""
     path = Path(settings.weights) if settings.weights else published.fetch()
     if settings.sha256:
         return path, _verified(path, settings.sha256, "features.sha256")
@@ -257,7 +263,8 @@ def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
 
 
 def _verified(path: Path, expected: str, origin: str, advice: str = "") -> str:
-    """The file's SHA-256; InputError, which ends in `advice`, unless it is `expected`, which `origin` has."""
+    """Return a file's SHA-256. Raises InputError unless it is `expected`. The message names the `origin` of
+    the expected checksum, and ends in `advice`."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     sha256 = digest(path)

@@ -1,4 +1,4 @@
-"""Images, as pixels."""
+"""Images as a kind of data, with their metrics."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -38,14 +38,14 @@ GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest i
 
 
 def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
-    """Split (train, and test if there are test images) -> the file of its statistics."""
+    """Return the file of statistics of each split: of `train`, and of `test` if there are test images."""
     end = f"-{comparison}.parquet" if comparison else ".parquet"
     splits = ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
     return {split: paths.reference(root, split + end) for split in splits}
 
 
 class RealImages(NamedTuple):
-    """The real images that samples are compared with, and their statistics."""
+    """The files of the real images that samples are compared with, and of their statistics."""
 
     tokens: Annotated[Path, "Training images (Parquet)."]
     validation: Annotated[Path, "Test images (Parquet)."]
@@ -73,7 +73,7 @@ class ImagesKind(Kind):
         return Needs(memory_mb=8000)
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Jobs that compute the statistics of real images."""
+        """Yield the jobs that compute the statistics of real images."""
         for comparison in self.comparisons(experiment):
             settings = extractor_settings(experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
@@ -81,7 +81,7 @@ class ImagesKind(Kind):
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
 
     def comparisons(self, experiment: Experiment) -> list[str]:
-        """A comparison for each extractor, by its name. The name of the first is empty."""
+        """Return a comparison for each extractor, called by its name; the name of the first is empty."""
         return ["", *[*extractors(experiment)][1:]]
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
@@ -90,7 +90,7 @@ class ImagesKind(Kind):
         return paths.real_files(root) | named
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
-        """Settings of an extractor. Only the first one's comparison includes the pixels."""
+        """Return the settings of one extractor's comparison; only the first extractor's includes pixels."""
         settings = extractor_settings(experiment, comparison)
         pixels = settings.extractor == next(iter(extractors(experiment)))
         return ComparisonSettings(**settings.model_dump(), pixels=pixels)

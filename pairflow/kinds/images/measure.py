@@ -1,4 +1,4 @@
-"""Metric rows of samples of images, and of real images for reference."""
+"""Measures samples of images, and for reference real images; the results are metric rows."""
 
 import sys
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 def measure_samples(
     settings: ComparisonSettings, samples: Path, files: RealImages, machine: Machine
 ) -> Measurement:
-    """The metric rows of samples, and of the paths of a continuous flow, trial by trial."""
+    """Compute the metric rows of samples, and of the paths of a continuous flow, trial by trial."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, extractor = compared.train, compared.extractor.name
@@ -53,7 +53,7 @@ def measure_samples(
 
 
 def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:
-    """The metric rows of real images, method `data`; see `ImagesKind.measure_floor`."""
+    """Compute the metric rows of real images, as method `data`; see `ImagesKind.measure_floor`."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, test, references = compared.train, compared.test, compared.references
@@ -84,8 +84,11 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
 
 @dataclass(frozen=True)
 class ImageComparison:
-    """Real images, an extractor, and the statistics of its features by `train` and, if there are test images,
-    `test`. The methods give the metric rows of one trial."""
+    """Compares the images of one trial with real images by an extractor's features; returns metric rows.
+
+    `references` has the statistics of the features of training images (`train`) and, if there are any, of
+    test images (`test`).
+    """
 
     real: RealRows
     train: ImageRows
@@ -97,7 +100,7 @@ class ImageComparison:
     def read(
         cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
     ) -> "ImageComparison":
-        """Read the files; InputError unless they are of one data set. The extractor runs on `device`."""
+        """Read the files, and load the extractor onto `device`; InputError for files of several data sets."""
         rows = RealRows.read(real.tokens, real.validation, needs_held_out=False)
         train = ImageRows(real.tokens, rows.train, rows.metadata)
         test = ImageRows(real.validation, rows.held_out, rows.metadata)
@@ -111,7 +114,7 @@ class ImageComparison:
         return cls(rows, train, test, extractor, references)
 
     def describe(self, images: ImageRows, rows: np.ndarray, progress: bool) -> tuple[np.ndarray, Rows]:
-        """The features of some images, and their Inception Score if the extractor gives probabilities."""
+        """Compute features of some images, and their Inception Score if the extractor gives probabilities."""
         _, features, probabilities = zip(*extract(self.extractor, images, rows, progress), strict=True)
         scored = probabilities[0] is not None
         score = [_row("is", inception_score(np.concatenate(probabilities)), None)] if scored else []
@@ -120,7 +123,7 @@ class ImageComparison:
     def distances(
         self, features: np.ndarray, reference: str, moments: Moments, kernel: tuple[np.ndarray, float]
     ) -> Rows:
-        """The distances of `features` from the `reference` images."""
+        """Compute Fréchet and kernel distance of `features` from `reference`, the train or test images."""
         frechet = frechet_distance(Moments.from_features(features), moments)
         return [
             _row(self.extractor.distance, frechet, reference),
@@ -128,10 +131,10 @@ class ImageComparison:
         ]
 
     def neighbours(self, values: np.ndarray) -> Rows:
-        """How near images, (B, N) as `ImageRows.values`, are to the training images.
+        """Compare images, given as `ImageRows.values` (B, N), with the training images.
 
-        `nn_l2`: mean L2 distance to the nearest training image, in pixel values of 0..255; `nn_copies`: share
-        of images that are equal to a training image in every pixel.
+        `nn_l2` is the mean L2 distance to the nearest training image, in pixel values of 0..255; `nn_copies`
+        is the share of images that are equal to a training image in every pixel.
         """
         distance, _ = nearest(values, self.train.values, device=self.extractor.device)
         return [
@@ -140,17 +143,17 @@ class ImageComparison:
         ]
 
     def likeness(self, features: np.ndarray) -> Rows:
-        """`nn_cosine`: mean over images of the largest cosine of their features with a training image's."""
+        """Compute `nn_cosine`: the mean over images of the largest cosine to features of training images."""
         if not self.extractor.all_rows:
             return []
         cosine = most_similar(features, self.references["train"].features, device=self.extractor.device)
         return [_row("nn_cosine", float(cosine.mean()), "train")]
 
     def rank(self, step: str, counts: dict[str, tuple[int, int]]) -> Rows:
-        """`rank_deficient` for each reference: 1 if there are too few images for a covariance of full rank.
+        """Compute `rank_deficient` for each reference: 1 if images are too few for a covariance of full rank.
 
-        `counts` has the numbers of samples and of reference images. With too few, the distance depends on
-        the number of samples. A warning on stderr says so.
+        `counts` has the numbers of samples and of reference images. If one is too small, the distance depends
+        on it, so that a warning is written to stderr.
         """
         dimension, rows = self.extractor.dimension, []
         for reference, (samples, real) in counts.items():

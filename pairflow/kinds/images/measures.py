@@ -1,7 +1,7 @@
 """Distances between sets of images, from their features (n, D), class probabilities (n, C) or pixels.
 
-Features and probabilities come from an extractor (`extractors`). The Fréchet distance is in
-`metrics.frechet`. See docs/method.md, "Distances between images".
+An extractor, a network of the module `extractors`, computes features and probabilities. The Fréchet distance
+is in `metrics.frechet`. See docs/method.md, "Distances between images".
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ _SAMPLE_ROWS, _DATA_ROWS = 1024, 4096
 
 
 def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
-    """exp(mean KL(p(y|x) || p(y))), averaged over `splits` parts of the rows (n, C) in order.
+    """The Inception Score of Salimans et al. 2016, from the class probabilities (n, C) of n images.
 
-    The Inception Score of Salimans et al. 2016. Everybody uses 10 splits as they do, because the score
-    depends on the number of rows in a split.
+    It is exp(mean over images x of KL(p(y|x) || p(y))), where p(y) is the mean of p(y|x). The score depends
+    on the number of images: as usual, it is averaged over 10 `splits`, parts of the rows in their order.
     """
     probabilities = np.asarray(probabilities, dtype=np.float64)
     if len(probabilities) < splits:
@@ -40,11 +40,12 @@ def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
 
 
 def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:
-    """Unbiased squared MMD of features (m, D) and (n, D) with the kernel k(x, y) = (x.y / D + 1)^3.
+    """The kernel distance of features (m, D) and (n, D), with the kernel k(x, y) = (x.y / D + 1)^3.
 
-    On Inception's features it is the KID of Binkowski et al. 2018. They average over subsets of the rows;
-    all pairs of rows, as here, have the same expectation and a smaller variance. Values below 0 are noise.
-    `within` is `mean_kernel(reference)`, if it is known already.
+    It is the unbiased estimate of their squared maximum mean discrepancy, so values slightly below 0 occur.
+    On Inception's features it is the KID of Binkowski et al. 2018, who average over subsets of the rows; all
+    pairs of rows, as here, have the same expectation and a smaller variance. `within` is
+    `mean_kernel(reference)`, if it is known already.
     """
     x, y = np.asarray(samples, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     across = sum(float(block.sum()) for _, block in _kernel(x, y)) / (len(x) * len(y))
@@ -52,7 +53,7 @@ def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | No
 
 
 def mean_kernel(features: ArrayLike) -> float:
-    """The mean of k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
+    """The mean of `kernel_distance`'s k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
     features = np.asarray(features, dtype=np.float64)
     count = len(features)
     if count < 2:
@@ -64,7 +65,7 @@ def mean_kernel(features: ArrayLike) -> float:
 
 
 def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Blocks of the kernel matrix, each with the number of its first row."""
+    """Yield blocks of rows of the kernel matrix k(x_i, y_j), each with the index of its first row."""
     for first in range(0, len(x), _KERNEL_ROWS):
         yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
 
@@ -72,10 +73,11 @@ def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 def nearest(
     samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest row of `data` (M, N) to each of `samples` (B, N): L2 distance (B,) float64, row (B,) int64.
+    """Find the row of `data` (M, N) that is nearest to each row of `samples` (B, N), by L2 distance.
 
-    Both hold integers, 0 or more. Of several nearest rows the first is returned. The result is exact,
-    because |a - b|^2 = |a|^2 + |b|^2 - 2 a.b adds only integers that float32 (below 2^24) or float64 holds.
+    Returns distances (B,) float64 and row indices (B,) int64, the first of several nearest rows. All values
+    must be integers, 0 or more. The result is exact, because |a - b|^2 = |a|^2 + |b|^2 - 2 a.b adds only
+    integers that float32 (below 2^24) or float64 holds.
     """
     import torch
 
@@ -104,7 +106,7 @@ def nearest(
 def most_similar(
     samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
 ) -> np.ndarray:
-    """The largest cosine (B,) of each of `samples` (B, D) with a row of `data` (M, D), to about 1e-6."""
+    """The largest cosine of each row of `samples` (B, D) with a row of `data` (M, D): (B,), to about 1e-6."""
     import torch
 
     def unit(features: np.ndarray) -> torch.Tensor:

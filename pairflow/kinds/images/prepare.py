@@ -1,4 +1,4 @@
-"""Images: pixels to rows of tokens and back.
+"""Turns images into rows of tokens, and rows back into images.
 
 A data set has a shape (C, H, W) and K grey levels, where K divides 256. A row of tokens holds N = C H W
 pixels in channel-height-width order, and
@@ -29,7 +29,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class RawImages:
-    """Images (M, H, W, C) uint8 with labels (M,), and the rows of the published test set if there is one.
+    """Images (M, H, W, C) uint8, labels (M,) if there are any, and the rows of a published test set.
 
     `partial` is a sentence on missing images, if the local copy of a published data set is not complete.
     """
@@ -41,7 +41,7 @@ class RawImages:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of pixels and labels, which does not depend on the format of the files."""
+        """The SHA-256 (hex) of pixels and labels, which does not depend on the format of the files."""
         content = hashlib.sha256(np.ascontiguousarray(self.images).data)
         if self.labels is not None:
             content.update(self.labels.astype("<i4").data)
@@ -49,13 +49,13 @@ class RawImages:
 
 
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
-    """Images (B, H, W, C) uint8 as token rows (B, N), in the smallest dtype that holds K = `levels`."""
+    """Turn images (B, H, W, C) uint8 into token rows (B, N) of the smallest dtype that holds `levels`, K."""
     planes = np.moveaxis(images // np.uint8(256 // levels) if levels < 256 else images, 3, 1)
     return np.ascontiguousarray(planes, token_dtype(levels)).reshape(len(images), math.prod(planes.shape[1:]))
 
 
 def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
-    """Token rows (B, N) as images (B, H, W, C) uint8: the inverse of `to_tokens`."""
+    """Turn token rows (B, N) into images (B, H, W, C) uint8, which `to_tokens` turns into the same rows."""
     channels, height, width = shape
     values = np.arange(levels) * 255 // (levels - 1)
     planes = values.astype(np.uint8)[tokens].reshape(-1, channels, height, width)
@@ -63,7 +63,7 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
 
 
 def contract(shape: Shape, levels: int) -> str:
-    """The vocabulary.json of images: shape and levels, which must be the same for token rows and models."""
+    """Return the content of vocabulary.json: shape and levels, in which rows and models must agree."""
     return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 
@@ -71,8 +71,9 @@ def contract(shape: Shape, levels: int) -> str:
 class PreparedImages:
     """A data set of images, ready for pairing and training.
 
-    `train` (M, N) and `test` (V, N) are token rows in data order, with mirror images at the end. Labels are
-    (M,) and (V,), or None. `source` is the digest of the raw images; `partial` is that of `RawImages`.
+    `train` (M, N) and `test` (V, N) are token rows in the order of the data; mirror images are the last half
+    of `train`. Labels are (M,) and (V,), or None. `source` is the digest of the raw images; for `partial`
+    see `RawImages`.
     """
 
     train: np.ndarray
@@ -88,8 +89,8 @@ class PreparedImages:
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """Split images into training and test rows of K = `levels` grey levels.
 
-    The test rows are the published ones, or else a random share. InputError for fewer rows than
-    `training_rows`.
+    The test rows are the published test set, or a random share if there is none. Raises InputError for fewer
+    rows than `training_rows`.
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
@@ -110,7 +111,7 @@ def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
 
 
 def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -> None:
-    """Write images as token rows with their labels."""
+    """Write the token rows and labels of images, and the file vocabulary.json."""
     if images.partial:
         print(f"pairflow preprocess: note: {images.partial}", file=sys.stderr)
     parts = {"train": images.train, "validation": images.test}

@@ -1,4 +1,4 @@
-"""Token rows as images, features of images, and the statistics of real images."""
+"""Rows of tokens as images, the features of images, and statistics of the features of real images."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ KERNEL_ROWS = 5000  # the kernel distance uses at most this number of real image
 
 @dataclass(frozen=True)
 class ImageRows:
-    """Token rows (M, N) of images."""
+    """Rows of tokens (M, N) that are images, with the path and metadata of their file."""
 
     path: Path
     tokens: np.ndarray
@@ -34,11 +34,11 @@ class ImageRows:
             raise InputError(f"{self.path}: holds no images; its metadata have no shape")
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        """Images uint8 (B, H, W, C)."""
+        """Return some rows as images, uint8 (B, H, W, C)."""
         return self.draw(self.tokens[rows])
 
     def draw(self, tokens: np.ndarray) -> np.ndarray:
-        """Images uint8 (B, H, W, C) of other token rows (B, N) with the same shape and levels."""
+        """Turn rows (B, N) of other data with the same shape and levels into images, uint8 (B, H, W, C)."""
         assert self.metadata.shape is not None
         channels, height, width = self.metadata.shape
         return to_images(tokens, (channels, height, width), self.levels)
@@ -51,8 +51,8 @@ class ImageRows:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Integers (M, N) that are pixel values when multiplied by `unit`: the tokens, if grey levels are
-        evenly spaced."""
+        """Integers (M, N) that give pixel values (0 to 255) if they are multiplied by `unit`. If grey levels
+        are evenly spaced, these are the tokens."""
         return self[:].reshape(len(self.tokens), -1) if 255 % (self.levels - 1) else self.tokens
 
     @property
@@ -65,7 +65,7 @@ class ImageRows:
 
 
 def read_images(path: Path, kind: str = "tokens") -> ImageRows:
-    """Read token rows of images."""
+    """Read a file of token rows that are images."""
     table, metadata = read_table(path, kind)
     return ImageRows(path, token_array(table["tokens"]), metadata)
 
@@ -73,7 +73,7 @@ def read_images(path: Path, kind: str = "tokens") -> ImageRows:
 def extract(
     extractor: Extractor, images: ImageRows, rows: np.ndarray, progress: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """For each batch: its row numbers, features, and class probabilities or None."""
+    """Yield for each batch of `rows` their numbers, features (b, D), and class probabilities or None."""
     with bar(total=len(rows), unit="image", quiet=not progress) as extracted:
         for first in range(0, len(rows), extractor.batch):
             part = rows[first : first + extractor.batch]
@@ -82,14 +82,18 @@ def extract(
 
 
 def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two random halves of the rows 0..count-1, the same on every call: one to draw from, one held out."""
+    """Split the rows 0..count-1 into two random halves, always the same: one to draw from, one held out."""
     order = rng.random_order(rng.stream_seed("halves"), count)
     return order[: count // 2], order[count // 2 :]
 
 
 @dataclass(frozen=True)
 class ReferenceStatistics:
-    """Moments of all real images of a set and of its held-out half, and features (n, D) of its `rows`."""
+    """Statistics of the features of real images, with which samples are compared.
+
+    `whole` and `held` are the moments of all images and of the held-out half (see `halves`). `features`
+    (n, D) are the features of the images with the numbers `rows` (n,).
+    """
 
     whole: Moments
     held: Moments
@@ -99,12 +103,12 @@ class ReferenceStatistics:
 
     @cached_property
     def kernel(self) -> tuple[np.ndarray, float]:
-        """Features (n, D) for the kernel distance, and their mean kernel."""
+        """The features (n, D) that the kernel distance uses, and their mean kernel."""
         return self._kernel(kernel_rows(self.whole.count))
 
     @cached_property
     def held_kernel(self) -> tuple[np.ndarray, float]:
-        """`kernel` of the held-out half only."""
+        """The same as `kernel`, of images in the held-out half only."""
         return self._kernel(np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1]))
 
     def _kernel(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
@@ -112,13 +116,13 @@ class ReferenceStatistics:
         return features, mean_kernel(features)
 
     def table(self) -> pa.Table:
-        """A table with a row per feature: its mean, its covariances, and its values on the images `rows`."""
+        """Make a table with a row per feature: its mean, its covariances, and its values on images `rows`."""
         columns = {**self.whole.columns(), **self.held.columns("held_")}
         return pa.table({**columns, "features": row_column(self.features.T)})
 
     @classmethod
     def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
-        """Read a file; InputError unless it describes these images by this extractor."""
+        """Read a file. Raises InputError unless it has statistics of these images by this extractor."""
         table, metadata = read_table(path, "reference")
         facts = metadata.parameters
         if facts["extractor"] != extractor.name:
@@ -136,14 +140,15 @@ class ReferenceStatistics:
 
 
 def kernel_rows(count: int) -> np.ndarray:
-    """The rows of a set of real images that the kernel distance uses, the held-out half first."""
+    """Return the rows of `count` that the kernel distance uses: at most KERNEL_ROWS, held-out rows first."""
     return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
 
 
 def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Measure all `images` but mirror images, in one pass; InputError for fewer than 4.
+    """Compute the statistics of `images`, without mirror images, in one pass.
 
-    The features of `KERNEL_ROWS` of them are stored, or of all if the extractor has `all_rows`.
+    The features of KERNEL_ROWS images are stored, or of all if the extractor has `all_rows`. Raises
+    InputError for fewer than 4 images.
     """
     count = images.originals
     if count < 4:

@@ -64,7 +64,8 @@ class ExtractorSettings(Settings):
         return self
 
     def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What a metric file records of these settings. A classifier's name has the hash of its weights."""
+        """Return the `extractor` that a metric file with these settings has among its `parameters`. A
+        classifier's name has the hash of its weights. For another extractor any hash is accepted."""
         if self.extractor == "classifier":
             return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
         name = parameters.get("extractor", "")
@@ -95,11 +96,11 @@ Extractors = Annotated[
 
 
 class FloorSettings(RealDraws, ComparisonSettings):
-    """Settings of the comparison of real images with real images."""
+    """Settings of the comparison of real images with other real images, which shows what values are usual."""
 
 
 class ImagesExperiment(Settings):
-    """The keys of an experiment that only images have."""
+    """The keys that an experiment has only if its data are images."""
 
     features: Extractors | None = Field(
         None,
@@ -109,7 +110,7 @@ class ImagesExperiment(Settings):
 
 
 class Images(DataSettings):
-    """Raw images to token rows: N = channels x height x width, K grey levels."""
+    """Images, as rows of N = channels x height x width pixels, each one of K grey levels."""
 
     kind = "images"
     paper = ("mnist_binary", "mnist", "cifar10", "ffhq64")
@@ -147,7 +148,7 @@ class Images(DataSettings):
 
     @property
     def file(self) -> None:
-        """Always None: images come from a folder, or have a name that the workflow knows."""
+        """Always None: images come from a folder, or from a data set that pairflow knows by name."""
 
     @field_validator("levels")
     @classmethod
@@ -192,14 +193,17 @@ Images.names = get_args(Images.model_fields["source"].annotation)
 
 
 def _listed(experiment: Any) -> tuple[ExtractorSettings, ...]:
-    """The extractors as the experiment lists them."""
+    """Return the settings of the extractors in the order of the experiment, or of the default extractor."""
     features = experiment.features or ExtractorSettings()
     return features if isinstance(features, tuple) else (features,)
 
 
 def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
-    """Name -> settings of each extractor, the main one first. A classifier without weights is the one that
-    was trained on this data set. InputError if the data are not images."""
+    """Return the settings of each extractor of an experiment by its name, the main one first.
+
+    For a classifier without weights, they name the one that was trained on this data set. Raises InputError
+    if the data are not images.
+    """
     if not isinstance(experiment.data, Images):
         raise InputError("features: expected an experiment with images")
     listed: dict[str, ExtractorSettings] = {one.extractor: one for one in _listed(experiment)}
@@ -209,7 +213,7 @@ def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
 
 
 def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
-    """Settings of an extractor of the experiment, by default the first; InputError for an unknown name."""
+    """Return the settings of an extractor, by default the first. Raises InputError for an unknown name."""
     known = extractors(experiment)
     if extractor and extractor not in known:
         raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")

@@ -1,6 +1,6 @@
 """Trivial baselines of text ("controls"), drawn from the training text without a model.
 
-Each is good in one respect only: `shuffled` has the right symbols, but in random order, `chain` has the right
+Each is good in only one respect: `shuffled` has the right symbols, but in random order, `chain` has the right
 trigrams, and `snippet` is real text, but always the same.
 """
 
@@ -12,14 +12,14 @@ Control = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
 
 
 def draw_shuffled(training: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, N): tokens drawn independently from all tokens of the training rows (M, N)."""
+    """Draw rows (count, N) whose tokens are drawn independently from all tokens of training rows (M, N)."""
     return random.choice(training[training >= 0], (count, training.shape[1]))
 
 
 def draw_chain(training: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, N): each token is drawn from the tokens that follow the last two in the training rows (M, N).
+    """Draw rows (count, N) of a chain: each token is one that follows the last two in training rows (M, N).
 
-    A training row gives the first two tokens. If nothing follows two tokens, any third token of a
+    The first two tokens come from a training row. If nothing follows two tokens, the third token of any
     trigram is drawn.
     """
     length = training.shape[1]
@@ -42,7 +42,7 @@ def draw_chain(training: np.ndarray, count: int, random: np.random.Generator) ->
 
 
 def draw_snippet(training: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, N): one training row, repeated."""
+    """Draw one training row and repeat it: (count, N)."""
     return np.repeat(random.choice(training, 1), count, axis=0)
 
 

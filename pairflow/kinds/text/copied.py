@@ -1,8 +1,8 @@
-"""The longest span of tokens that a sample shares with the training text, exactly, by a suffix array.
+"""Finds the longest span of tokens that a sample shares with the training text, exactly, by a suffix array.
 
-The suffixes of all samples are sorted. Each suffix of a training row is then looked up among them by binary
-search: its two neighbours share the longest prefix with it (Manber and Myers 1993, "Suffix arrays"). So one
-pass over the training rows is enough.
+A suffix is the rest of a row from some position on. The suffixes of all samples are sorted. Each suffix of a
+training row is then looked up among them by binary search: its two neighbours share the longest prefix with
+it (Manber and Myers 1993, "Suffix arrays"). So one pass over the training rows is enough.
 """
 
 import numpy as np
@@ -11,8 +11,8 @@ from pairflow.pairing.cpu.compiled import compiled
 
 
 def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
-    """(B,) int64: tokens in the longest span of each row (B, N) that a row of `training` (M, N) contains.
-    A negative number is a missing token, which ends a span."""
+    """Count the tokens of the longest span of each row (B, N) that a row of `training` (M, N) contains.
+    Returns (B,) int64. A negative number is a missing token, which ends a span."""
     length = rows.shape[1]
     padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
     suffixes = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
@@ -27,7 +27,8 @@ def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
 
 @compiled
 def _match(rows: np.ndarray, suffix: int, others: np.ndarray, row: int, first: int) -> tuple[int, bool]:
-    """Tokens that a suffix of `rows` shares with a suffix of `others`, and whether it sorts before it."""
+    """Return the number of first tokens that two suffixes share, and whether the first one sorts first. It is
+    `suffix` of `rows`, numbered row * N + position; the other starts at `first` in a `row` of `others`."""
     length, width = rows.shape[1], others.shape[1]
     i, start = suffix // length, suffix % length
     shared = 0
@@ -58,8 +59,10 @@ def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: 
 
 @compiled
 def _spread(rows: np.ndarray, order: np.ndarray, shared: np.ndarray, equal: np.ndarray) -> None:
-    """Pass on what a suffix shares with the training text to its neighbours, as far as they are equal to it.
-    `equal` is an array to work in: the tokens that each suffix shares with the one before it."""
+    """Let suffixes share as much with the training text as their neighbours do, as far as they are equal.
+
+    `equal` is an array to work in: the number of first tokens that each suffix shares with the one before it.
+    """
     length, count = rows.shape[1], len(order)
     for k in range(1, count):
         equal[k] = _match(rows, order[k - 1], rows, order[k] // length, order[k] % length)[0]

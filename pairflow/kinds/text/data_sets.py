@@ -48,18 +48,18 @@ _RULES = [  # remove spaces that LM1B has before punctuation and inside brackets
 
 
 class TextSource(DataSource):
-    """A text with a name."""
+    """A source of text: a data set, or a user's files."""
 
     @abstractmethod
     def fetch(self) -> Path:
-        """A local path of the text, which is downloaded if need be."""
+        """Return a local path of the text, which is downloaded if need be."""
 
     @abstractmethod
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        """The text in three parts; files that cannot be read are added to `rejected`."""
+        """Read the text and cut it into three parts; files that cannot be read are added to `rejected`."""
 
     def digest(self) -> str:
-        """The SHA-256 (hex) of the text's files."""
+        """Return the SHA-256 (hex) of the text's files."""
         return digest(self.fetch())
 
     def read(self, settings: Text, parent: Tokeniser | None = None) -> PreparedText:
@@ -69,7 +69,7 @@ class TextSource(DataSource):
 
 
 def cut_plain(path: Path, settings: Text) -> Parts:
-    """The parts of a plain file in UTF-8."""
+    """Cut a plain file in UTF-8 into parts."""
     return cut_parts(read_text(path, MOST_BYTES), settings)
 
 
@@ -77,8 +77,8 @@ def cut_plain(path: Path, settings: Text) -> Parts:
 class PublishedText(PublishedFile, TextSource):
     """A text that is published or comes with the package.
 
-    `cut` turns the file into three parts. `tokens` gives the numbers of training and held-out tokens, if
-    they are known before the download.
+    `cut` reads the file and returns its three parts. `tokens` returns the numbers of training and held-out
+    tokens, if they are known before the download.
     """
 
     cut: Callable[[Path, Text], Parts] = cut_plain
@@ -88,7 +88,7 @@ class PublishedText(PublishedFile, TextSource):
         return self.cut(self.fetch(), settings)
 
     def measure(self, settings: Text) -> DatasetSize:
-        """An estimate for packed rows if the numbers of tokens are known; otherwise the file is read."""
+        """Estimate the size of packed rows if the numbers of tokens are known; otherwise read the file."""
         if self.tokens is None:
             return super().measure(settings)
         tokens, held_out = self.tokens(settings)
@@ -99,9 +99,9 @@ class PublishedText(PublishedFile, TextSource):
 
 
 def detokenise(sentence: str) -> str:
-    """A sentence of LM1B without most of its spaces before punctuation and inside brackets.
+    """Remove most of the spaces that a sentence of LM1B has before punctuation and inside brackets.
 
-    These are the rules of MDLM's authors (Sahoo et al. 2024), which leave the space in `) .`.
+    The rules are from MDLM's authors (Sahoo et al. 2024). They leave the space in `) .`.
     """
     for pattern, replacement in _RULES:
         sentence = pattern.sub(replacement, sentence)
@@ -109,7 +109,7 @@ def detokenise(sentence: str) -> str:
 
 
 def cut_embedded(path: Path, settings: Text) -> Parts:
-    """The parts of the text that comes with the package, packed by xz."""
+    """Read the text that comes with the package, compressed by xz, and cut it into parts."""
     content = lzma.decompress(path.read_bytes())
     if hashlib.sha256(content).hexdigest() != _SHAKESPEARE:
         raise InputError(f"{path}: not the text of this package; install it again")
@@ -117,7 +117,7 @@ def cut_embedded(path: Path, settings: Text) -> Parts:
 
 
 def cut_text8(path: Path, settings: Text) -> Parts:
-    """The parts of text8: the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006)."""
+    """Cut text8, the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006), into parts."""
     try:
         with zipfile.ZipFile(path) as archive:
             require_plausible(path, archive.getinfo("text8").file_size)
@@ -128,16 +128,16 @@ def cut_text8(path: Path, settings: Text) -> Parts:
 
 
 def count_text8(settings: Text) -> tuple[int, int]:
-    """The numbers of training and held-out characters of text8."""
+    """Return the numbers of training and held-out characters of text8."""
     held_out = round(settings.validation_fraction * 10**8)
     return 10**8 - held_out - round(settings.judge_fraction * 10**8), held_out
 
 
 def cut_lm1b(path: Path, settings: Text) -> Parts:
-    """The parts of the One Billion Word Benchmark (Chelba et al. 2013): single sentences in a random order.
+    """Cut the One Billion Word Benchmark (Chelba et al. 2013), sentences in a random order, into parts.
 
-    50 held-out files are for validation. Of 99 further files, the last are for the judge, a share of
-    `judge_fraction`, and the first for training.
+    The 50 held-out files are for validation. Of the 99 other files, the last, a share of `judge_fraction`,
+    are for the judge, and the first for training.
     """
     judge = ceil(Fraction(str(settings.judge_fraction)) * len(TRAINING))
     names = {"train": TRAINING[:-judge], "validation": HELD_OUT, "judge": TRAINING[-judge:]}
@@ -145,7 +145,7 @@ def cut_lm1b(path: Path, settings: Text) -> Parts:
 
 
 def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
-    """The sentences of the files with these names, in the order of the archive."""
+    """Yield the sentences of the files with these names, in the order of the archive."""
     try:
         with tarfile.open(path, "r|gz") as archive:
             for member in archive:
@@ -169,7 +169,7 @@ class OwnText(RowFile, TextSource):
         return self.path
 
     def files(self) -> list[Path]:
-        """The file, or all files of the folder; InputError if there is none."""
+        """List the file, or all files of the folder. Raises InputError if there is none."""
         return files(self.path, *FILES) if self.fetch().is_dir() else [self.path]
 
     def digest(self) -> str:
@@ -241,5 +241,5 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
-    """The source that the settings name; a user's relative path starts at `folder`."""
+    """Return the source that the settings name; a user's relative path starts at `folder`."""
     return DATA_SETS.get(settings.source) or OwnText(folder / settings.source)

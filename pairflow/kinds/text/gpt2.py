@@ -1,7 +1,7 @@
 """The generative perplexity: the perplexity of decoded samples under GPT-2 large (Radford et al. 2019).
 
 The network and its tokeniser come from the folder gpt2-large in `PAIRFLOW_DATA_DIR`, or are downloaded in a
-fixed revision. They need the package `transformers`, an extra.
+fixed revision. They need the optional package `transformers`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _NONE = -100  # a target that `cross_entropy` ignores
 
 @dataclass(frozen=True, eq=False)
 class GPT2:
-    """The network, the function that turns a text into tokens, and the SHA-256 of the weights."""
+    """GPT-2 large: the network, its function from a text to tokens, and the SHA-256 of its weights."""
 
     network: Any
     encode: Callable[[str], list[int]]
@@ -40,7 +40,7 @@ class GPT2:
 
     @classmethod
     def load(cls, device: torch.device | str = "cpu") -> Self:
-        """Load GPT-2 large; InputError if it cannot be found or downloaded, or is another network."""
+        """Load GPT-2 large. Raises InputError if it cannot be found or downloaded, or is another network."""
         try:
             import transformers
         except ImportError:
@@ -64,7 +64,7 @@ class GPT2:
 
     @torch.inference_mode()
     def perplexity(self, texts: Sequence[str], length: int) -> float:
-        """exp of the mean negative log-probability of every token but the first of each text.
+        """Return exp of the mean negative log-probability of every token but the first of each text.
 
         Only the first `length` tokens of a text count. NaN if no text has two tokens.
         """
@@ -80,8 +80,8 @@ class GPT2:
         return float(torch.tensor(total / count).exp()) if count else float("nan")
 
     def _sum_nll(self, rows: list[Tensor]) -> float:
-        """Sum of -log p over all tokens but the first of each row. Padding is at the end of rows, where the
-        causal network does not look."""
+        """Sum -log p over all tokens but the first of each row. Rows are padded at their end, where the
+        network, which is causal, does not look."""
         tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=_NONE)
         tokens = tokens.to(self.network.device)
         logits = self.network(tokens.clamp(min=0)).logits[:, :-1].float()
@@ -90,7 +90,7 @@ class GPT2:
 
 
 def _download() -> Path:
-    """The folder in the cache of Hugging Face, where the name of a large file is its published SHA-256."""
+    """Download GPT-2 large to Hugging Face's cache, where a large file's name is its published SHA-256."""
     import huggingface_hub
 
     name, revision = PUBLISHED

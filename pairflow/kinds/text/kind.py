@@ -1,4 +1,4 @@
-"""Text, as characters or pieces of words."""
+"""Text, as characters or pieces of words, as a kind of data."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -36,7 +36,7 @@ GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of
 
 
 class TextFiles(NamedTuple):
-    """The text that samples are compared with, and that the judge learns from."""
+    """The files of the text that samples are compared with, and that the judge, an n-gram model, learns."""
 
     tokens: Annotated[Path, "Training rows (Parquet)."]
     validation: Annotated[Path, "Held-out rows (Parquet)."]
@@ -75,7 +75,7 @@ class TextKind(OnDemandKind):
         return judge_settings(experiment)
 
     def measuring(self, experiment: Experiment) -> Needs:
-        """Needs of the comparison. Only GPT-2 large, for gen_ppl, uses a GPU."""
+        """Return what the comparison needs of the machine. Only GPT-2 large, for gen_ppl, uses a GPU."""
         gpt2 = judge_settings(experiment).gen_ppl
         return Needs(memory_mb=16000 if gpt2 else 4000, minutes=120, gpu=gpt2)
 
@@ -93,7 +93,7 @@ class TextKind(OnDemandKind):
         return self.load("measure").measure_floor(settings, real, machine)
 
     def is_partial(self, settings: Text) -> bool:
-        """Whether rows are left out. On LM1B the paper leaves some out as well."""
+        """Whether rows are left out. LM1B is an exception, because the paper leaves some out as well."""
         return settings.source != "lm1b" and super().is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:

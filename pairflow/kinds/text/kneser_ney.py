@@ -5,9 +5,9 @@ The probability of a token w after the tokens h is
     p_k(w | h) = (max(c(h w) - D_k, 0) + D_k f(h) p_(k-1)(w | h')) / sum_v c(h v)
 
 where h has k - 1 tokens, h' is its last k - 2 tokens, f(h) is the number of different tokens after h, and
-p_0 = 1 / K. If nothing follows h in the text, p_k = p_(k-1). With the longest context, c counts occurrences;
-with a shorter one, the different tokens before the k-gram. D_k = n_1 / (n_1 + 2 n_2), where n_r is the number
-of k-grams with count r, or 1/2 if n_1 or n_2 is 0.
+p_0 = 1 / K for K symbols. If nothing follows h in the text, p_k = p_(k-1). With the longest context, c counts
+occurrences; with a shorter one, the different tokens before the k-gram. D_k = n_1 / (n_1 + 2 n_2), where n_r
+is the number of k-grams with count r, or 1/2 if n_1 or n_2 is 0.
 
 The longest context has order - 1 tokens, or fewer at the start of a row. The model is deterministic.
 """
@@ -21,7 +21,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class _Counts:
-    """c of each k-gram, and for each context the sum of c and the number of different next tokens (f)."""
+    """The counts c of the k-grams for one k, the sum of c (`sums`) and the number of different next tokens f
+    (`followers`) of each context, and D_k (`discount`)."""
 
     counts: np.ndarray
     sums: np.ndarray
@@ -30,14 +31,14 @@ class _Counts:
 
     @classmethod
     def collect(cls, counts: np.ndarray, contexts: np.ndarray, size: int) -> Self:
-        """The counts of k-grams whose contexts have the numbers `contexts`, below `size`."""
+        """Collect the `counts` of k-grams, whose contexts have the numbers `contexts`, below `size`."""
         once, twice = (int(np.count_nonzero(counts == number)) for number in (1, 2))
         discount = once / (once + 2 * twice) if once and twice else 0.5
         sums = np.bincount(contexts, counts, size)
         return cls(counts, sums, np.bincount(contexts, counts > 0, size), discount)
 
     def probabilities(self, numbers: np.ndarray, contexts: np.ndarray, lower: np.ndarray) -> np.ndarray:
-        """p_k from p_(k-1) = `lower`, for numbers of k-grams and of contexts; an unknown one has -1."""
+        """Compute p_k from p_(k-1), `lower`, of k-grams and contexts by their numbers; -1 means unknown."""
         count = np.where(numbers >= 0, self.counts[numbers], 0)
         sums = np.where(contexts >= 0, self.sums[contexts], 0)
         mass = np.maximum(count - self.discount, 0) + self.discount * self.followers[contexts] * lower
@@ -46,8 +47,11 @@ class _Counts:
 
 @dataclass(frozen=True)
 class _Level:
-    """The k-grams of the text: `codes` are number of the context * K + last token, sorted. `counted` are
-    their occurrences, `continued` the different tokens before them; None at the highest order."""
+    """The k-grams of the text for one k.
+
+    The code of a k-gram is (number of its context) * K + its last token; `codes` are sorted. `counted` counts
+    occurrences of each k-gram, `continued` the different tokens before it (None at the highest order).
+    """
 
     codes: np.ndarray
     counted: _Counts
@@ -56,14 +60,14 @@ class _Level:
 
 @dataclass(frozen=True)
 class KneserNey:
-    """The model; `levels[k - 1]` has the k-grams."""
+    """The n-gram model of this module's docstring; `levels[k - 1]` has the k-grams."""
 
     vocabulary_size: int
     levels: tuple[_Level, ...]
 
     @classmethod
     def fit(cls, rows: np.ndarray, vocabulary_size: int, order: int) -> Self:
-        """The model of rows (B, N) of text, which may be one long row. N-grams do not cross rows."""
+        """Fit the model to rows of text (B, N), perhaps one long row. N-grams do not cross rows."""
         levels: list[_Level] = []
         numbers = np.zeros(rows.shape, np.int64)  # of the n-gram that ends at each token, at first empty
         contexts, size = numbers, 1
@@ -90,7 +94,7 @@ class KneserNey:
         return cls(vocabulary_size, tuple(levels))
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """(B, N) float64: of each token, given the tokens before it in its row; NaN for a missing token."""
+        """Return p(token | tokens before it in its row) as (B, N) float64; NaN for a missing token (-1)."""
         result = np.full(rows.shape, np.nan)
         lower = np.full(rows.shape, 1 / self.vocabulary_size)
         positions = np.arange(rows.shape[1])
@@ -106,11 +110,11 @@ class KneserNey:
         return result
 
     def perplexity(self, rows: np.ndarray) -> float:
-        """exp of the mean negative log-probability of all tokens of the rows (B, N)."""
+        """Return exp of the mean negative log-probability of all tokens of the rows (B, N)."""
         return float(np.exp(-np.nanmean(np.log(self.probabilities(rows)))))
 
     def _look_up(self, rows: np.ndarray) -> Iterator[tuple[_Level, np.ndarray, np.ndarray]]:
-        """For each level: itself, the numbers of the n-grams that end at each token, and their contexts'."""
+        """Yield each level with the number of the n-gram that ends at each token, and that of its context."""
         contexts = np.zeros(rows.shape, np.int64)
         for level in self.levels:
             codes = contexts * self.vocabulary_size + rows
@@ -122,5 +126,5 @@ class KneserNey:
 
 
 def _before(numbers: np.ndarray) -> np.ndarray:
-    """The value of the previous position; -1 at the beginning of a row."""
+    """Shift rows (B, N) by one position, so that each has the value before it; -1 at the beginning."""
     return np.pad(numbers[:, :-1], ((0, 0), (1, 0)), constant_values=-1)

@@ -1,4 +1,4 @@
-"""Metric rows of samples of text, of real text, and of the controls. See docs/metrics.md, "Text"."""
+"""Measures samples of text, real text and the controls (trivial baselines). See docs/metrics.md, "Text"."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -40,10 +40,10 @@ Trials = dict[int, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class RealText:
-    """The text that samples are compared with: the `real` rows, in which padding is -1.
+    """The text that samples are compared with, and the models that judge them.
 
-    `name` is the name of the n-gram `judge` in metric rows. `gpt2` is there only if the settings ask for
-    gen_ppl.
+    Padding is -1 in the rows of `real`. `name` is the name of `judge`, the n-gram model, in metric rows.
+    `gpt2` is None unless the settings ask for gen_ppl.
     """
 
     real: RealRows
@@ -55,7 +55,7 @@ class RealText:
 
     @classmethod
     def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
-        """Read the files and fit the n-gram judge; InputError unless the files are of one data set."""
+        """Read the files and fit the n-gram judge. Raises InputError unless the files are of one data set."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
         train, held_out = (mark_padding(rows, tokeniser.padding) for rows in (real.train, real.held_out))
         real = replace(real, train=train, held_out=held_out)
@@ -78,7 +78,7 @@ class RealText:
         return cls(real, name, judge, tokeniser, inputs, gpt2)
 
     def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
-        """Trial -> samples (B, N), and their metadata; InputError for samples of other data."""
+        """Read the samples (B, N) of each trial, and their metadata; InputError for samples of other data."""
         table, metadata = self.real.read_samples(path)
         marked = mark_padding(token_array(table["tokens"]), self.tokeniser.padding)
         trials = table["trial"].to_numpy()
@@ -86,7 +86,7 @@ class RealText:
 
     @cached_property
     def known_words(self) -> frozenset[str]:
-        """The words of the training rows."""
+        """All words of the training rows."""
         texts = self._spell(self.real.train)
         return frozenset(word for text in texts for word in whole_words(text, self.cut))
 
@@ -96,16 +96,16 @@ class RealText:
         return not self.tokeniser.lines
 
     def _spell(self, rows: np.ndarray) -> Iterator[str]:
-        """The texts of rows, without padding and masks."""
+        """Yield the texts of rows, without padding and masks."""
         return (self.tokeniser.decode(row[row >= 0]) for row in rows)
 
     def measure(self, trials: Trials) -> Iterator[Row]:
-        """The metric rows of samples (B, N) of each trial."""
+        """Compute the metric rows of each trial's samples (B, N)."""
         yield from _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_ngrams(rows)))
         yield from self.measure_copies(trials)
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
-        """The metrics that do not compare with held-out rows, so that these can be measured as well."""
+        """Compute the metrics that involve no held-out rows, and so can measure held-out rows as well."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
@@ -116,13 +116,13 @@ class RealText:
         yield _row("distinct_4", distinct_share(rows, SPAN))
 
     def compare_ngrams(self, rows: np.ndarray) -> Iterator[Row]:
-        """The distances between the n-gram frequencies of samples and of held-out rows."""
+        """Compute the distances between the n-gram frequencies of samples and of held-out rows."""
         for size, metric in _SIZES.items():
             if size <= rows.shape[1]:
                 yield _row(metric, jensen_shannon(rows, self.real.held_out, size), "test")
 
     def measure_copies(self, trials: Trials) -> Iterator[Row]:
-        """The copied spans. All trials share one pass over the training rows, which takes the time."""
+        """Measure the copied spans of all trials, in one slow pass over the training rows."""
         spans = longest_copies(np.concatenate([*trials.values()]), self.real.train)
         ends = np.cumsum([len(rows) for rows in trials.values()])[:-1]
         for trial, lengths in zip(trials, np.split(spans, ends), strict=True):
@@ -136,7 +136,7 @@ def _row(metric: str, value: float, reference: str | None = None, extractor: str
 
 
 def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: Machine) -> Measurement:
-    """The metric rows of samples, trial by trial."""
+    """Compute the metric rows of samples, trial by trial."""
     text = RealText.read(files, settings, machine)
     trials, metadata = text.read_samples(samples)
     inputs = {"samples": digest(samples), **text.inputs}
@@ -144,9 +144,10 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 
 
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
-    """The metric rows of real text (method `data`) and of the controls, each of as many rows as samples have.
+    """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
 
-    Real text is held-out rows, except for the frequencies of n-grams, which compare training rows with them.
+    Real text is held-out rows. Only for frequencies of n-grams it is training rows, compared with held-out
+    rows.
     """
     text = RealText.read(files, settings, machine)
     held_out, train = (

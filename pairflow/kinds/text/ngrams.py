@@ -1,4 +1,4 @@
-"""N-grams of token rows: their numbers, distributions and repeats; the entropy of rows; known words."""
+"""N-grams (runs of n tokens) of token rows: their frequencies and repeats; entropy of rows; known words."""
 
 from collections.abc import Iterable
 
@@ -8,14 +8,17 @@ _SIGNS = ".,;:!?\"'`()[]{}-_"
 
 
 def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
-    """Rows (B, N) as int32, with -1 in place of the padding token, if there is one."""
+    """Return rows (B, N) as int32, with -1 (a missing token) in place of the padding token, if any."""
     marked = rows.astype(np.int32)
     return marked if padding is None else np.where(marked == padding, np.int32(-1), marked)
 
 
 def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
-    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers from 0 on; an n-gram with a
-    missing token has -1. Sizes 1, 2, ... are numbered one after another, so that 64 bits are enough."""
+    """Number the n-grams of `size` tokens, (B, N - size + 1) int64: equal n-grams have equal numbers.
+
+    Numbers start at 0; an n-gram with a missing token has -1. Sizes 1, 2, ... are numbered one after another,
+    so that 64 bits are enough.
+    """
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     numbers = rows.astype(np.int64)
     for offset in range(1, size):
@@ -29,7 +32,7 @@ def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def token_entropy(rows: np.ndarray) -> np.ndarray:
-    """(B,) nats: the entropy of the symbol frequencies of each row, from 0 to ln N.
+    """The entropy of the symbol frequencies within each row, (B,) in nats, from 0 to ln N.
 
     For a row of n tokens it is ln n - sum c ln c / n over symbols that occur c times.
     """
@@ -43,10 +46,10 @@ def token_entropy(rows: np.ndarray) -> np.ndarray:
 
 
 def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
-    """Distance, from 0 to 1, between the n-gram frequencies p and q of two sets of rows (B, N) and (V, N).
+    """The Jensen-Shannon distance between the n-gram frequencies p and q of rows (B, N) and (V, N).
 
-    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2. The positions of
-    n-grams do not matter.
+    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2, from 0 to 1. The
+    positions of n-grams do not matter.
     """
     numbers = number_ngrams(np.concatenate([rows, others]), size)
     length = numbers.max(initial=0) + 1
@@ -61,7 +64,7 @@ def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
 
 
 def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
-    """(B,) rep-n: 1 - different n-grams / n-grams, within each row; 0 for a row without n-grams."""
+    """The share of repeated n-grams (rep-n) in each row, (B,): 1 - different / all, or 0 without any."""
     numbers = number_ngrams(rows, size)
     counts = (numbers >= 0).sum(axis=1)
     ordered = np.sort(numbers, axis=1)
@@ -71,21 +74,21 @@ def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def distinct_share(rows: np.ndarray, size: int) -> float:
-    """distinct-n: different n-grams / n-grams, over all rows together; NaN without n-grams."""
+    """The share of different n-grams (distinct-n) among those of all rows; NaN if there are no n-grams."""
     numbers = number_ngrams(rows, size)
     present = numbers[numbers >= 0]
     return len(np.unique(present)) / present.size if present.size else float("nan")
 
 
 def whole_words(text: str, cut: bool = True) -> list[str]:
-    """The words of a text, in lower case and without punctuation at their ends. With `cut` the first and the
-    last are left out, because a row may begin or end within a word."""
+    """List the words of a text, in lower case and without punctuation at their ends. With `cut` the first and
+    the last are left out, because a row may begin or end within a word."""
     words = text.split()
     stripped = (word.strip(_SIGNS).lower() for word in (words[1:-1] if cut else words))
     return [word for word in stripped if word]
 
 
 def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
-    """The share of words that are in `known`, over all texts and with repeats; NaN without words."""
+    """The share of the words of all texts that are in `known`; repeats count. NaN without words."""
     words = [word for text in texts for word in whole_words(text, cut)]
     return sum(word in known for word in words) / len(words) if words else float("nan")

@@ -15,7 +15,7 @@ from pairflow.training.model import Model
 
 
 class TextDelivery(Lines):
-    """Delivers the texts of a model; with `unique` each text once."""
+    """Delivers the texts that a model samples; with the setting `unique` each text only once."""
 
     noun = "texts"
 
@@ -37,8 +37,8 @@ class TextDelivery(Lines):
 
 
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
-    """The given tokens (N,) of a row, FREE at open positions; None without a prefix or template. InputError
-    for unknown symbols, and if the row is too short."""
+    """Encode the user's prefix or template as a row (N,), FREE at open positions; None if there is neither.
+    Raises InputError for unknown symbols, and if the row is too short."""
     start, option = given_start(settings)
     if start is None:
         return None
@@ -55,7 +55,7 @@ def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> T
 
 
 class ScoredText(ScoredLines):
-    """Splits a file into rows to score: its lines, or pieces of N tokens, as the model's rows are."""
+    """Splits a file into rows to score: lines or pieces of N tokens, whichever the model's rows are."""
 
     def __init__(self, model: Model):
         self.tokeniser = load_tokeniser(model.vocabulary_file())

@@ -1,4 +1,4 @@
-"""Text to token rows: normalise it, cut it into three parts, tokenise them, and cut them into rows."""
+"""Turns text into token rows: normalises it, cuts it into three parts, tokenises these, and cuts rows."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser
 
 PARTS = ("train", "validation", "judge")  # in the order of the text
 Parts = Mapping[str, Iterable[str]]
-"""Part -> its texts: single lines if rows are lines, otherwise running texts."""
+"""The texts of each of PARTS: single lines if rows are lines, otherwise running texts."""
 
 _NO_LETTERS = re.compile("[^a-z]+")
 _SHOWN = 200  # characters of a rejected piece that are stored
@@ -42,7 +42,7 @@ class PreparedText:
     """Token rows for pairing and training, in the order of the text.
 
     Rows of `train` (M, N) overlap if `stride` is below N; rows of `validation` (V, N) and `judge` (J, N) do
-    not. `rejected` has the columns `place`, `text` and `reason`.
+    not. `rejected` lists the pieces that were left out, with the columns `place`, `text` and `reason`.
     """
 
     train: np.ndarray
@@ -62,8 +62,8 @@ def prepare(
     """Turn the parts of a text into token rows; `rejected` are files that could not be read.
 
     Characters are collected from all parts, subwords are learnt from the training part. If the tokeniser of a
-    `parent` model is given, it is used, and pieces with unknown symbols are rejected. InputError if a part
-    gives no row, and for fewer rows than `training_rows`.
+    `parent` model is given, it is used, and pieces with unknown symbols are rejected. Raises InputError if a
+    part gives no row, and for fewer rows than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
     tokeniser = _choose_tokeniser(texts, settings, parent)
@@ -85,12 +85,12 @@ def prepare(
 
 
 def normalise(text: str, settings: Text) -> str:
-    """The text as it is, or with `letters` in lower case, with one space for each run of other characters."""
+    """Return the text as it is; with `letters` lower-case, each run of other characters as one space."""
     return _NO_LETTERS.sub(" ", text.lower()).strip() if settings.normalisation == "letters" else text
 
 
 def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
-    """The training, validation and judge parts of a text, in this order, after normalisation. It is cut
+    """Normalise a text and cut it into parts for training, validation and the judge, in this order. It is cut
     between characters, or between lines if rows are lines. The last two shares are rounded up."""
     packed = settings.rows == "packed"
     units: Any = (
@@ -105,7 +105,7 @@ def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
 
 
 def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) -> Tokeniser:
-    """The parent's tokeniser, which must fit the settings; without a parent, a tokeniser of the text."""
+    """Return the parent's tokeniser, which must fit the settings; without a parent, one for the text."""
     lines = settings.rows == "lines"
     if parent and (parent.kind, parent.lines) != (settings.tokeniser, lines):
         rows = "lines" if parent.lines else "packed"
@@ -125,8 +125,8 @@ def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) ->
 def _packed(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """Pieces (M, N) of the joined texts, without an incomplete last piece. Pieces with unknown symbols are
-    rejected."""
+    """Join the texts and cut them into rows (M, N), without an incomplete last one. Rows with unknown
+    symbols are rejected."""
     tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
     if len(tokens) < width:
         return np.empty((0, settings.length), tokens.dtype)
@@ -142,7 +142,7 @@ def _packed(
 def _lines(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """A row (M, N) for each line. Empty and too long lines, and lines with unknown symbols, are rejected."""
+    """Make a row of each line, (M, N); empty and too long lines, and unknown symbols, are rejected."""
     rows = [np.empty((0, settings.length), token_dtype(tokeniser.size))]
     for number, text in enumerate(texts, 1):
         try:
@@ -155,7 +155,7 @@ def _lines(
 
 
 def summarise(rejected: pd.DataFrame) -> str:
-    """One line about the pieces that were left out: how many for each reason, and an example of each."""
+    """Return a line about the pieces that were left out: how many for each reason, with an example."""
     # Reasons end in brackets with numbers that differ from piece to piece.
     reasons = rejected.reason.str.partition(" (")[0]
     parts = [

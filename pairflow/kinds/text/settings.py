@@ -1,4 +1,4 @@
-"""Settings of text: the raw data, and the language models that judge samples."""
+"""Settings of text: the raw data, and the language models (judges) that measure samples' perplexity."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -25,11 +25,11 @@ class Judge(Settings):
 
 
 class JudgedDraws(RealDraws, Judge):
-    """Settings of the floor and the controls of text."""
+    """Settings of the floor (metrics of real text) and of the controls (trivial baselines)."""
 
 
 class TextExperiment(Settings):
-    """The keys of an experiment that only text has."""
+    """The keys that an experiment has only if its data are text."""
 
     judge: Judge | None = Field(
         None,
@@ -39,10 +39,10 @@ class TextExperiment(Settings):
 
 
 class Text(DataSettings):
-    """Text to token rows of N symbols.
+    """Text, as rows of N tokens.
 
-    The text is cut into three parts, in this order: training, validation, and a part for the judge, on which
-    no generator trains.
+    The text is cut into three parts, in this order: training, validation, and a part from which only the
+    judge learns, a language model that measures the perplexity of samples.
     """
 
     kind = "text"
@@ -130,7 +130,7 @@ class Text(DataSettings):
 
 
 def judge_settings(experiment: Any) -> Judge:
-    """Settings of the judges of samples."""
+    """Return the settings of an experiment's judges; the n-gram order depends on the tokeniser by default."""
     judge = experiment.judge or Judge()
     if isinstance(experiment.data, Text) and "order" not in judge.model_fields_set:
         return judge.model_copy(update={"order": 6 if experiment.data.tokeniser == "characters" else 3})

@@ -17,8 +17,8 @@ _SETTINGS = {"name", "validation_fraction", "compare"}  # settings of `pairflow 
 
 
 def draft_text(request: DraftRequest) -> Draft:
-    """Read a text, and suggest an experiment on it; InputError for too little text, and for settings that
-    work only for molecules."""
+    """Read a text and suggest an experiment on it, for `pairflow new`. Raises InputError for too little text,
+    and for settings that work only for molecules."""
     path, settings = request.file, request.settings
     if request.parent:
         raise InputError(f"{path}: text; --from is for molecules. Add `from` to the experiment yourself")
@@ -60,7 +60,7 @@ def draft_text(request: DraftRequest) -> Draft:
 
 
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:
-    """Lines that describe the text: label, number, remark."""
+    """Make the lines that describe the text, each a label, a number and a remark."""
     rows = {name: len(getattr(prepared, name)) for name in PARTS}
     return [
         ("files", files, ""),

@@ -1,6 +1,6 @@
-"""Text to tokens and back: characters, subwords, and the word pieces of BERT.
+"""Turns text into tokens (characters, subwords, or the word pieces of BERT), and tokens into text.
 
-Decoding needs no other library. Subwords and word pieces are encoded by the package `tokenizers`, an extra.
+Only encoding subwords and word pieces needs another library, the optional package `tokenizers`.
 """
 
 import hashlib
@@ -32,15 +32,15 @@ _BATCH = 1000  # pieces that `tokenizers` encodes in one call
 
 
 def _role(name: str, text: str) -> Any:
-    """A property of a tokeniser: the token of a special symbol, or None if the vocabulary has none."""
+    """Make a property of a tokeniser: the token of a special symbol, or None if the vocabulary has none."""
     return property(lambda tokeniser: tokeniser._roles.get(name), doc=text)
 
 
 class Tokeniser(Settings, ABC):
-    """Turns text into tokens and back; a token is the index of its symbol in `tokens`.
+    """Turns text into tokens and back; a token is the index of its symbol in the vocabulary `tokens`.
 
-    With `lines` every row is one line: its tokens, an end symbol, then padding. Otherwise rows are pieces of
-    running text.
+    With `lines` every row is one line of text: its tokens, an end symbol, then padding. Without, rows are
+    packed: pieces of running text, of N tokens each.
     """
 
     kind: str
@@ -51,12 +51,12 @@ class Tokeniser(Settings, ABC):
 
     @property
     def size(self) -> int:
-        """K: the number of symbols, special ones included."""
+        """The number K of symbols, special symbols included."""
         return len(self.tokens)
 
     @cached_property
     def _roles(self) -> dict[str, int]:
-        """Purpose -> token of each special symbol that the vocabulary has."""
+        """The token of each special symbol that the vocabulary has, by purpose, such as `padding`."""
         return {"end": self.size - 2, "padding": self.size - 1} if self.lines else {}
 
     padding: ClassVar[Any] = _role("padding", "The token that fills rows up.")
@@ -67,15 +67,15 @@ class Tokeniser(Settings, ABC):
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the JSON. A model and its token files must have the same."""
+        """The SHA-256 (hex) of vocabulary.json, which must be the same for a model and its token files."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @abstractmethod
     def encode(self, text: str) -> np.ndarray:
-        """The tokens (L,) of a text; InputError for a symbol that is not in the vocabulary."""
+        """Return the tokens (L,) of a text. Raises InputError for a symbol that is not in the vocabulary."""
 
     def encode_known(self, text: str) -> np.ndarray:
-        """`encode`, with InputError also for an unknown symbol."""
+        """Return the tokens (L,) of a text. Raises InputError also for what `encode` turns into `unknown`."""
         tokens = self.encode(text)
         if self.unknown is not None and self.unknown in tokens:
             raise InputError("unknown symbol")
@@ -83,19 +83,19 @@ class Tokeniser(Settings, ABC):
 
     @abstractmethod
     def spell(self, symbols: list[str]) -> str:
-        """The text of symbols, none of which is special."""
+        """Join symbols, none of which is special, into a text."""
 
     def encode_all(self, texts: Iterable[str]) -> np.ndarray:
-        """The tokens (L,) of all texts, joined."""
+        """Return the tokens (L,) of all texts, joined."""
         parts = [self.encode(text) for text in texts]
         return np.concatenate(parts) if parts else np.empty(0, token_dtype(self.size))
 
     def frame(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (M, N) from packed rows (M, N - margins), with the special symbols at both ends."""
+        """Add the special symbols at both ends of packed rows (M, N - margins); returns rows (M, N)."""
         return rows
 
     def line(self, tokens: np.ndarray, length: int) -> np.ndarray:
-        """One row (N,) of a line; InputError if it is too long."""
+        """Make a row of N = `length` tokens from a line's tokens. Raises InputError if these are too many."""
         room = length - 1
         if len(tokens) > room:
             raise InputError(f"too long ({len(tokens)} tokens, limit {room})")
@@ -105,7 +105,7 @@ class Tokeniser(Settings, ABC):
         return row
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a row, up to its end symbol if there is one, without padding and masks. Absorbing
+        """Return the text of a row up to its end symbol, if it has one, without padding and masks. Absorbing
         noise may use the number K as a mask."""
         symbols = []
         for token in map(int, ids):
@@ -116,22 +116,22 @@ class Tokeniser(Settings, ABC):
         return self.spell(symbols)
 
     def name(self, token: int) -> str:
-        """The text by which the report shows a single token."""
+        """Return the text by which the report shows a single token."""
         return self.tokens[token]
 
     def to_json(self) -> str:
-        """The content of vocabulary.json."""
+        """Return the content of vocabulary.json."""
         return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
 class Characters(Tokeniser):
-    """Each character is a symbol, in the order of Unicode. Decoding is exact."""
+    """A tokeniser in which each character is a symbol, in the order of Unicode. Decoding is exact."""
 
     kind: Literal["characters"] = "characters"
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], lines: bool = False) -> "Characters":
-        """A tokeniser of the characters in the texts; InputError if they are too many."""
+        """Make a tokeniser of the characters in the texts. Raises InputError if they are too many."""
         symbols = sorted(set().union(*map(set, texts)))
         if len(symbols) > MAX_VOCABULARY - 2:
             raise InputError(
@@ -142,7 +142,7 @@ class Characters(Tokeniser):
 
     @cached_property
     def _tokens_by_code(self) -> np.ndarray:
-        """Code point -> token; K for a character that is no symbol."""
+        """An array with the token of each Unicode code point; K for a character that is no symbol."""
         points = [ord(symbol) for symbol in self.tokens if len(symbol) == 1]
         table = np.full(max(points, default=0) + 2, self.size, np.int32)
         table[points] = np.arange(len(points))
@@ -160,7 +160,7 @@ class Characters(Tokeniser):
 
 
 class LibraryTokeniser(Tokeniser):
-    """A tokeniser that encodes by the package `tokenizers`."""
+    """A tokeniser that uses the package `tokenizers` to encode text."""
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -169,14 +169,14 @@ class LibraryTokeniser(Tokeniser):
     @property
     @abstractmethod
     def _encoder(self) -> Any:
-        """The library's tokeniser."""
+        """The tokeniser of the package `tokenizers`."""
 
     def encode(self, text: str) -> np.ndarray:
         return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
 
 
 class Subwords(LibraryTokeniser):
-    """Byte-level byte-pair encoding: symbols are sequences of bytes.
+    """A tokeniser by byte-level byte-pair encoding, whose symbols are sequences of bytes.
 
     Every single byte is a symbol, so that every text can be encoded, and decoding is exact. Bytes are written
     as GPT-2's characters (a space as `Ġ`). `merges` are the pairs of symbols that are joined, in this order.
@@ -187,7 +187,7 @@ class Subwords(LibraryTokeniser):
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
-        """Learn `size` = K symbols from texts; InputError if the texts are too short for that."""
+        """Learn K = `size` symbols from texts. Raises InputError if the texts are too short for that."""
         library, tokenizer = _library(), _byte_pairs()
         trainer = library.trainers.BpeTrainer(
             vocab_size=size - 2 * lines,
@@ -215,7 +215,7 @@ class Subwords(LibraryTokeniser):
 
 
 class WordPieces(LibraryTokeniser):
-    """The word pieces of bert-base-uncased.
+    """The tokeniser of bert-base-uncased, whose symbols are pieces of words.
 
     Encoding makes text lower case and removes accents. Packed rows begin with [CLS] and end with [SEP], which
     also ends each text. Decoding puts one space between words and none before punctuation.
@@ -226,7 +226,7 @@ class WordPieces(LibraryTokeniser):
 
     @classmethod
     def read(cls, path: Path, lines: bool = False) -> "WordPieces":
-        """The tokeniser of the published vocab.txt; InputError if the git blob id of `path` differs."""
+        """Read the published vocab.txt. Raises InputError if `path` has another git blob id."""
         if git_blob_id(path) != BERT.git_blob:
             raise InputError(
                 f"{path}: not the vocab.txt of bert-base-uncased: expected git blob {BERT.git_blob}, "
@@ -270,7 +270,7 @@ KINDS: dict[str, type[Tokeniser]] = {"characters": Characters, "subwords": Subwo
 
 
 def load_tokeniser(path: str | Path) -> Tokeniser:
-    """Read a vocabulary.json of text; InputError if the file is missing or has other content."""
+    """Read a tokeniser from a vocabulary.json. Raises InputError if it is missing or has other content."""
     path = Path(path)
     try:
         content = read_object(path)
@@ -285,7 +285,7 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
 
 
 def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | None = None) -> np.ndarray:
-    """The tokens of all pieces, joined, with the token `end` after each piece if it is given."""
+    """Return the tokens of all pieces, joined, with the token `end` after each piece if it is given."""
     dtype, iterator = token_dtype(size), iter(pieces)
     tail = [] if end is None else [end]
     parts = [np.empty(0, dtype)]
@@ -296,7 +296,7 @@ def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | No
 
 
 def _byte_pairs(*model: Any) -> Any:
-    """The library's byte-pair encoding, with symbols and merges or to be trained."""
+    """Make the library's byte-pair encoder from symbols and merges, or without them to be trained."""
     library = _library()
     tokenizer = library.Tokenizer(library.models.BPE(*model))
     tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -312,8 +312,11 @@ def _library() -> Any:
 
 
 def _byte_characters() -> dict[str, int]:
-    """Character -> byte, as GPT-2 writes bytes: a printable byte as its own character, and the k-th of the
-    rest as character 256 + k."""
+    """Return the byte that each character stands for, as in GPT-2's vocabulary.
+
+    A printable byte is written as the character of the same number, and the k-th other byte (k = 0, 1, ...)
+    as character 256 + k.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     rest = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(rest)}

@@ -1,4 +1,4 @@
-"""Sources of token rows, which are read, checked and split into rows for training and held-out rows."""
+"""Sources of token rows, which are read, checked and split into training rows and held-out rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ class TokenFile(RowFile):
     """A user's file of token rows."""
 
     def read(self, settings: Tokens) -> PreparedRows:
-        """Read and split the rows; InputError as `read_rows`, and for fewer rows than MINIMUM."""
+        """Read and split the rows. Raises InputError as `read_rows` does, and for fewer rows than MINIMUM."""
         rows = read_rows(self.path, settings.vocabulary_size)
         if len(rows) < MINIMUM:
             raise InputError(f"{self.path}: expected at least {MINIMUM} rows, found {len(rows)}")
@@ -38,5 +38,5 @@ DATA_SETS = {tokens.name: tokens for tokens in _PUBLISHED}
 
 
 def source_of(settings: Tokens, folder: Path = Path()) -> TokenFile | PublishedTokens:
-    """The source that the settings name; a user's relative path starts at `folder`."""
+    """Return the source that the settings name; a user's relative path starts at `folder`."""
     return TokenFile(folder / settings.file) if settings.file else DATA_SETS[settings.source]

@@ -1,4 +1,4 @@
-"""Token rows: data sets, and rows that a user prepared."""
+"""Token rows, from published data sets or prepared by a user, as a kind of data."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Distances between sets of token rows: to the nearest training row, and of n-gram frequencies.
+"""Compares sets of token rows: by nearest training rows, and by frequencies of n-grams (runs of n tokens).
 
 See docs/metrics.md, "Token rows". Rows are integers (B, N).
 """
@@ -17,7 +17,7 @@ from pairflow.pairing.cpu.compiled import compiled
 
 
 def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
-    """The metric rows of samples, trial by trial."""
+    """Compute the metric rows of samples, trial by trial."""
     real = _read(files, machine)
     return real.measure_samples(
         samples, lambda rows: chain(compare_neighbours(rows, real), compare_frequencies(rows, real))
@@ -25,7 +25,7 @@ def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measure
 
 
 def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
-    """The metric rows of real rows: frequencies of training rows, and neighbours of held-out rows."""
+    """Measure real rows as if they were samples: n-grams of training rows, neighbours of held-out rows."""
     real = _read(files, machine)
     return real.measure_floor(
         settings,
@@ -35,7 +35,7 @@ def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Mea
 
 
 def _read(files: RowFiles, machine: Machine) -> RealRows:
-    """The real rows. The function for the nearest row is compiled here, where its time is not recorded."""
+    """Read the real rows, and compile `nearest_hamming` before its time is recorded."""
     real = RealRows.read(*files)
     with machine.provenance.uncounted():
         nearest_hamming(real.train[:1], real.train[:1])
@@ -43,7 +43,7 @@ def _read(files: RowFiles, machine: Machine) -> RealRows:
 
 
 def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """`nn_hamming` and `copies` (both against the training rows), and `distinct`."""
+    """Measure how near rows are to training rows (`nn_hamming`, `copies`), and how many are `distinct`."""
     distance = nearest_hamming(rows, real.train)
     yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
     yield {"metric": "copies", "value": float((distance == 0).mean()), "reference": "train"}
@@ -51,7 +51,7 @@ def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, A
 
 
 def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """`unigram_tv`, and `bigram_tv` for rows of at least two tokens, against the held-out rows."""
+    """Compare n-grams with held-out rows: `unigram_tv`, and `bigram_tv` if rows have at least two tokens."""
     for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
         if rows.shape[1] >= size:
             value = ngram_distance(rows, real.held_out, size)
@@ -59,7 +59,7 @@ def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, 
 
 
 def nearest_hamming(rows: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """(B,) int64: the number of positions in which each row differs from the nearest row of data (M, N)."""
+    """Count positions in which each row (B, N) differs from the nearest row of `data` (M, N): (B,) int64."""
     best = np.empty(len(rows), np.int64)
     _nearest(np.ascontiguousarray(rows), np.ascontiguousarray(data), best)
     return best
@@ -79,8 +79,11 @@ def _nearest(rows: np.ndarray, data: np.ndarray, best: np.ndarray) -> None:
 
 
 def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
-    """The distance of n-gram frequencies of (B, N) and (V, N): the total variation between the n-grams of
-    `size` tokens that begin at a position, averaged over the N - size + 1 positions."""
+    """The distance between the n-gram frequencies of two sets of rows, (B, N) and (V, N).
+
+    It is the total variation between the n-grams of `size` tokens that begin at one position, averaged over
+    the N - size + 1 positions.
+    """
     symbols = int(max(rows.max(), others.max())) + 1
     distances = [
         total_variation(_codes(rows, start, size, symbols), _codes(others, start, size, symbols))
@@ -90,7 +93,7 @@ def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
 
 
 def _codes(rows: np.ndarray, start: int, size: int, symbols: int) -> np.ndarray:
-    """(B,) int64: the number of the n-gram at one position of each row."""
+    """Number the n-grams that begin at position `start` of each row: (B,) int64, equal for equal n-grams."""
     codes = rows[:, start].astype(np.int64)
     for offset in range(1, size):
         codes = codes * symbols + rows[:, start + offset]
@@ -98,7 +101,7 @@ def _codes(rows: np.ndarray, start: int, size: int, symbols: int) -> np.ndarray:
 
 
 def total_variation(one: np.ndarray, other: np.ndarray) -> float:
-    """Half the sum of |p - q|, where p and q are the relative frequencies of values in two integer arrays."""
+    """Half the sum over values of |p - q|, where p and q are their shares in two arrays of integers."""
     values, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
     p, q = (np.bincount(part, minlength=len(values)) / len(part) for part in np.split(codes, [len(one)]))
     return float(np.abs(p - q).sum() / 2)

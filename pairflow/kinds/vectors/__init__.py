@@ -1,1 +1,1 @@
-"""Vectors of real numbers."""
+"""Vectors of real numbers, for continuous flows."""

@@ -1,4 +1,4 @@
-"""Vectors for continuous flows: two moons in d dimensions, drawn at random, and a user's file.
+"""Sources of vectors for continuous flows: two moons in d dimensions, drawn at random, and a user's file.
 
 Two moons are two half-circles, as in scikit-learn's make_moons, each with half of the points:
 
@@ -25,7 +25,7 @@ TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # defaults of two m
 
 
 def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator) -> np.ndarray:
-    """(rows, d) float32: points whose d / 2 pairs of coordinates are independent two moons."""
+    """Draw points (rows, d) float32, in which each of the d / 2 pairs of coordinates follows two moons."""
     angle = generator.uniform(0, np.pi, (rows, dims // 2))
     lower = generator.random((rows, dims // 2)) < 0.5
     x = np.where(lower, 1 - np.cos(angle), np.cos(angle))
@@ -36,7 +36,7 @@ def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator
 
 @dataclass(frozen=True)
 class DrawnVectors(DataSource):
-    """Points that `draw(rows, dims, noise, generator)` draws; equal settings give equal points."""
+    """Points (rows, dims) that a function `draw` draws at random; equal settings give equal points."""
 
     name: str
     draw: Callable[[int, int, float, np.random.Generator], np.ndarray]
@@ -58,7 +58,7 @@ class VectorFile(RowFile):
     """A user's .npy file of vectors."""
 
     def read(self, settings: Vectors) -> PreparedRows:
-        """Read and split the vectors; InputError if the file is not readable or has too few."""
+        """Read and split the vectors. Raises InputError if the file is not readable or has too few."""
         vectors = self._load()
         order = np.random.default_rng(settings.split_seed).permutation(len(vectors))
         held_out = settings.validation_rows or -(-len(vectors) // 10)
@@ -72,7 +72,7 @@ class VectorFile(RowFile):
         return PreparedRows("vectors", vectors[train], vectors[validation])
 
     def _load(self) -> np.ndarray:
-        """The array (rows, d) float32 in the file."""
+        """Read the array (rows, d) float32 from the file."""
         if self.path.suffix != ".npy":
             raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
         require_regular(self.path)
@@ -87,5 +87,5 @@ DATA_SETS = {vectors.name: vectors for vectors in _DRAWN}
 
 
 def source_of(settings: Vectors, folder: Path = Path()) -> DrawnVectors | VectorFile:
-    """The source that the settings name; a user's relative path starts at `folder`."""
+    """Return the source that the settings name; a user's relative path starts at `folder`."""
     return VectorFile(folder / settings.file) if settings.file else DATA_SETS[settings.source]

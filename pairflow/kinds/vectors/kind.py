@@ -1,4 +1,4 @@
-"""Vectors of real numbers."""
+"""Vectors of real numbers as a kind of data."""
 
 from functools import partial
 from pathlib import Path

@@ -18,10 +18,10 @@ DRAWS = 10  # of held-out vectors, for the mean and deviation of the floor
 
 
 def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """The metric rows of a trial's samples (B, d), against the training vectors.
+    """Compare the samples (B, d) of a trial with the training vectors; yields metric rows.
 
-    `chamfer` uses the first two coordinates and `chamfer_all` all of them. `w2` is the exact 2-Wasserstein
-    distance between the first 1,000 samples and the first 1,000 training vectors, or fewer of both.
+    `chamfer` is the Chamfer distance in the first two coordinates, `chamfer_all` in all. `w2` is the exact
+    2-Wasserstein distance between the first 1,000 samples and training vectors, or fewer of both.
     """
     rows = min(TRANSPORTED, len(vectors), len(real.train))
     values = {
@@ -34,7 +34,7 @@ def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
 
 
 def measure_samples(samples: Path, files: RowFiles) -> Measurement:
-    """The metric rows of samples, and of the flow's paths, trial by trial."""
+    """Compute the metric rows of samples, and of the flow's paths, trial by trial."""
     real = RealRows.read(*files, kind="vectors")
     table, metadata = real.read_samples(samples, "vector samples")
     drawn = token_array(table["values"])
@@ -46,17 +46,17 @@ def measure_samples(samples: Path, files: RowFiles) -> Measurement:
 
 
 def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
-    """The metric rows of held-out vectors."""
+    """Compute the metric rows of held-out vectors, as if they were samples."""
     real = RealRows.read(*files, kind="vectors")
     measured = draw_floor(real, settings.samples, settings.seed)
     return Measurement([*measured], real.metadata.vocabulary, real.inputs)
 
 
 def draw_floor(real: RealRows, samples: int, seed: int) -> Iterator[dict[str, Any]]:
-    """The metric rows of `DRAWS` draws of held-out vectors.
+    """Compute the metric rows of DRAWS random draws of held-out vectors.
 
-    Each metric uses as many of them as it uses samples, with the same training vectors. There is only one
-    draw if that is all of them.
+    Each metric uses as many vectors as it uses samples, and the same training vectors. A metric that uses all
+    held-out vectors is computed once, because all draws would be equal.
     """
     for trial in range(DRAWS):
         order = rng.random_order(rng.stream_seed(seed, "floor", "test", trial), len(real.held_out))

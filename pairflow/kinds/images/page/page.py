@@ -1,4 +1,4 @@
-"""What pages show of images: samples, pairs with intermediate states, nearest training images."""
+"""What pages show of images: samples, pairs with the states between them, nearest training images."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,15 +38,16 @@ class ImagesPage(KindPage):
     copies, copies_expected = "nn_copies", False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """What only the page of images shows, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
+        """Read what only the page of images shows, as uint8 (B, H, W, C) with C = 1 (grey) or 3 (RGB).
 
-        images       method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
-        examples     some training images (B, H, W, C)
-        ends         coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points,
-                     states at t = S/(S+1), ..., 1/(S+1), their sources
-        neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
-                     (B, H, W, C), and their distances (B,)
-        accuracies   extractor -> share of test images that it classifies correctly; None without test images
+        Returns a dict with these entries:
+            examples: some training images.
+            images: for each method and number of steps (NFE), samples in the order in which they were drawn.
+            ends: for each coupling, some pairs: data x1, the states at S times from t = S/(S+1) down to
+                1/(S+1), (B, S, H, W, C), and noise x0.
+            neighbours: for each method, samples at its highest NFE, the training image nearest to each, and
+                their distances (B,).
+            accuracies: for each classifier, the share of test images that it recognises, or None.
         """
         train, seed = read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
         accuracies = {}
@@ -67,7 +68,7 @@ class ImagesPage(KindPage):
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """The networks whose features are compared, and the networks with more features than samples."""
+        """Name the network behind each metric, and the networks with as many features as images, or more."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
         accuracies, features = contents.part["accuracies"], []
@@ -100,7 +101,7 @@ class ImagesPage(KindPage):
 
 
 def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:
-    """`classifier-1a2b3c4d` in words, with its accuracy if that is known."""
+    """Return `the classifier 1a2b3c4d` for `classifier-1a2b3c4d`, and its accuracy if that is known."""
     kind, _, weights = extractor.partition("-")
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)
@@ -108,7 +109,8 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
-    """Some pairs as images: x1, intermediate states (B, S, H, W, C) and x0; real numbers are rounded."""
+    """Read some pairs as images: x1 (B, H, W, C), states between (B, S, H, W, C), and x0 (B, H, W, C). The
+    real numbers of a continuous flow are rounded to grey levels."""
     parts = kind_page.draw_pairs(root, seed, coupling, _PAIRS)
     if np.issubdtype(parts[0].dtype, np.floating):
         levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
@@ -119,7 +121,8 @@ def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.n
 
 
 def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarray, ...]]:
-    """Method -> first samples at its highest NFE, their nearest training images, and L2 pixel distances."""
+    """Find the training images nearest to each method's first samples at its highest NFE. Returns for each
+    method the samples, their nearest training images, and the L2 distances of their pixels."""
     first = {
         method: train.draw(by_nfe[max(by_nfe)][:_NEIGHBOURS]) for method, by_nfe in samples.items() if by_nfe
     }
@@ -134,7 +137,7 @@ def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarra
 
 
 def draw_grid(images: np.ndarray, title: str) -> Png:
-    """The first samples (B, H, W, C), row by row in the order they were drawn, without any selection."""
+    """Draw the first of `images` (B, H, W, C), unselected, row by row; the alternative text has `title`."""
     size, width = images[0].size, images.shape[2] + 1
     least = -(-_LEAST // width) * width  # CSS pixels of an image that is enlarged by a whole factor
     columns = max(1, min(_COLUMNS, ROOM // least))
@@ -144,9 +147,10 @@ def draw_grid(images: np.ndarray, title: str) -> Png:
 
 
 def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> dict[str, Any]:
-    """Some pairs of a coupling, one per row, with the times of the columns, from t = 1 to t = 0.
+    """Draw pairs of a coupling, one per row: data x1, the states between, and noise x0.
 
-    x1 and x0 are (B, H, W, C), the intermediate states (B, S, H, W, C).
+    x1 and x0 are (B, H, W, C), the states (B, S, H, W, C). Returns the picture (`png`) and the times of its
+    columns (`times`), from 1 to 0.
     """
     states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
     times = np.linspace(1, 0, states.shape[1]).tolist()
@@ -157,7 +161,7 @@ def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: st
 
 
 def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[dict[str, Any]]:
-    """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
+    """Draw each sample (B, H, W, C) above its nearest training image; returns pictures with distances."""
     factor = enlarge(_STRIP, samples.shape[2] + 2)
     alt = "A sample above the training image nearest to it, at {:,.0f}"
     return [

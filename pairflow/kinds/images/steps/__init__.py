@@ -1,1 +1,1 @@
-"""Steps on real images, once per experiment."""
+"""Steps of the workflow that run on real images, once per experiment."""

@@ -47,11 +47,12 @@ _MARKS = {
 
 
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
-    """A table with two parts: real text and the controls, and every method at each number of steps.
+    """Compare all methods at each number of steps with real text and the controls (trivial baselines).
 
-    Empty if the controls were not measured. `judge` names the model that measures the perplexity, and
-    `columns` are heading -> metric. `charts` show the perplexity against the entropy: along the numbers of
-    steps, and along the temperatures at each number of steps, if there are several.
+    Returns `parts`, the lines of a table with the metrics `columns` by heading: real text and controls, then
+    methods. `judge` names the model that measures the perplexity. `charts` show the perplexity against the
+    entropy: along the numbers of steps, and along the temperatures at each number of steps, if there are
+    several. Empty if the controls were not measured.
     """
     points = find_points(contents.metrics, evaluation)
     if len(points) <= len(CONTROLS):
@@ -91,16 +92,16 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
 
 
 def _print(values: pd.Series, least: int) -> list[str]:
-    """A column of the table, with as many decimals as its values need."""
+    """Format the numbers of a column of the table, with as many decimals as they need, at least `least`."""
     digits = max(least, choose_digits(values))
     return [format_number(value, digits) for value in values]
 
 
 def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
-    """Every method at each number of steps: rows with method, nfe, calls of the network, setting (NFE and
-    calls in words), warnings (in words), and the mean of each metric.
+    """Make a table with a row for each method at each number of steps, and the mean of each metric.
 
-    Empty if the controls were not measured.
+    Further columns: `method`, `nfe` (the number of steps), `calls` of the network, `setting` (both in words),
+    and `warnings` (in words). The table is empty if the controls were not measured.
     """
     points, methods = find_points(results.metrics, evaluation), results.experiment.methods
     means = mean_values(results.measured, evaluation, ["method", "nfe"])
@@ -136,7 +137,7 @@ def _draw(
 
 
 def _plane(rows: pd.DataFrame, points: pd.DataFrame, title: str, name: str) -> Picture:
-    """The judge's perplexity against the entropy: a line per method along its settings, and the `points`."""
+    """Draw the judge's perplexity against the entropy: a line per method, and `points` of real text."""
     look = contrast(rows.method)
     both = pd.concat([rows, points.reset_index().assign(setting=points.index)], ignore_index=True)
     lines = make_lines(both, "entropy", "judge_ppl", _write, lambda name: _MARKS.get(name) or look(name))
@@ -151,7 +152,7 @@ def _write(row: Any) -> Sequence[str]:
 
 
 def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
-    """The mean of each metric: a row for real text and for each control that was measured."""
+    """Make a table of the mean of each metric, with a row for real text and for each measured control."""
     means = mean_values(metrics, evaluation, ["method"]).rename(index={REAL: HELD_OUT})
     return means.loc[[name for name in _MARKS if name in means.index]]
 
@@ -159,9 +160,9 @@ def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
 def find_warnings(
     values: Mapping[str, float], real: Mapping[str, float], shuffled: Mapping[str, float]
 ) -> list[str]:
-    """What is suspicious about samples, by their means and the means of real and shuffled text.
+    """List what is suspicious about samples, by their mean metrics and those of real and shuffled text.
 
-    A good perplexity is no proof: a common word, repeated, has one (arXiv 2606.08417).
+    A good perplexity does not prove good text: a common word, repeated, has one (arXiv 2606.08417).
     """
     suspicious = {
         "likelier than real text": values["judge_ppl"] < real["judge_ppl"],
@@ -173,6 +174,6 @@ def find_warnings(
 
 
 def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> pd.DataFrame:
-    """Means over seeds and trials: a row for each value of the keys, a column for each metric."""
+    """Average metrics over seeds and trials: a row for each value of the keys, a column for each metric."""
     part = rows[rows.evaluation == evaluation].dropna(subset="value")
     return part.groupby([*keys, "metric"])["value"].mean().unstack()

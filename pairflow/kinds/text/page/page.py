@@ -1,4 +1,4 @@
-"""What pages show of text."""
+"""What pages show of text: rows, pairs, the headline, and warnings of suspicious samples."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ class TextPage(KindPage):
     counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """Rows in words, and some `pairs` of each coupling as lines of text from t = 1 (x1) to t = 0 (x0)."""
+        """Read some `rows` as text, and some `pairs` of each coupling: lines from data x1 to noise x0."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {
             token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
@@ -52,7 +52,7 @@ class TextPage(KindPage):
         return {"rows": rows, "pairs": pairs}
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
-        """The bound as a perplexity per token, and in bits per character."""
+        """Return a function from a bound in nats per token to a perplexity and to bits per character."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         tokens = np.count_nonzero(mark_padding(held_out, tokeniser.padding) >= 0)
         density = tokens / max(sum(len(tokeniser.decode(row)) for row in held_out), 1)
@@ -84,7 +84,7 @@ class TextPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """A box about methods whose samples, at their best number of steps, have suspicious values."""
+        """Yield a box on methods whose samples, at their best number of steps, have suspicious values."""
         if suspects := flawed.get("nonsense"):
             named = "; ".join(
                 f"{line.method}: {', '.join(flaw.text for flaw in flaws)}" for line, flaws in suspects.items()
@@ -103,7 +103,7 @@ class TextPage(KindPage):
 
 
 def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:
-    """Some pairs, each as lines from `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
+    """Write some pairs as text, each as lines from `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
     x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
     paths_of_pairs = np.concatenate([x1[:, None], states, x0[:, None]], axis=1)  # (B, S + 2, N)
     return [

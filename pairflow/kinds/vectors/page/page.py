@@ -1,4 +1,4 @@
-"""What pages show of vectors: clouds of points, and lines from sources to data."""
+"""What pages show of vectors: clouds of points, and lines from noise to data."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,8 +30,11 @@ class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """The first two coordinates of some training vectors (B, 2), of samples (method -> NFE -> (B, 2))
-        and of pairs (coupling -> x0 and x1, (B, 2) each)."""
+        """Read the first two coordinates of some vectors, all (B, 2).
+
+        Returns `training` vectors; `points`, samples by method and number of steps (NFE); and `ends`, for
+        each coupling noise x0 and its data x1.
+        """
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
         pairs = {name: read_pairs(root, seed, name, _PAIRS) for name in names}  # the same rows in each
@@ -45,7 +48,7 @@ class VectorsPage(KindPage):
         }
 
     def draw(self, contents: Contents) -> dict[str, Any]:
-        """The clouds of the data and of each method's samples by NFE, and the lines of the pairs."""
+        """Draw `clouds` of the data and of each method's samples by NFE, and `lines` between pairs."""
         part = contents.part
         return {
             "clouds": draw_clouds(part["training"], part["points"]) if part else {},
@@ -56,8 +59,8 @@ class VectorsPage(KindPage):
 
 
 def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture]]:
-    """Method -> NFE -> its samples (B, 2) over the data (B, 2), which define the frame; under `data` and 0
-    only the data."""
+    """Draw the samples (B, 2) of each method and NFE over the data (B, 2), which define the frame. Returns
+    the pictures by method and NFE, and a picture of only the data under `data` and 0."""
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
@@ -75,7 +78,7 @@ def _draw_cloud(data: np.ndarray, samples: np.ndarray | None, what: str, name: s
 
 
 def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
-    """Lines from sources (B, 2) to their data points (B, 2)."""
+    """Draw lines from noise x0 (B, 2) to the data points x1 (B, 2) that it is paired with."""
     groups = {"source x0": ("blue", x0), "data x1": ("vermillion", x1)}
     alt = f"{len(x0)} pairs of {coupling}: lines from the sources x0 to the data points x1"
     ends, name = np.stack([x0, x1], axis=1), f"pairs-{name_file(coupling)}"
@@ -89,9 +92,10 @@ def _draw_points(
     alt: str,
     name: str,
 ) -> Picture:
-    """Groups of points (B, 2) in their colours, over lines between pairs (P, 2, 2).
+    """Draw groups of points (B, 2) over lines between pairs (P, 2, 2).
 
-    The points `framed` define the frame, whose axes have the same unit.
+    Each group has a label, a colour and points. The points `framed` define the frame, whose axes have the
+    same unit.
     """
     low, high = framed.min(axis=0), framed.max(axis=0)
     width, height = high - low
