@@ -182,7 +182,7 @@ class Search:
 
     A step draws rows for new sources and updates a moving average of each row's share of the draws (1 is
     balanced). Rows that are drawn too often lose potential: it falls by eta * 2 (share - 1) / (share + 1), in
-    units of tau, for a step size eta. This is eta log(share) to second order and, unlike a logarithm, the same
+    units of tau, for a step size eta. This is eta log(share) to second order, but unlike a logarithm the same
     on every machine. The result is the mean of the potentials over at least the later half of the steps: from
     the last but one of the steps 0, 20, 40, 80, ... on. Only `step` and `state` change, and must be saved.
     """
