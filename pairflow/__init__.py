@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the names of `__all__` on first use: `pairflow doctor` starts even if NumPy is broken."""
+    """Import a name of `__all__` on first use, so that `pairflow doctor` starts even if NumPy is broken."""
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     if name == "pairing":

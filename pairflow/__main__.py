@@ -1,4 +1,4 @@
-"""`python -m pairflow` is the command `pairflow`."""
+"""Makes `python -m pairflow` run the command `pairflow`."""
 
 from pairflow.cli import main
 

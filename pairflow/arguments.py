@@ -1,4 +1,4 @@
-"""Checks of arguments. InputError is one line, which begins with the argument's `name`."""
+"""Checks of arguments. They raise InputError, whose message begins with the argument's `name`."""
 
 import difflib
 import math
@@ -10,7 +10,10 @@ from pairflow.errors import InputError
 
 
 def checked_integer(name: str, value: Any, low: int, high: int) -> int:
-    """`value`, an integer of Python or another library, as a Python integer in low..high."""
+    """Return `value` as a Python integer. Raise InputError if it is not an integer in low..high.
+
+    Integers of other libraries, such as NumPy, are also taken.
+    """
     number = _integer(value)
     if number is None or not low <= number <= high:
         raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}")
@@ -18,7 +21,7 @@ def checked_integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def checked_number(name: str, value: Any, low: float, high: float) -> float:
-    """`value` as a finite number from low to high."""
+    """Return `value` as a float. Raise InputError if it is not a number from low to high."""
     try:
         number = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, RuntimeError):
@@ -29,7 +32,7 @@ def checked_number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """`value`, one of the `known` names; the error suggests the most similar name."""
+    """Return `value`. Raise InputError, which suggests the most similar name, if it is not a `known` name."""
     names = list(known)
     if value not in names:
         expected = f"expected one of {', '.join(names)}"
@@ -38,13 +41,13 @@ def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """` (did you mean 'x'?)`, or an empty string if no known name is similar."""
+    """Return ` (did you mean 'x'?)` with the known name most similar to `name`, or '' if none is similar."""
     near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
-    """The range (first, last) of `rows` among `count` rows, without row `last`; None stands for all rows."""
+    """Return `rows` as integers (first, last), which stand for rows first..last-1 of `count`; None is all."""
     if rows is None:
         return 0, count
     try:
@@ -59,7 +62,7 @@ def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
 
 
 def require_unmasked(values: Any, name: str) -> None:
-    """InputError if `values` are a masked array, or a list of them, with masked values."""
+    """Raise InputError if `values`, an array or a list of arrays, have values that are masked (numpy.ma)."""
     import numpy as np  # imported late, so that `pairflow doctor` works where NumPy is broken
 
     if any(map(np.ma.is_masked, values if isinstance(values, list | tuple) else [values])):
@@ -67,7 +70,7 @@ def require_unmasked(values: Any, name: str) -> None:
 
 
 def _integer(value: Any) -> int | None:
-    """An integer of any library as a Python integer; None for anything else, also for a Boolean."""
+    """Return an integer of any library as a Python integer; None for anything else, including a Boolean."""
     if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
         return None
     try:

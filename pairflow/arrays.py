@@ -1,4 +1,4 @@
-"""Checks of arrays: token rows (M, N) of integers below K, and points (M, ...) of finite numbers."""
+"""Checks of arrays: token rows (M, N), each with N integers below K, and points (M, ...), real numbers."""
 
 from typing import Any
 
@@ -9,13 +9,14 @@ from pairflow.arguments import require_unmasked
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
-LARGEST = 1e12  # absolute value of a number: squared distances stay finite in float32
+LARGEST = 1e12  # the largest absolute value of a number, so that squared distances are finite in float32
 
 
 def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens") -> np.ndarray:
-    """`tokens` as an array (M, N) of integers in [0, K), in a dtype that holds K - 1, as source states need.
+    """Return `tokens` as an array (M, N) of integers in [0, K), in a dtype that can hold K - 1.
 
-    InputError, which begins with `name`, names the first token that is out of range.
+    The dtype therefore also fits rows of noise, which can have any symbol. Raises InputError for other
+    `tokens`; the message begins with `name`, and names the first token that is out of range.
     """
     tokens = _as_array(tokens, name)
     if tokens.ndim != 2:
@@ -38,9 +39,10 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
 
 
 def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
-    """`points` as an array (M, ...) of finite floating-point numbers, M and the size of a row at least 1.
+    """Return `points` as an array (M, ...), not empty, of finite floating-point numbers.
 
-    InputError, which begins with `name`, names the first number that is not finite, or too large.
+    Raises InputError for other `points`; the message begins with `name`, and names the first number that is
+    not finite, or too large.
     """
     points = _as_array(points, name)
     if points.dtype.kind != "f":
@@ -62,7 +64,7 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
 def checked_pair(
     name: str, rows: ArrayLike, data: ArrayLike, dtype: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`rows` (B, d) and `data` (M, d) as arrays, M >= 1; InputError, which names both, for other shapes."""
+    """Return `rows` (B, d) and `data` (M, d) as arrays. Raise InputError for other shapes, or no data."""
     require_unmasked(rows, name)
     require_unmasked(data, "data")
     rows, data = np.asarray(rows, dtype=dtype), np.asarray(data, dtype=dtype)
@@ -75,7 +77,7 @@ def checked_pair(
 
 
 def _as_array(values: Any, name: str) -> np.ndarray:
-    """The values as a NumPy array; InputError if some are masked, or if rows have different lengths."""
+    """Return a NumPy array. Raise InputError if some values are masked, or if rows have different lengths."""
     require_unmasked(values, name)
     try:
         return np.asarray(values)

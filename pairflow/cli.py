@@ -32,12 +32,12 @@ GROUPS = {
 }
 *_STARTS, STEPS = GROUPS.values()
 COMMANDS = tuple(name for names in _STARTS for name in names)
-# Commands that now take a kind of data, and the kind that they meant without it: accepted for one release.
+# Commands that used to take no kind of data, and the kind that they meant: accepted for one release.
 FORMER = {"preprocess": KINDS[-1], "evaluate": KINDS[-1], "floor": KINDS[0]}
 
 
 def _renamed(words: list[str]) -> list[str]:
-    """Arguments in the former form, `preprocess_text` or `preprocess` without a kind, in the present one."""
+    """Rewrite `preprocess_text`, or `preprocess` without a kind, as the command is now: `preprocess text`."""
     command, _, kind = words[0].partition("_") if words else ("", "", "")
     if command not in FORMER:
         return words
@@ -48,7 +48,7 @@ def _renamed(words: list[str]) -> list[str]:
 
 
 class Steps(click.Group):
-    """Imports a step only when it is used."""
+    """The group of all subcommands; it imports the module of a subcommand only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS, *STEPS]
@@ -74,7 +74,7 @@ class Steps(click.Group):
 
 
 def module_of(name: str) -> str:
-    """The module of a command: in `steps`, or in the folder of the kind of data that it belongs to."""
+    """Return the name of a command's module, which is in `steps` or in the folder of a kind of data."""
     for kind in KINDS:
         if name in (*load_kind(kind).steps, *load_kind(kind).commands):
             return f"pairflow.kinds.{kind}.steps.{name}"

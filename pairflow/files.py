@@ -1,4 +1,4 @@
-"""A user's files: checks of paths, and reading of regular files of limited size, compressed or not.
+"""A user's files: checks of paths, and reading of regular files, compressed or not, of limited size.
 
 Decompression is limited, too, because a few bytes can expand to gigabytes.
 """
@@ -12,15 +12,15 @@ from typing import Any
 
 from pairflow.errors import InputError
 
-_LONGEST = 200  # characters of a value in a message
-MOST_JSON = 2**26  # bytes; the vocabulary of BERT has less than 1 % of this
-DEEPEST_JSON = 64  # levels; files of pairflow have less than a tenth of this
+_LONGEST = 200  # characters of a value that a message shows
+MOST_JSON = 2**26  # bytes of a JSON file; the vocabulary of BERT has less than 1 % of this
+DEEPEST_JSON = 64  # levels of nesting; files of pairflow have less than a tenth of this
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """The content of a regular file of at most `most` bytes; InputError for anything else.
+    """Return the content of a regular file of at most `most` bytes. Raise InputError for anything else.
 
-    Opening a pipe would block, and a device such as /dev/zero has no end.
+    A pipe is refused because opening it would block, and a device such as /dev/zero because it has no end.
     """
     try:
         require_regular(path)
@@ -33,7 +33,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int) -> str:
-    """The UTF-8 text of such a file, with \\n as line ends."""
+    """Return the UTF-8 text of a file, with \\n as line ends. The file is read by `read_bytes`."""
     try:
         return read_bytes(path, most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -41,14 +41,14 @@ def read_text(path: Path, most: int) -> str:
 
 
 def require_regular(path: Path) -> None:
-    """InputError unless `path` is a regular file, or a link to one."""
+    """Raise InputError unless `path` is a regular file, or a link to one."""
     if not checked_path("file", path).is_file():
         is_there = "is a folder, a pipe or a device, expected a file"
         raise InputError(f"{path}: {is_there if path.exists() else 'no such file'}")
 
 
 def checked_path(name: str, value: Any) -> Path:
-    """`value` as a path, which need not exist; InputError, which begins with `name`, if it cannot be one."""
+    """Return `value`, the argument `name`, as a path. Raise InputError if it cannot be a path."""
     try:
         path = Path(value)
         os.fsencode(path)
@@ -62,16 +62,16 @@ def checked_path(name: str, value: Any) -> Path:
 
 
 def shown(value: Any) -> str:
-    """The `repr` of a value, shortened for a message."""
+    """Return the `repr` of a value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in an untrusted file.
+    """Read the JSON object in an untrusted file.
 
     Raises OSError if the file cannot be read, and ValueError if it is not a JSON object, if it is larger than
-    MOST_JSON (checked before reading), or if it has more than DEEPEST_JSON levels, which could not be written
+    MOST_JSON (checked before reading), or if it has more than DEEPEST_JSON levels, too many to be written
     again.
     """
     size = path.stat().st_size
@@ -97,7 +97,7 @@ def _members(value: Any) -> Any:
 
 
 def resolved(path: Path) -> Path:
-    """The path with its links resolved; InputError if they form a circle."""
+    """Return the path with its links resolved. Raise InputError if the links form a circle."""
     try:
         return path.resolve()
     except RuntimeError:
@@ -105,7 +105,7 @@ def resolved(path: Path) -> Path:
 
 
 def require_file(option: str, path: Path) -> None:
-    """InputError if `path` exists and is not a regular file."""
+    """Raise InputError if `path`, given by `option`, has no file name, or exists and is no regular file."""
     if not path.name:
         raise InputError(f"{option}: '{path}' is not the name of a file")
     if path.exists() and not path.is_file():
@@ -113,13 +113,16 @@ def require_file(option: str, path: Path) -> None:
 
 
 def require_folder(option: str, path: Path) -> None:
-    """InputError if `path` exists and is not a folder."""
+    """Raise InputError if `path`, given by `option`, exists and is not a folder."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{option} {path}: is there and is no folder; choose another name")
 
 
 def require_apart(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
-    """InputError if an output (option -> path) is an input, another output, or inside another output."""
+    """Raise InputError if an output is also an input or another output, or is inside another output.
+
+    `outputs` maps options, which the message names, to paths.
+    """
     read = {resolved(path) for path in inputs}
     written = {option: resolved(path) for option, path in outputs.items()}
     for option, path in written.items():
@@ -135,7 +138,7 @@ FREE = 2**24  # bytes up to which the ratio does not matter
 
 
 def require_plausible(path: Path, unpacked: int) -> None:
-    """InputError if a compressed file expands to implausibly many bytes."""
+    """Raise InputError if `unpacked`, the decompressed size of a file in bytes, is implausibly large."""
     size = path.stat().st_size
     if unpacked > max(FREE, RATIO * size):
         raise InputError(
@@ -145,7 +148,7 @@ def require_plausible(path: Path, unpacked: int) -> None:
 
 
 class GzipFile(gzip.GzipFile):
-    """The decompressed bytes of a gzip file; InputError as soon as `require_plausible` fails."""
+    """Decompresses a gzip file; reading raises InputError as soon as the file is implausibly large."""
 
     def __init__(self, path: Path, raw: Any):
         super().__init__(fileobj=raw)
@@ -158,6 +161,6 @@ class GzipFile(gzip.GzipFile):
 
 
 def gunzip(path: Path) -> bytes:
-    """The decompressed content of a gzip file; InputError as in `require_plausible`."""
+    """Return the decompressed content of a gzip file. Raise InputError if it is implausibly large."""
     with path.open("rb") as raw, GzipFile(path, raw) as packed:
         return b"".join(iter(lambda: packed.read1(FREE), b""))

@@ -1,15 +1,15 @@
 """Bounds that several parts of the package share."""
 
-# Of token rows, because the kernels of the pairing store tokens and distances in 16 bits.
-MAX_VOCABULARY = 2**16  # K
-MAX_LENGTH = 2**14  # N
+# The largest token rows: the kernels of the pairing store tokens and distances in 16 bits.
+MAX_VOCABULARY = 2**16  # K, the number of symbols
+MAX_LENGTH = 2**14  # N, the tokens of a row
 
-# Of names in a configuration: they become parts of file names, which have at most 255 bytes.
+# The longest name in a configuration: names become parts of file names, which have at most 255 bytes.
 LONGEST_NAME = 100
 
-# Of one request for samples.
+# The largest request for samples.
 MOST_SAMPLES = 10**7
-MOST_NFE = 10_000
+MOST_NFE = 10_000  # sampling steps (number of function evaluations)
 
 USABLE = 0.5  # share of valid samples below which reports call a model not usable
 HOPELESS = 0.05  # share of valid, or of useful, samples below which reports suggest no command for molecules

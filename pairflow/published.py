@@ -1,4 +1,4 @@
-"""The trained models that come with pairflow, each in a folder of `models` with a card: docs/molecules.md.
+"""The trained models that come with pairflow: one folder each, with a card, in `models` (docs/molecules.md).
 
 Their averaged weights are stored in half precision; computations use single precision.
 """
@@ -12,8 +12,7 @@ FOLDER = Path(__file__).parent / "models"
 
 
 def locate(model: str | Path, base: Path = Path()) -> Path:
-    """The folder of the model named `model` that comes with pairflow, or else the path `model` relative to
-    `base`.
+    """Return the folder of `model`: a name of a model that comes with pairflow, or a path relative to `base`.
 
     Raises InputError if both exist, or if it is not a path.
     """
@@ -33,5 +32,5 @@ def names() -> list[str]:
 
 
 def name_of(folder: Path) -> str | None:
-    """The name of a model that comes with pairflow, from its folder; None for other folders."""
+    """Return the name of the model in `folder` if it comes with pairflow, else None."""
     return folder.name if folder.parent == FOLDER else None

@@ -1,16 +1,16 @@
 """Random numbers as a pure function of (seed, row, step, position), equal on every machine.
 
-Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with
+The generator Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") maps
 
     key     = (seed mod 2^32, seed div 2^32)
     counter = (position, step, row mod 2^32, row div 2^32)
 
-It returns four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
+to four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
 [0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is used only for normal numbers.
 
-Steps T..1 are used by Algorithm 1. Step 0 has the uniform source (positions below N) and the order of rows
-(position 2^32 - 1). Step 2^32 - 1 has the normal source of continuous data, and step 2^32 - 2 the draws of
-semidiscrete transport (the position is the number of the draw).
+The step separates the uses. Steps T..1 are those of Algorithm 1. Step 0 is for rows of uniform tokens
+(positions below N) and for random orders of rows (position 2^32 - 1), step 2^32 - 1 for normal numbers, and
+step 2^32 - 2 for the draws of semidiscrete transport (the position is the number of the draw).
 
 `philox4x32`, `uniform`, `choose` and `split` take uint64 arrays under NumPy and uint64 scalars under Numba,
 which compiles them unchanged.
@@ -39,7 +39,7 @@ Word = Any  # uint64, a scalar or an array: NumPy and Numba both run these funct
 
 
 def philox4x32(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[Word, Word, Word, Word]:
-    """Ten rounds of Philox4x32: four output words for the counter (c0, c1, c2, c3) and the key (k0, k1).
+    """Return four random words for the counter (c0, c1, c2, c3) and the key (k0, k1): ten rounds of Philox.
 
     All values are uint64 below 2^32; arrays broadcast.
     """
@@ -69,9 +69,9 @@ def split(number: Word) -> tuple[Word, Word]:
 
 
 def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of one step of Algorithm 1: uniforms (B, N) float64 and choice words (B, N) uint64.
+    """Return the random numbers of one step: uniforms (B, N) float64, and words (B, N) uint64 for `choose`.
 
-    `rows` (B,) are the rows' global numbers, `length` is N.
+    `rows` (B,) are the numbers of the rows in the whole data set, `length` is N.
     """
     positions = np.arange(length, dtype=np.uint64)
     w0, w1, w2, _ = _words(seed, rows, step, positions)
@@ -79,9 +79,9 @@ def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarra
 
 
 def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int) -> np.ndarray:
-    """Source states x0 (B, N), uniform over the K^N rows and independent of any data: the coupling `random`.
+    """Draw rows of noise x0 (B, N), uniform over the K^N rows and independent of data: the coupling `random`.
 
-    `rows` (B,) are the rows' global numbers, `length` is N, `vocabulary_size` is K. The dtype is the smallest
+    `rows` (B,) are the numbers of the rows, `length` is N, `vocabulary_size` is K. The dtype is the smallest
     unsigned integer that holds K - 1.
     """
     rows = np.asarray(rows, dtype=np.uint64)
@@ -94,9 +94,9 @@ def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int
 
 
 def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
-    """Source states x0 (B, d) of continuous data: float32 from N(0, I), with d = `length`.
+    """Draw rows of noise x0 (B, d) for continuous data: float32 from N(0, I), with d = `length`.
 
-    `rows` (B,) are the rows' global numbers. Words 0 and 1 make u, words 2 and 3 make v, and the method of
+    `rows` (B,) are the numbers of the rows. Words 0 and 1 make u, words 2 and 3 make v, and the method of
     Box and Muller makes two numbers in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and the same
     with sin at position j + ceil(d / 2). Mathematical libraries differ in the last bit, so that after
     rounding to float32 about one number in 10^8 may differ between machines.
@@ -117,13 +117,13 @@ def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
 
 
 def random_order(seed: int, count: int) -> np.ndarray:
-    """A random permutation (count,) int64 of 0..count-1: the order of one random 64-bit number per row."""
+    """Return a random permutation (count,) int64 of 0..count-1: it sorts one random 64-bit number per row."""
     w0, w1, *_ = _words(seed, np.arange(count), 0, _ORDER_POSITION)
     return np.argsort((w0 | (w1 << _HALF))[:, 0], kind="stable")
 
 
 def stream_seed(*labels: str | int) -> int:
-    """A 63-bit seed for another generator, hashed (SHA-256) from labels: `stream_seed(seed, "train", 7)`."""
+    """Hash labels (SHA-256) to a 63-bit seed for another generator, as in `stream_seed(seed, "train", 7)`."""
     names = [label if isinstance(label, str) else operator.index(label) for label in labels]
     digest = hashlib.sha256(json.dumps(names).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1  # 63 bits fit into a signed integer

@@ -1,4 +1,4 @@
-"""Checks of tensors of tokens and times, and of their shapes. InputError begins with the argument's `name`.
+"""Checks of tensors of tokens and times. They raise InputError, which begins with the argument's `name`.
 
 Only `require_below` reads values, for which a GPU must finish its work; the other checks are cheap enough for
 every training iteration.
@@ -15,7 +15,7 @@ from pairflow.errors import InputError
 
 
 def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
-    """`x` as int64 tokens of `shape`, by default any (B, N); InputError unless it has an integer dtype."""
+    """Return `x` as int64 tokens of `shape`, by default any (B, N). Raise InputError for anything else."""
     x = as_integers(name, x)
     if shape is not None:
         require_shape(name, x, shape)
@@ -25,7 +25,7 @@ def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
 
 
 def as_integers(name: str, x: Any) -> Tensor:
-    """`x` as int64; InputError unless it is a tensor of an integer dtype."""
+    """Return `x` as int64. Raise InputError unless it is a tensor of an integer dtype."""
     if not isinstance(x, Tensor):
         raise InputError(f"{name}: expected a torch tensor of integers, found {type(x).__name__}")
     if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
@@ -34,22 +34,22 @@ def as_integers(name: str, x: Any) -> Tensor:
 
 
 def require_below(name: str, x: Tensor, symbols: int, low: int = 0) -> None:
-    """InputError unless all tokens lie in low..symbols-1."""
+    """Raise InputError unless all tokens lie in low..symbols-1."""
     if x.numel() and not low <= int(x.min()) <= int(x.max()) < symbols:
         wrong = x[(x < low) | (x >= symbols)][0]
         raise InputError(f"{name}: expected tokens in {low}..{symbols - 1}, found {int(wrong)}")
 
 
 def require_shape(name: str, x: Tensor, shape: Sequence[int]) -> None:
-    """InputError unless x has this shape."""
+    """Raise InputError unless x has this shape."""
     if x.shape != tuple(shape):
         raise InputError(f"{name}: expected shape {tuple(shape)}, found {tuple(x.shape)}")
 
 
 def each_row(name: str, value: Any, rows: int, dimensions: int = 2) -> Any:
-    """Times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes; a number stays a number.
+    """Return times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes, a number as it is.
 
-    InputError unless `value` is a number, or a tensor with one number or B = `rows` of them.
+    Raises InputError unless `value` is a number, or a tensor with one number or B = `rows` of them.
     """
     if isinstance(value, Real):
         return value

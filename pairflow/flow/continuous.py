@@ -17,7 +17,7 @@ from pairflow.config.sampling import EULER, HEUN, SOLVERS
 from pairflow.flow.arguments import each_row, require_shape
 
 Velocity = Callable[[Tensor, float], Tensor]
-"""(x, t) -> v_t(x), with x (B, ...) and a time t in [0, 1] for all rows."""
+"""A function of points x (B, ...) and of a time t in [0, 1] for all rows; it returns v_t(x) (B, ...)."""
 
 MOST_STEPS = 10**6
 
@@ -31,7 +31,7 @@ class Trajectories(NamedTuple):
 
 
 def interpolate(x0: Tensor, x1: Tensor, t: Tensor | float) -> Tensor:
-    """A point of the straight path, x_t = (1 - t) x0 + t x1.
+    """Return the points of the straight paths, x_t = (1 - t) x0 + t x1.
 
     Args:
         x0: noise (B, ...).
@@ -71,7 +71,7 @@ def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
 
 
 def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tensor:
-    """The solution at t = 1 of dx/dt = v_t(x) from x0 at t = 0: the `end` of `trace`, with its arguments."""
+    """Solve dx/dt = v_t(x) from x0 at t = 0 to t = 1; return the `end` of `trace`, with its arguments."""
     return trace(velocity, x0, steps, solver).end
 
 
@@ -86,7 +86,7 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tr
     The second form follows because x_1 - x_0 is the mean of the v_s.
 
     Args:
-        velocity: (x, t) -> v_t(x), in the shape of x.
+        velocity: the function (x, t) that returns v_t(x), in the shape of x.
         x0: starting points (B, ...) at t = 0.
         steps: T, at least 1.
         solver: "euler" calls the velocity once per step, "heun" (the trapezoidal rule) twice.
@@ -109,7 +109,7 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tr
 
 
 def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) -> Tensor:
-    """The velocity (B, ...) with which a step moves x by 1 / `steps`."""
+    """Return the velocity (B, ...) of x during a step, which takes the time 1 / `steps`."""
     slope = velocity(x, step / steps)
     require_shape("velocity", slope, x.shape)
     if solver == HEUN:
@@ -118,5 +118,5 @@ def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) ->
 
 
 def _squares(x: Tensor) -> Tensor:
-    """|x|^2 of each row of x (B, ...): (B,) float64."""
+    """Return |x|^2 of each row of x (B, ...): (B,) float64."""
     return x.double().square().flatten(1).sum(dim=1)

@@ -1,4 +1,4 @@
-"""Corruption processes: source distribution, noising, reading the network, losses and samplers.
+"""The two kinds of noise of discrete flows: drawing and adding noise, reading the network, and sampling.
 
 Time runs from noise (t = 0) to data (t = 1). kappa(t), also written alpha, is the probability that a position
 holds its data symbol. See docs/method.md, "Noising and losses".
@@ -36,17 +36,17 @@ from pairflow.limits import MAX_VOCABULARY
 
 SMALLEST_NOISE_TIME = 1e-3  # the least 1 - t in training: loss weights diverge at t = 1
 
-# Largest batch, and the size of its float64 outputs. A change of either changes the samples of a seed.
+# Largest batch of samples: rows, and bytes of float64 outputs. A change of either changes a seed's samples.
 MOST_ROWS, MOST_BYTES = 1024, 2**29
 # Tokens per forward pass on a CPU: larger batches fall out of cache and double a U-Net's time per row.
 CPU_TOKENS = 2**16
 
 Device = torch.device | str | None
 Network = Callable[..., Tensor]
-"""Tokens (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) out: the modules of `pairflow.networks`.
+"""A module of `pairflow.networks`: it maps tokens (B, N) and sigma = -log kappa (B,) to logits (B, N, K).
 
-The network of a conditional model also takes `label`: integers (B,), one for all rows, or numbers (B, P), as
-`networks.layers.TimeEmbedding` explains.
+The network of a conditional model also takes `label`: integers (B,), one for all rows, or numbers (B, P) of
+P properties, as `networks.layers.TimeEmbedding` explains.
 """
 
 
@@ -82,7 +82,7 @@ class Corruption(ABC):
 
     @abstractmethod
     def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
-        """The network's prediction of x1, log x_theta.
+        """Return the network's prediction of x1, the log-probabilities log x_theta.
 
         Args:
             network: the denoiser.
@@ -100,11 +100,11 @@ class Corruption(ABC):
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
-        """The NELBO, an upper bound on -log p(x1).
+        """Compute the NELBO (negative evidence lower bound), an upper bound on -log p(x1).
 
         Args:
             log_p: log x_theta (B, N, K).
-            prediction: which kind of denoiser that is, "leave_one_out" or "posterior".
+            prediction: the kind of denoiser that log_p comes from, "leave_one_out" or "posterior".
             x1: data tokens (B, N).
             x_t: noised tokens (B, N).
             alpha: kappa(t) in (0, 1), (B,) or a number.
@@ -123,7 +123,7 @@ class Corruption(ABC):
         return logits.float()  # (B, N, K)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
-        """`log_probabilities` of the network, with a label if there is one, as a function (x_t, kappa)."""
+        """Return the `log_probabilities` of the network, given `label`, as a function of x_t and kappa."""
         return partial(self.log_probabilities, partial(in_parts, network, label=label))
 
     def sample(
@@ -200,12 +200,12 @@ class Corruption(ABC):
         )
 
     def sampler(self, name: str) -> Callable[..., Tensor]:
-        """The sampler `name` (see `flow.samplers`); InputError if this noise has no such sampler."""
+        """Return the sampler `name` of `flow.samplers`. Raise InputError if this noise does not have it."""
         rule = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
         return getattr(import_module(f"pairflow.flow.{rule.module}"), name)
 
     def rows_at_once(self, length: int) -> int:
-        """Rows per batch for N = `length`: a power of two, at most 1,024, with at most 512 MiB of outputs."""
+        """Return the rows of a batch: a power of two up to 1,024, such that outputs take 512 MiB at most."""
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
         return 1 << (rows.bit_length() - 1)
 
@@ -290,7 +290,7 @@ class Absorbing(Corruption):
 
 
 def _settings_for(sampler: str, extra: dict[str, Any]) -> dict[str, Any]:
-    """The `extra` settings that this sampler has; InputError for a setting that no sampler has."""
+    """Return the `extra` settings that this sampler has. Raise InputError for one that no sampler has."""
     known = {key for rule in SAMPLERS.values() for key in rule.takes}
     if unknown := sorted(extra.keys() - known):
         raise InputError(f"{unknown[0]}: no sampler has such a setting")
@@ -298,7 +298,7 @@ def _settings_for(sampler: str, extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:
-    """Stratified times t = (1 - 1e-3) (i + u_i) / B for i = 0..B-1, with independent uniform u_i, as in MDLM.
+    """Draw stratified times t = (1 - 1e-3) (i + u_i) / B for i = 0..B-1, u_i independent and uniform (MDLM).
 
     Stratification lowers the variance of the loss. The noise time 1 - t stays in [1e-3, 1].
 
@@ -337,14 +337,14 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | Non
 
 
 def _state(x_t: Tensor, kappa: Level) -> tuple[Tensor, Tensor]:
-    """Tokens (B, N) int64 and kappa (B,) for a network; InputError if shapes or dtypes are wrong."""
+    """Return tokens (B, N) int64 and kappa (B,). Raise InputError if shapes or dtypes are wrong."""
     x_t = as_tokens("x_t", x_t)
     level = each_row("kappa", kappa, len(x_t), dimensions=1)
     return x_t, torch.as_tensor(level, device=x_t.device).expand(len(x_t))
 
 
 def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-    """The network's output (B, N, K), with labels if there are any. A CPU computes a few rows at a time."""
+    """Compute the network's output (B, N, K), with labels if there are any: a few rows at a time on a CPU."""
     rows = max(1, CPU_TOKENS // x_t.shape[1]) if x_t.device.type == "cpu" else len(x_t)
     inputs = [x_t.split(rows), sigma.split(rows)]
     if label is None:

@@ -33,12 +33,13 @@ _TOLERANCE = 1e-10  # absolute error of the quadrature
 
 @dataclass(frozen=True, eq=False)
 class Transformation:
-    """The diffusion transformation T of one K: gamma -> alpha, monotone decreasing, in [0, 1].
+    """The diffusion transformation T for K symbols: from gamma to alpha in [0, 1], monotone decreasing.
 
         T(gamma) = (K P - 1) / (K - 1),   P = integral of phi(x - a/s) Phi(x)^(K-1) dx
 
-    A table for gamma from -12 to 12 in steps of 1/128, accurate to 1e-10, with monotone cubic interpolation:
-    the error is below 1e-7 for K from 2 to 65,536. Outside of the table T is constant.
+    phi and Phi are the density and the distribution function of a standard normal number. A table for gamma
+    from -12 to 12 in steps of 1/128, accurate to 1e-10, is interpolated by monotone cubics: the error is less
+    than 1e-7 for K from 2 to 65,536. Outside of the table T is constant.
     """
 
     gamma: np.ndarray
@@ -57,7 +58,7 @@ class Transformation:
         return cls(table["gamma"].to_numpy(), table["alpha"].to_numpy())
 
     def table(self) -> pd.DataFrame:
-        """Columns gamma and alpha."""
+        """Return the table as a data frame with the columns gamma and alpha."""
         return pd.DataFrame({"gamma": self.gamma, "alpha": self.alpha})
 
     def __call__(self, gamma: ArrayLike) -> np.ndarray:
@@ -70,7 +71,7 @@ class Transformation:
 
 
 def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """T by adaptive quadrature, to 1e-10.
+    """Compute T of `Transformation` by adaptive quadrature, with an error of at most 1e-10.
 
     P = 1/K at a/s = 0 is subtracted inside the integral, so that no digits cancel near T = 0. In terms of
     u = x - a/s:
@@ -99,7 +100,7 @@ def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
 
 
 def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
-    """Phi(x)^(K-1), the cumulative distribution of the maximum of K - 1 standard normal numbers."""
+    """Return Phi(x)^(K-1), the cumulative distribution of the maximum of K - 1 standard normal numbers."""
     return np.exp((vocabulary_size - 1) * log_ndtr(x))
 
 
@@ -114,13 +115,13 @@ class SharedNoise(NamedTuple):
     other: Tensor
 
     def state(self, x1: Tensor, gamma: Level) -> Tensor:
-        """The noised symbols (B, N) at noise levels `gamma`, (B,) or a number, always with the same eps."""
+        """Return the noised symbols (B, N) at levels `gamma`, (B,) or a number, always with the same eps."""
         x1, gamma = as_tokens("x1", x1, self.other.shape), each_row("gamma", gamma, len(x1))
         ratio = torch.exp(-gamma / 2) if isinstance(gamma, Tensor) else math.exp(-gamma / 2)
         return torch.where(ratio > self.threshold, x1, self.other)
 
     def select(self, rows: slice) -> "SharedNoise":
-        """The noise of a slice of the B rows."""
+        """Return the noise of a slice of the B rows."""
         return SharedNoise(self.threshold[rows], self.other[rows])
 
 

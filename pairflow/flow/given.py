@@ -15,14 +15,14 @@ OPEN = "*"  # a free position of a template
 
 
 def given_start(settings: DemandSettings) -> tuple[str | None, str]:
-    """The start of each row, and the name of the option that gives it."""
+    """Return the text that every row starts with (or None), and the name of the option that gives it."""
     return (settings.prefix, "prefix") if settings.template is None else (settings.template, "template")
 
 
 def given_row(option: str, lead: list[int], tokens: list[int], length: int, room: int) -> Tensor:
-    """A row (N,) that begins with the symbols `lead` and `tokens`, and is FREE elsewhere; N is `length`.
+    """Return a row (N,), N = `length`, that begins with `lead` and `tokens`, and is FREE after them.
 
-    InputError, which begins with `option`, if `tokens` are more than `room`, or all FREE.
+    Raises InputError, which begins with `option`, if `tokens` are more than `room`, or all FREE.
     """
     if len(tokens) > room:
         raise InputError(f"{option}: too long ({len(tokens)} tokens, limit {room})")
@@ -34,5 +34,5 @@ def given_row(option: str, lead: list[int], tokens: list[int], length: int, room
 
 
 def count_given(given: Tensor | None) -> int:
-    """The number of positions up to the last fixed symbol of a row; 0 without a row."""
+    """Return the number of positions up to the last fixed symbol of a row; 0 without a row."""
     return 0 if given is None else int((given != FREE).nonzero().max()) + 1

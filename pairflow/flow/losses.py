@@ -1,7 +1,7 @@
 """The losses of discrete flows, in nats per token, all with the same arguments.
 
-x_theta is the distribution over x1 that the network predicts at each position. See docs/method.md, "Noising
-and losses".
+x_theta is the distribution over x1 that the network predicts at each position. The NELBO (negative evidence
+lower bound) is an upper bound on -log p(x1). See docs/method.md, "Noising and losses".
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ NELBO_VALUES = 2**24  # log-probabilities at once: 64 MiB, exceeded by text of t
 def uniform_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
-    """Continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024).
+    """Compute the continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024).
 
         kappa' / (K alpha) * sum_j [a_j log(a_j / b_j) - a_j + b_j]
 
     with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = K alpha onehot(x1) + 1 - alpha and
     q = K alpha x_theta + 1 - alpha (xbar_theta). It is >= 0, and 0 exactly when x_theta = onehot(x1).
-    Minimised by the leave-one-out p(x1^i | x_t without position i).
+    It is minimised by the leave-one-out p(x1^i | x_t without position i).
 
     More than `NELBO_VALUES` log-probabilities are processed a few rows at a time, with gradient
     checkpointing, to save memory. The result is the same, bit for bit.
@@ -90,12 +90,12 @@ def _uniform_nelbo(
 def absorbing_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
-    """Continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024).
+    """Compute the continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024).
 
         kappa' / (1 - kappa) * (-log x_theta[x1])
 
     at masked positions. At positions without a mask it is 0, because MDLM's SUBS parameterisation copies x_t
-    there. Minimised by the posterior p(x1^i | x_t); its mean is then the entropy of the data.
+    there. It is minimised by the posterior p(x1^i | x_t); its mean is then the entropy of the data.
 
     Args, Returns and Raises are as in `uniform_nelbo`.
     """
@@ -104,10 +104,10 @@ def absorbing_nelbo(
 
 
 def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Level) -> Tensor:
-    """-log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024), for any noise.
+    """Return -log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024), for any noise.
 
-    Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms. Args, Returns and Raises are as
-    in `uniform_nelbo`; x_t and the noise levels are ignored.
+    It is minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms. Args, Returns and Raises
+    are as in `uniform_nelbo`; x_t and the noise levels are ignored.
     """
     x1 = as_tokens("x1", x1, log_probabilities.shape[:-1])
     return -log_probabilities.gather(-1, x1[..., None])[..., 0]
@@ -121,6 +121,6 @@ class Loss(NamedTuple):
 
 
 def per_row(value: Level, like: Tensor) -> Tensor:
-    """Noise levels, (B,) or a number, as a tensor (B, 1) or (1, 1) with the dtype and device of `like`."""
+    """Return levels, (B,) or a number, as a tensor (B, 1) or (1, 1) with the dtype and device of `like`."""
     level = each_row("level of noise", value, len(like))
     return torch.as_tensor(level, dtype=like.dtype, device=like.device).reshape(-1, 1)

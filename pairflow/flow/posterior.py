@@ -14,7 +14,7 @@ from pairflow.flow.losses import Level, per_row
 
 
 def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alpha_s: Level) -> Tensor:
-    """The posterior of UDLM (Schiff et al. 2024): the less noisy x_s, given x_t and a leave-one-out x.
+    """Compute UDLM's posterior (Schiff et al. 2024) of the less noisy x_s, given x_t and a leave-one-out x.
 
         q(x_s) = [K a z*x + (r - a) z + (b - a) x + (1 - r)(1 - b) / K] / [K a <z, x> + 1 - a]
 
@@ -44,7 +44,7 @@ def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alph
 
 
 def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
-    """p(x1^i | x_t) from p(x1^i | x_t without i): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
+    """Convert p(x1^i | x_t without i) to p(x1^i | x_t): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
 
     Bayes' rule, exact for independent uniform noise (arXiv 2605.22765).
 
@@ -63,12 +63,12 @@ def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Le
 
 
 def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
-    """p(x1^i | x_t without i) from p(x1^i | x_t): inverts `leave_one_out_to_posterior`; same arguments."""
+    """Convert p(x1^i | x_t) to p(x1^i | x_t without i): the inverse of `leave_one_out_to_posterior`."""
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 
 def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
-    """log(K p(x_t^i | x1^i = x)) for every x, of the shape (B, N, K) and type of `like`."""
+    """Return log(K p(x_t^i | x1^i = x)) for every x, of the shape (B, N, K) and type of `like`."""
     alpha = per_row(alpha, like)[..., None]  # (B, 1, 1)
     x_t = as_tokens("x_t", x_t, like.shape[:-1])
     seen = torch.log(1 - alpha + like.shape[-1] * alpha).expand(*x_t.shape, 1)  # (B, N, 1)

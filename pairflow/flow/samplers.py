@@ -1,4 +1,4 @@
-"""The samplers `ancestral`, `euler` and `unmask`: from source states x0 to data, with a denoiser.
+"""The samplers `ancestral`, `euler` and `unmask`: from rows of noise x0 to data, with a denoiser.
 
 All are instances of `Sampler`; its call has the arguments. See docs/method.md, "Sampling" and "Guidance".
 """
@@ -25,7 +25,7 @@ MOST_STEPS = 10**6
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 Denoiser = Callable[[Tensor, Tensor], Tensor]
-"""(x_t, kappa) -> log-probabilities (B, N, K) over x1, from tokens x_t (B, N) and kappa (B,) float32."""
+"""A function from tokens x_t (B, N) and kappa (B,) float32 to log-probabilities (B, N, K) over x1."""
 
 LEAST_LOG = -700.0  # replaces log 0 in a factor with a negative exponent; exp(-700) is still a normal float64
 
@@ -54,7 +54,7 @@ PREDICTIONS = tuple(_CONVERSIONS)  # the kinds of denoiser
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler that draws x_s in each step from `update(probabilities, x_t, alpha_t, alpha_s)`, (B, N, K).
+    """A sampler. In each step it draws x_s from `update(probabilities, x_t, alpha_t, alpha_s)`, (B, N, K).
 
     Attributes:
         update: the transition of every position, from a denoiser's probabilities (B, N, K) float64.
@@ -132,7 +132,7 @@ class Sampler:
         convert: bool,
         guidance: Guidance | None = None,
     ) -> Tensor:
-        """The distribution of every position after one update from alpha_t to alpha_s: (B, N, K) float64."""
+        """Return the probabilities (B, N, K) float64 of every position after one update to alpha_s."""
         predicted = (
             (self._predict(factor, x_t, alpha_t, convert=convert), weight)
             for factor, weight in _powers(denoise, guidance)
@@ -142,7 +142,7 @@ class Sampler:
         return _combine((self.update(p, x_t, alpha_t, alpha_s), weight) for p, weight in predicted)
 
     def _predict(self, denoise: Denoiser, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
-        """Probabilities (B, N, K) float64 of the kind that the update needs."""
+        """Return probabilities (B, N, K) float64 over x1, of the kind that the update needs."""
         predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
         if convert:
             predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
@@ -170,14 +170,14 @@ unmask = Sampler(euler_update, takes="posterior", guides_symbols=True)
 
 
 def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:
-    """alpha = kappa(t) at the steps + 1 uniform times from 0 to 1 - 1e-5, as Python floats."""
+    """Return alpha = kappa(t) at the steps + 1 uniform times from 0 to 1 - 1e-5, as Python floats."""
     steps = checked_integer("steps", steps, 1, MOST_STEPS)
     times = torch.linspace(0, LAST_TIME, steps + 1, dtype=torch.float64)
     return schedule.kappa(times).tolist()
 
 
 class CachedDenoiser:
-    """A denoiser that ignores the time: it recomputes only the rows that changed since the last call."""
+    """Wraps a denoiser that ignores the time: only rows that changed since the last call are recomputed."""
 
     def __init__(self, denoise: Denoiser):
         self.denoise = denoise
@@ -196,7 +196,7 @@ class CachedDenoiser:
 
 
 def tempered(denoise: Denoiser, temperature: float) -> Denoiser:
-    """The denoiser with its logits divided by tau: x_theta^(1 / tau), normalised; unchanged at tau = 1."""
+    """Return the denoiser with its logits divided by tau: x_theta^(1 / tau), normalised."""
     checked_number("temperature", temperature, 0.01, 100)
     if temperature == 1:
         return denoise
@@ -204,7 +204,7 @@ def tempered(denoise: Denoiser, temperature: float) -> Denoiser:
 
 
 def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
-    """One symbol (B, N) per position from probabilities (B, N, K), which need not add up to exactly 1."""
+    """Draw the symbol of each position (B, N) by probabilities (B, N, K), whose sum need not be exactly 1."""
     cumulative = probabilities.cumsum(dim=-1)  # (B, N, K)
     total = cumulative[..., -1:]
     u = torch.rand(total.shape, generator=generator, device=total.device, dtype=total.dtype)
@@ -214,12 +214,12 @@ def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def with_given(x: Tensor, given: Tensor | None) -> Tensor:
-    """The state x (B, N), with the fixed symbols `given`, (N,) or (B, N), if there are any."""
+    """Return the state x (B, N) with the fixed symbols of `given`, (N,) or (B, N), if there are any."""
     return x if given is None else torch.where(given == FREE, x, given)
 
 
 def as_given(given: Tensor, x0: Tensor) -> Tensor:
-    """Given symbols, (N,) or (B, N), for states x0 (B, N), as int64; InputError for anything else."""
+    """Return `given` as int64. Raise InputError unless it has integers (N,) or (B, N), for x0 (B, N)."""
     given = as_integers("given", given)
     require_shape("given", given, x0.shape if given.ndim == 2 else x0.shape[1:])
     return given
@@ -232,7 +232,7 @@ def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:
 
 
 def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser, float]]:
-    """The denoisers whose transitions are multiplied, with their exponents, which are not 0."""
+    """Return the denoisers whose transitions guidance multiplies, with their exponents, which are not 0."""
     if guidance is None:
         return [(denoise, 1.0)]
     powers = [(denoise, guidance.weight), (guidance.unconditional, 1 - guidance.weight)]
@@ -240,7 +240,7 @@ def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser
 
 
 def _combine(factors: Iterable[tuple[Tensor, float]]) -> Tensor:
-    """The normalised product of probabilities (B, N, K), each to the power of its weight."""
+    """Return the normalised product of probabilities (B, N, K), each to the power of its weight."""
     weighted = [*factors]
     if len(weighted) == 1:  # its weight is 1
         return weighted[0][0]
@@ -248,7 +248,7 @@ def _combine(factors: Iterable[tuple[Tensor, float]]) -> Tensor:
 
 
 def _power_law(factors: list[tuple[Tensor, float]]) -> Tensor:
-    """The weighted sum (B, N, K) of log-probabilities (B, N, K); the weights add up to 1.
+    """Return the weighted sum (B, N, K) of log-probabilities (B, N, K); the weights add up to 1.
 
     It is -inf wherever a factor with a positive weight is -inf.
     """

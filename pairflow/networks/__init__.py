@@ -23,7 +23,7 @@ def build(
     mask: int | None = None,
     classes: Sequence[int] = (),
 ) -> nn.Module:
-    """A new denoiser.
+    """Make a new denoiser.
 
     Args:
         settings: {"name": ..., and keywords of the network's constructor}. The constructor also gets the
@@ -31,7 +31,7 @@ def build(
         length: N, positions of a row.
         vocabulary_size: the number of symbols in states and logits.
         shape: (C, H, W) of images.
-        mask: the mask, one of the symbols, if states have masks.
+        mask: the symbol of a masked position, or None if states have no masks.
         classes: the numbers of labels of a conditional model (see `TimeEmbedding`), else none.
 
     Raises:
@@ -53,7 +53,7 @@ def build(
 
 
 def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
-    """A new velocity network(x, t), with x (B, *shape) and t (B,).
+    """Make a new velocity network, which is called with x (B, *shape) and t (B,).
 
     Args:
         settings: {"name": ..., and keywords of the network's constructor}. The `head` of a U-Net's settings
@@ -72,11 +72,11 @@ def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
 
 
 def names_of(flow: str) -> list[str]:
-    """The names of a flow's networks, sorted."""
+    """Return the names of the networks for `flow`, "discrete" or "continuous", sorted."""
     return sorted(name for name, settings in NETWORKS.items() if flow in settings.modules)
 
 
 def load(name: str, flow: str) -> type[nn.Module]:
-    """The class of the network `name` in a flow."""
+    """Return the class of the network `name` for `flow`."""
     module, _, kind = NETWORKS[name].modules[flow].rpartition(".")
     return getattr(import_module(f"pairflow.networks.{module}"), kind)

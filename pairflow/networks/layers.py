@@ -1,8 +1,9 @@
 """Layers that the networks share: time embedding, adaptive layer normalisation, and dropout.
 
-The time is embedded as sinusoids of sigma = -log kappa, then by a two-layer perceptron. It shifts, scales and
-gates each block: adaptive layer normalisation (adaLN; DiT, Peebles and Xie 2023). Dropout masks do not depend
-on how a batch is split between forward passes and processes.
+The time enters as sinusoids of sigma = -log kappa, from which a two-layer perceptron makes an embedding. In
+adaptive layer normalisation (adaLN; DiT, Peebles and Xie 2023), the embedding decides how a block scales and
+shifts its normalised input, and by what it multiplies its output. Dropout masks do not depend on how a batch
+is split between forward passes and processes.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ class TimeEmbedding(nn.Module):
 
     Args:
         width: the width of the embedding.
-        frequencies: (F,), of the sinusoids of `scale` * sigma; 128 by default.
+        frequencies: (F,), the frequencies of the sinusoids of `scale` * sigma; 128 by default.
         persistent: whether to save the frequencies with the weights.
         scale: a factor of sigma.
         waves: the functions that make the two halves of the perceptron's input.
@@ -65,9 +66,10 @@ class TimeEmbedding(nn.Module):
             self.register_buffer("start", torch.from_numpy(start), persistent=False)
 
     def forward(self, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-        """`label` is 0 to `classes`, one of each property and row (B, P), where None means "no label".
+        """Embed sigma (B,) and `label`, from 0 to `classes` or None for "no label", as vectors (B, width).
 
-        Of a single property it may also be (B,), or one for all rows.
+        A label has a number for each row and property, (B, P). With one property it may also be (B,), or one
+        number for all rows.
         """
         angles = self.scale * sigma[:, None].float() * self.frequencies  # (B, F)
         time = self.perceptron(torch.cat([wave(angles) for wave in self.waves], dim=-1))
@@ -85,9 +87,9 @@ class TimeEmbedding(nn.Module):
 
 
 class Modulation(nn.Module):
-    """A linear map from the time embedding to `parts` vectors, initialised to 0 (adaLN-zero).
+    """A linear map from time embeddings (B, time_width) to a tuple of `parts` tensors (B, 1, width).
 
-    (B, time_width) -> a tuple of `parts` tensors (B, 1, width).
+    An untrained map returns zeros (adaLN-zero).
     """
 
     def __init__(self, time_width: int, width: int, parts: int):
@@ -100,12 +102,12 @@ class Modulation(nn.Module):
 
 
 def modulate(h: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """h (B, n, width) scaled and shifted by vectors (B, 1, width); a scale of 0 changes nothing."""
+    """Scale h (B, n, width) by 1 + `scale`, and shift it; `shift` and `scale` are (B, 1, width)."""
     return h * (1 + scale) + shift
 
 
 def zeroed(layer: Layer) -> Layer:
-    """The layer, with weights and bias set to 0."""
+    """Set the weights and the bias of a layer to 0; return it."""
     for parameter in layer.parameters():
         nn.init.zeros_(parameter)
     return layer

@@ -12,9 +12,12 @@ EXPANSION = 2  # hidden width of a block, in widths
 
 
 class MLP(nn.Module):
-    """Residual blocks with adaLN on the flattened one-hot tokens, plus a time-gated copy of the input."""
+    """A denoiser: residual blocks on the flattened one-hot tokens, which are also added to the logits.
 
-    BY_SYMBOL = ("inputs.weight", "head.weight", "head.bias")  # tensors (N * K, ...)
+    The time enters the blocks, and decides by which factor the tokens are multiplied before they are added.
+    """
+
+    BY_SYMBOL = ("inputs.weight", "head.weight", "head.bias")  # (N * K, ...), by position and symbol
 
     def __init__(
         self,
@@ -54,7 +57,10 @@ class MLP(nn.Module):
 
 
 class MlpBlock(nn.Module):
-    """A perceptron, normalised, modulated and gated by the time (adaLN-zero)."""
+    """Adds to h (B, n, width) the output of a perceptron, which depends on the time (B, time_width).
+
+    The time scales and shifts the normalised input of the perceptron, and scales its output (adaLN-zero).
+    """
 
     def __init__(self, width: int, time_width: int, dropout: float):
         super().__init__()

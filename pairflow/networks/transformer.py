@@ -20,7 +20,7 @@ class DiffusionTransformer(nn.Module):
     earlier versions are refused.
     """
 
-    BY_SYMBOL = ("embedding.weight", "head.weight", "head.bias")  # tensors (K, ...)
+    BY_SYMBOL = ("embedding.weight", "head.weight", "head.bias")  # (K, ...), by symbol
 
     def __init__(
         self,
@@ -60,7 +60,10 @@ class DiffusionTransformer(nn.Module):
 
 
 class AttentionBlock(nn.Module):
-    """Attention and a perceptron, each normalised, modulated and gated by the time (adaLN-zero)."""
+    """Adds to h (B, N, width) the output of attention, then of a perceptron; the time is (B, time_width).
+
+    The time scales and shifts the normalised input of both, and scales their output (adaLN-zero).
+    """
 
     def __init__(self, width: int, heads: int, time_width: int, dropout: float):
         super().__init__()
@@ -89,7 +92,7 @@ class AttentionBlock(nn.Module):
 
 
 def rotary_table(length: int, head_width: int) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (N, d / 2) of rotary position embedding (Su et al. 2021)."""
+    """Return cosines and sines (N, d / 2) of rotary position embedding (Su et al. 2021)."""
     frequencies = ROTARY_BASE ** -(torch.arange(0, head_width, 2) / head_width)
     angles = torch.outer(torch.arange(length), frequencies)
     return angles.cos(), angles.sin()

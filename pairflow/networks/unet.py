@@ -32,7 +32,10 @@ LOG_SCALE_RANGE = (-9.0, 9.0)
 
 
 class ImageTrunk(nn.Module):
-    """The U-Net from input channels to output channels of an image. An untrained network returns 0."""
+    """The U-Net from `inputs` to `outputs` channels of an image. An untrained network returns 0.
+
+    Its scale s has `channels` * multipliers[s] channels; the module says what the other arguments are.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class ImageTrunk(nn.Module):
         self.outputs = zeroed(convolution(width, outputs))
 
     def transform(self, h: Tensor, time: Tensor) -> Tensor:
-        """Output channels (B, outputs, H, W) from input channels (B, inputs, H, W) and times (B,)."""
+        """Compute output channels (B, outputs, H, W) from input channels (B, inputs, H, W) and times (B,)."""
         time = F.silu(self.time(time))
         h = self.inputs(h)
         skips = [h]  # a stack: the way up takes them in reverse order
@@ -144,7 +147,7 @@ class UNet(ImageTrunk):
             return logits if self.mask is None else F.pad(logits, (0, 1), value=-torch.inf)
 
     def _pixels(self, x_t: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Pixels (B, C, H, W) in [-1, 1], 0 where masked; and flags of masked pixels, if there are any."""
+        """Return pixels (B, C, H, W) in [-1, 1], 0 where masked, and flags of masked pixels, if any."""
         tokens = x_t.unflatten(-1, self.shape)
         pixels = tokens.float() * (2 / (self.levels - 1)) - 1
         if self.mask is None:
@@ -166,7 +169,7 @@ class ResolutionLevel(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, the time added between them; (skip + result) / sqrt(2)."""
+    """Two convolutions, with the time added between them. Returns (skip + result) / sqrt(2)."""
 
     def __init__(self, width: int, width_out: int, time_width: int, dropout: float):
         super().__init__()
@@ -183,7 +186,7 @@ class ResidualBlock(nn.Module):
 
 
 class PixelAttention(nn.Module):
-    """Single-head attention between all pixels; (skip + result) / sqrt(2)."""
+    """Single-head attention between all pixels. Returns (skip + result) / sqrt(2)."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -198,7 +201,7 @@ class PixelAttention(nn.Module):
 
 
 class Downsampling(nn.Module):
-    """Half the height and width."""
+    """Halves the height and width."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -209,7 +212,7 @@ class Downsampling(nn.Module):
 
 
 class Upsampling(nn.Module):
-    """Twice the height and width."""
+    """Doubles the height and width."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -240,7 +243,7 @@ def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
 def checked_shape(
     shape: Sequence[int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
 ) -> tuple[int, int, int]:
-    """(C, H, W) of rows of N tokens; InputError if a U-Net cannot take them."""
+    """Return the shape (C, H, W) of rows of N tokens. Raise InputError if a U-Net cannot take them."""
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
     if math.prod(shape) != length:
@@ -252,7 +255,7 @@ def checked_shape(
 
 
 def halvable_shape(shape: Sequence[int], scales: int) -> tuple[int, int, int]:
-    """(C, H, W); InputError if height or width cannot be halved between all `scales`."""
+    """Return (C, H, W). Raise InputError if height or width cannot be halved between all `scales`."""
     colours, height, width = shape
     if height % 2 ** (scales - 1) or width % 2 ** (scales - 1):
         raise InputError(

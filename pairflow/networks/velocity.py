@@ -21,7 +21,7 @@ TIME_SCALE = 1000  # factor of t in the sinusoids, as in the U-Net
 
 
 class MlpVelocity(nn.Module):
-    """The residual perceptron of `mlp`, on the flattened row."""
+    """The residual blocks of `mlp`, on the flattened row."""
 
     def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, time_width: int, dropout: float):
         super().__init__()
@@ -96,5 +96,5 @@ class UNetVelocity(ImageTrunk):
 
 
 def scaled_time(width: int) -> TimeEmbedding:
-    """An embedding of t in [0, 1], with the transformer's frequencies."""
+    """Make an embedding of t in [0, 1], with the transformer's frequencies."""
     return TimeEmbedding(width, frequencies=FREQUENCIES.astype(np.float32), scale=TIME_SCALE)

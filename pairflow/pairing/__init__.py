@@ -1,4 +1,4 @@
-"""Closed-form pairing of source states with data (PairFlow, Algorithm 1), and semidiscrete transport."""
+"""Pairing of sources (rows of noise) with data rows: Algorithm 1 of PairFlow, and semidiscrete transport."""
 
 from pairflow.pairing.oracle import closed_form_denoiser, closed_form_noise_predictor, local_consensus
 

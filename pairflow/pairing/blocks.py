@@ -40,7 +40,7 @@ Shard = tuple[int, int] | None  # (number from 1 on, number of shards); None for
 
 
 class PairOptions(NamedTuple):
-    """Options of a pairing that do not belong to its settings."""
+    """Options of the command `pair` that are not settings of an experiment."""
 
     backend: str
     threads: int | None
@@ -51,7 +51,7 @@ class PairOptions(NamedTuple):
 
 @dataclass(eq=False)
 class FilePairing(ABC):
-    """The pairing of rows[0]..rows[1] - 1 of a file, whose pairs get this `metadata`."""
+    """The pairing of rows[0]..rows[1] - 1 of the data `points`; `metadata` is written with the pairs."""
 
     points: np.ndarray
     metadata: Metadata
@@ -61,27 +61,27 @@ class FilePairing(ABC):
 
     @abstractmethod
     def describe(self) -> list[str]:
-        """The size of the pairing, in lines of text."""
+        """Return lines of text that say how large the pairing is."""
 
     def judge(self, made: np.ndarray) -> list[str]:
-        """Lines about the quality of the coupling, judged by a sample: `made`, the result of `pair`."""
+        """Return lines on the quality of the coupling, from `made`, the result of `pair` for a few rows."""
         return []
 
     @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
-        """The result of a block of rows: an array with one row for each."""
+        """Pair a block of rows, (first, last) without row `last`: an array with an entry for each row."""
 
     @abstractmethod
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
-        """The columns of the pairs, from the joined results of `pair`."""
+        """Return the columns of the table of pairs, from the joined results of `pair`."""
 
     @property
     @abstractmethod
     def comparisons(self) -> int:
-        """Token comparisons, or similar operations, per row."""
+        """The number of token comparisons, or of similar operations, per row."""
 
     def estimate(self) -> list[str]:
-        """The lines of a dry run: pair a few rows, and extrapolate time and memory to all rows."""
+        """Pair a few rows; return the lines of a dry run, with the time of all rows and the memory so far."""
         count = self.rows[1] - self.rows[0]
         made: list[np.ndarray] = []
         probe = extrapolated(lambda rows: made.append(self.pair((0, rows))), count, seconds=PROBE_SECONDS)
@@ -94,7 +94,7 @@ class FilePairing(ABC):
         ]
 
     def write(self, out: Path, resume: ResumeOptions) -> None:
-        """Pair all rows and write them; InputError if `out` exists with other tokens or settings."""
+        """Pair all rows and write the pairs. Raise InputError as `_require_output` does."""
         _require_output(out, self.metadata)
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
@@ -107,17 +107,17 @@ class FilePairing(ABC):
             table.write(pa.table(self.columns(made)))
 
     def name_device(self) -> None:  # noqa: B027 (torch devices are recorded by `choose`)
-        """Record where the pairs are computed."""
+        """Record in the provenance which device computes the pairs."""
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """Ranges of rows with about BLOCK token comparisons each."""
+        """Divide the rows into ranges (first, last) with about BLOCK token comparisons each."""
         first, last = self.rows
         size = max(1, BLOCK // max(1, self.comparisons))
         return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 
 class TokenPairing(FilePairing):
-    """Pairs of token rows with sources, by Algorithm 1 or drawn independently."""
+    """Pairs token rows with sources (rows of noise), by Algorithm 1 or by independent draws."""
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
         if options.backend in ("auto", "gpu"):
@@ -167,7 +167,7 @@ class TokenPairing(FilePairing):
 
 
 class PointPairing(FilePairing):
-    """Pairs of sources from N(0, I) with data points, whose row numbers and distances are stored, too."""
+    """Pairs sources from N(0, I) with data points; it also stores `target` and `moved` of `Coupled`."""
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
         from pairflow.runtime.device import choose
@@ -208,7 +208,7 @@ class PointPairing(FilePairing):
 def read_pairing(
     settings: PairSettings, path: Path, out: Path, options: PairOptions, provenance: Provenance
 ) -> FilePairing:
-    """The pairing of the rows in the file `path`; InputError if it cannot be written to `out`."""
+    """Read the rows in `path`, and return their pairing. Raise InputError if `out` cannot be written."""
     if out.suffix not in (".parquet", ".npy"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
     if options.shard and out.suffix == ".npy":
@@ -221,7 +221,7 @@ def read_pairing(
 
 
 class Probe(NamedTuple):
-    """Seconds for all rows, extrapolated from `rows` rows that took `measured` seconds."""
+    """The `seconds` that all rows would take, extrapolated from `rows` rows that took `measured` seconds."""
 
     seconds: float
     rows: int
@@ -234,9 +234,10 @@ def extrapolated(
     clock: Callable[[], float] = time.perf_counter,
     seconds: float = 3.0,
 ) -> Probe:
-    """The time for `count` rows, by calling `pair(rows)` with more and more rows until it takes `seconds`.
+    """Estimate the time for `count` rows, by calling `pair(rows)` with more and more rows.
 
-    A single row measures the preparation of the keys, which happens only once.
+    It stops when a call takes `seconds` more than a call with one row, which measures the preparation of the
+    keys: that happens only once, however many rows there are.
     """
 
     def measure(rows: int) -> float:
@@ -256,7 +257,7 @@ def extrapolated(
 def _of_shard(
     metadata: Metadata, settings: PairSettings, path: Path, count: int, shard: Shard
 ) -> tuple[tuple[int, int], Metadata]:
-    """The rows (first, last + 1) of a shard of `count` rows, and the metadata of their pairs."""
+    """Return the rows (first, last + 1) of a shard of `count` rows, and the metadata of their pairs."""
     number, shards = shard or (1, 1)
     if shards > count:
         raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
@@ -268,7 +269,7 @@ def _of_shard(
 
 
 def _require_output(out: Path, wanted: Metadata) -> None:
-    """InputError if `out` exists with other tokens or settings."""
+    """Raise InputError if `out` exists as a .npy file, or with pairs of other tokens or settings."""
     if not out.exists():
         return
     if out.suffix == ".npy":

@@ -1,18 +1,19 @@
-"""The rate-distortion bound on the distance between uniform sources and data, for any coupling."""
+"""How near uniform sources (rows of noise) can be to their data rows, whatever the coupling."""
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-NEARLY = 0.99  # share of the independent distance from which a coupling counts as nearly independent
+# From this share of the independent distance on, a coupling is called nearly independent.
+NEARLY = 0.99
 
 
 def independent_distance(length: int, vocabulary_size: int) -> float:
-    """The mean Hamming distance of a row from an independent uniform source: N (K-1) / K, in positions."""
+    """Return the mean Hamming distance of a row and an independent uniform source, N (K-1) / K positions."""
     return length * (vocabulary_size - 1) / vocabulary_size
 
 
 def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
-    """A lower bound on the mean Hamming distance between uniform sources and data, for any coupling.
+    """Return a lower bound on the mean Hamming distance between uniform sources and data, for any coupling.
 
     A source has at most log M nats of information about its row. By the rate-distortion function of uniform
     symbols (Cover and Thomas, Elements of Information Theory, section 10.3) the distance is then at least N
@@ -33,7 +34,7 @@ def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
         return 0.0
 
     def excess(share: float) -> float:
-        """Nats per symbol that this share of differing positions requires, minus those available."""
+        """Return the nats per symbol that this share of differing positions needs, minus the available."""
         entropy = -xlogy(share, share) - xlog1py(1 - share, -share)
         return float(np.log(vocabulary_size) - entropy - share * np.log(vocabulary_size - 1) - nats)
 

@@ -33,7 +33,7 @@ from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
 MAX_STEPS = 100_000  # keeps squared distances / (1 - t)^2 of the last step finite in float32
-_CERTAIN = 1 - 1e-6  # the weight that counts as all of it (fact 3)
+_CERTAIN = 1 - 1e-6  # a weight that counts as the whole weight (fact 3)
 _WEIGHTS = {"cpu": 1 << 26, "cuda": 1 << 28}  # largest number of weights w_m of a block of sources
 _BLOCK = 64  # sources of the smallest block: the fastest on a CPU, except for data of many dimensions
 _LARGEST_BLOCK = {"cpu": 1024, "cuda": 8192}
@@ -137,7 +137,10 @@ def pair_continuous(
 
 
 class _Field:
-    """The closed-form velocity of centred data (M, d) on a device, in T = `steps` Euler steps."""
+    """Moves sources along the closed-form velocity of centred data (M, d), in T = `steps` Euler steps.
+
+    `block` is the number of sources to move at a time.
+    """
 
     def __init__(self, data: Tensor, steps: int, device: torch.device):
         self.data, self.steps = data.to(device), steps
@@ -148,13 +151,17 @@ class _Field:
         self.block = max(_BLOCK, largest)
 
     def weights(self, x: Tensor, step: int) -> Tensor:
-        """w_m(x, t), (B, M), at t = step / T, from logits without the terms that are the same for all m."""
+        """Return w_m(x, t) (B, M) at t = step / T, from logits without the terms that are equal for all m."""
         r, scale = step / (self.steps - step), self.steps / (self.steps - step)  # t / (1 - t), 1 / (1 - t)
         logits = torch.addmm(self.half_squares, x, self.data.T, beta=-r * r, alpha=r * scale)
         return torch.softmax(logits, dim=1)
 
     def integrate(self, x: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """The rows (B,) of the data at which sources x (B, d) end, and their distances (B,) from the ends."""
+        """Move sources x (B, d) from t = 0 to 1.
+
+        Returns the row numbers (B,) of the data points that they reach, and the distances (B,) between these
+        points and the ends of the trajectories.
+        """
         x = x.to(self.data.device)
         active = torch.arange(len(x), device=x.device)  # the sources that have not ended
         target, moved = torch.zeros_like(active), torch.zeros(len(x), device=x.device)
@@ -175,7 +182,7 @@ class _Field:
 
 
 def torch_device(device: str | torch.device) -> torch.device:
-    """The torch device `device`, where "auto" is the GPU if there is one; InputError if it is missing."""
+    """Return the torch device; "auto" is the GPU if there is one. Raise InputError if it is not available."""
     name = str(device)
     if name != "auto" and name.partition(":")[0] not in ("cpu", "cuda"):
         raise InputError(f'device: expected "auto", "cpu" or "cuda", found {name!r}')

@@ -1,10 +1,11 @@
-"""Sampling along the closed-form forward velocity: from the uniform source to the data, without a network.
+"""Sampling along the closed-form forward velocity: from uniform noise to the data, without a network.
 
     v_fwd(x^i, z) = kappa' / (1 - kappa) * (p_1|t(x^i | z) - [x^i = z^i])
 
-A step of size 1/T at t = s/T, s = 0..T-1, replaces each position independently with probability (1/T) kappa'
-/ (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the symbol of a
-data point m, drawn by its weight. The last step replaces all positions. `pairing.rule` defines the weights.
+kappa(t) = t is the probability that a position holds data. A step of size 1/T at t = s/T, s = 0..T-1,
+replaces each position independently with probability (1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from
+p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the symbol of a data point m, drawn by its weight. The last
+step replaces all positions. `pairing.rule` defines the weights.
 (PairFlow, the closed-form forward velocity; docs/method.md, "Forward construction".)
 """
 
@@ -69,7 +70,7 @@ def sample(
 
 
 def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
-    """The part of the data that the samples reach (docs/method.md, "Coverage").
+    """Measure which part of the data the samples reach (docs/method.md, "Coverage").
 
     Args:
         samples: tokens (k, N).
@@ -91,7 +92,7 @@ def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
 
 @_compiled
 def _sample(data, columns, states, first, tables, seed):
-    """Integrates `states` (b, N) in place from the source at t = 0 to the data at t = 1."""
+    """Moves `states` (b, N) in place from noise at t = 0 to data at t = 1."""
     keys, length = data.shape
     steps = len(tables)
     distance = np.empty(keys, np.uint16)
@@ -122,7 +123,7 @@ def _sample(data, columns, states, first, tables, seed):
 
 @_compiled
 def _fill_weights(distance, table, counts, weight_at):
-    """Weights W by distance into `weight_at` (N+1,); returns their sum over the keys."""
+    """Writes the weight of a key at each distance to `weight_at` (N+1,); returns the sum over all keys."""
     counts[:] = 0
     for key in range(len(distance)):
         counts[distance[key]] += 1
@@ -136,7 +137,7 @@ def _fill_weights(distance, table, counts, weight_at):
 
 @_compiled
 def _replace(data, columns, z, distance, weight_at, wanted, positions):
-    """Gives each of `positions` the symbol of the key in whose share of the summed weights `wanted` is."""
+    """Gives positions[j] the symbol of the key whose share of the summed weights contains wanted[j]."""
     order = np.argsort(wanted)  # so that one pass over the keys finds all of them
     symbols = np.empty(len(wanted), z.dtype)
     passed = 0

@@ -92,8 +92,8 @@ def pair_rows(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **
     """Algorithm 1 of PairFlow, backward pairing. `pairing.rule` defines each step.
 
     Args:
-        data: the keys (M, N).
-        queries: the rows to pair (B, N).
+        data: all data rows (M, N), the keys.
+        queries: the data rows to pair (B, N).
         row_numbers: the queries' rows in the whole data set (B,), which select their random numbers.
         numbers: `vocabulary_size` (K), `steps` (T) and `seed`.
 
@@ -113,7 +113,7 @@ def backward_states(
     steps: int,
     seed: int,
 ) -> Iterator[np.ndarray]:
-    """The states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0. Args are as in `pair_rows`."""
+    """Yield the states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0. Args are as in `pair_rows`."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
     z = queries.astype(np.int64)
@@ -128,7 +128,7 @@ def backward_states(
 
 
 def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """w_i (N,) of one state (N,) by `pairing.rule`, with the step's `table` (N+1,)."""
+    """Return w_i (N,) of one state (N,) by `pairing.rule`; `table` (N+1,) is the step's."""
     agree = data == state  # (M, N)
     level = np.count_nonzero(~agree, axis=1)
     level -= level.min()
@@ -140,7 +140,7 @@ def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray
 
 
 def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[slice, np.ndarray]]:
-    """weight_m(z) for one chunk of queries after another: a slice of B, and its weights (b, M)."""
+    """Yield weight_m(z) of one chunk of states after another: a slice of B, and its weights (b, M)."""
     size = max(1, _CHUNK // data.size)
     for start in range(0, len(z), size):
         chunk = slice(start, start + size)
@@ -169,7 +169,9 @@ def draw_rows(
     seed: int,
     draws: int = 1,
 ) -> np.ndarray:
-    """Draw rows for sources by the law of `pairing.posterior`: the reference of semidiscrete transport.
+    """Draw data rows for sources (rows of noise) from P(m | z): the reference of semidiscrete transport.
+
+    `pairing.posterior` defines P(m | z) and its arithmetic.
 
     Args:
         sources: (S, N) tokens.
@@ -178,7 +180,7 @@ def draw_rows(
         buckets: (M,), how many units the potential of each row is below the greatest potential.
         tau: the temperature, in positions.
         seed: every random number follows from it and from `numbers`.
-        draws: rows per source.
+        draws: the number of rows to draw for each source.
 
     Returns:
         Row numbers (S, draws) int32.

@@ -37,9 +37,9 @@ def pair(
     progress: bool = True,
     rows: tuple[int, int] | None = None,
 ) -> np.ndarray:
-    """Source states x0 by closed-form backward pairing (PairFlow, Algorithm 1), one for each row of `tokens`.
+    """Pair every row of `tokens` with a source x0, a row of noise, by Algorithm 1 of PairFlow.
 
-    See docs/method.md, "Backward pairing (Algorithm 1)" and "Subsets".
+    This needs no network. See docs/method.md, "Backward pairing (Algorithm 1)" and "Subsets".
 
     Args:
         tokens: (M, N) integers in [0, K); N is at most 16384.
@@ -74,7 +74,7 @@ def pair(
 
 
 class Pairer:
-    """`pair` for several ranges of rows; the packed tokens stay on a GPU between calls."""
+    """Does what `pair` does, for several ranges of rows: packed tokens stay on a GPU between calls."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Pairer:
         self._engine = self._make_engine()
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
-        """The source states of rows first..last-1, or of all rows."""
+        """Return the sources of rows first..last-1, or of all rows."""
         first, last = row_range(rows, len(self.tokens))
         sources = np.empty_like(self.tokens[first:last])
         for part in subset_rows(len(self.tokens), self.subsets, self.seed):
@@ -114,12 +114,12 @@ class Pairer:
         return sources
 
     def compile(self) -> None:
-        """`compile_for` the backend in use."""
+        """Compile the engine of the backend in use, by `compile_for`."""
         size = self.rule["vocabulary_size"]
         compile_for(self.tokens, vocabulary_size=size, backend="gpu" if self.on_gpu else self.backend)
 
     def _pair_rows(self, keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """The sources of the rows `queries`. If the GPU proves unusable, the CPU takes over."""
+        """Return the sources of the rows `queries`. If the GPU proves unusable, the CPU takes over."""
         try:
             return self._engine(keys, self.tokens[queries], queries, **self.rule)
         except gpu.UnusableGpu as error:
@@ -139,7 +139,7 @@ class Pairer:
         return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
 
     def _leave_gpu(self, lack: str) -> None:
-        """Continue on the CPU; InputError if the backend is "gpu"."""
+        """Note that the CPU takes over because of `lack`. Raise InputError if the backend is "gpu"."""
         if self.backend == "gpu":
             raise InputError(f'backend: "gpu" {lack}') from None
         _note_that_the_cpu_pairs(lack)
@@ -147,7 +147,7 @@ class Pairer:
 
 
 class RowwisePairer:
-    """Sources by a function of (first, last): for couplings that treat each row independently."""
+    """A pairer, like `Pairer`, for couplings that draw each source independently by `draw((first, last))`."""
 
     on_gpu = False
 
@@ -155,7 +155,7 @@ class RowwisePairer:
         self.count, self.draw = count, draw
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
-        """The source states of rows first..last-1, or of all rows."""
+        """Return the sources of rows first..last-1, or of all rows."""
         return self.draw(rows or (0, self.count))
 
     def compile(self) -> None:
@@ -165,7 +165,7 @@ class RowwisePairer:
 def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
 ) -> Pairer | RowwisePairer:
-    """The pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
+    """Make the pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
     from pairflow.config import BASES
 
     if not BASES[settings.coupling].closed_form:
@@ -195,7 +195,7 @@ def jumps_per_step(
     subsets: int = 1,
     seed: int = 0,
 ) -> np.ndarray:
-    """The mean number of positions that change in each backward step of Algorithm 1. It runs on the CPU.
+    """Count the positions that change in each backward step of Algorithm 1, on average. It runs on the CPU.
 
     Args:
         tokens: (M, N) integers in [0, K).
@@ -220,7 +220,7 @@ def jumps_per_step(
 
 
 def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
-    """A random partition of the rows 0..count-1 (docs/method.md, "Subsets").
+    """Divide the rows 0..count-1 into parts at random (docs/method.md, "Subsets").
 
     Args:
         count: M, the number of rows.

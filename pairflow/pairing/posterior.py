@@ -1,8 +1,8 @@
-"""The law of semidiscrete transport: the distribution of a source's row, given the potentials of the rows.
+"""The law of semidiscrete transport: the probabilities P(m | z) of the data rows m for a source z.
 
-A source z goes to row m with probability P(m | z) proportional to exp((g_m - h(z, d_m)) / tau), where h is
-the Hamming distance (docs/method.md, "Semidiscrete transport"). The oracle and the engines compute it exactly
-by these points, so that they agree bit for bit:
+A source is a row of noise. P(m | z) is proportional to exp((g_m - h(z, d_m)) / tau), where g_m is the
+potential of the data row d_m, h the Hamming distance and tau a temperature (docs/method.md, "Semidiscrete
+transport"). The oracle and the engines compute it by these points, so that they agree bit for bit:
 
 1. Potentials are multiples of the unit tau / 4. The *bucket* b of a row is the number of units between its
    potential and the greatest; its *level* g is its distance minus that of the nearest row. Rows with the same
@@ -24,28 +24,28 @@ import numpy as np
 from pairflow.pairing.cpu.keys import sorted_rows
 from pairflow.pairing.rule import TOLERANCE, WEIGHT_BITS
 
-UNITS = 4  # units of a potential per tau
+UNITS = 4  # a unit of the potentials is tau / UNITS
 STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 
 def nearness(tau: float, length: int) -> np.ndarray:
-    """near[g] for g = 0..N + 1, float64."""
+    """Return near[g] of point 2 for g = 0..N + 1, float64."""
     return np.multiply.accumulate(np.r_[1.0, np.full(length + 1, math.exp(-1 / tau))])
 
 
 def heights(buckets: int) -> np.ndarray:
-    """high[b] for b = 0..`buckets` - 1, float64."""
+    """Return high[b] of point 2 for b = 0..`buckets` - 1, float64."""
     return np.multiply.accumulate(np.r_[1.0, np.full(buckets - 1, math.exp(-1 / UNITS))])
 
 
 def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """An order of the rows of `tokens` (M, N): by bucket (M,), and within a bucket by `sorted_rows`."""
+    """Return an order of the rows of `tokens` (M, N): by bucket (M,), in a bucket by `sorted_rows`."""
     order = sorted_rows(tokens)
     return order[np.argsort(buckets[order], kind="stable")]
 
 
 def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
-    """Point 3 for one level: the sum over its cells, which have `counts` (B,) rows.
+    """Return what one level adds to the total of point 3; `counts` are the rows of its cells, by bucket.
 
     Numba compiles this function and `weigh` unchanged.
     """
@@ -63,7 +63,7 @@ def is_enough(left: int, near: float, total: float) -> bool:
 def weigh(
     counts: np.ndarray, levels: int, near: np.ndarray, high: np.ndarray, total: float, weights: np.ndarray
 ) -> int:
-    """Point 4: fills `weights` (L, B) int64 of the first `levels` levels; returns their sum over all rows."""
+    """Point 4: writes W[g, b] of the first `levels` levels to `weights`; returns the sum over all rows."""
     shift = WEIGHT_BITS - math.frexp(total)[1]
     total_weight = 0
     for level in range(levels):

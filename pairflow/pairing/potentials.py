@@ -79,7 +79,7 @@ def write_potentials(
 
 
 def _read_data(settings: PotentialsSettings, path: Path) -> tuple[np.ndarray, Metadata, np.ndarray | None]:
-    """Token rows (M, N), or points (M, ...) of a continuous flow, and the classes (M,) of token rows."""
+    """Read token rows (M, N), or points (M, ...) of a continuous flow, and the classes (M,) of token rows."""
     flow = FLOWS[settings.flow]
     table, metadata = read_table(path, *flow.rows)
     if not flow.tokens:
@@ -97,7 +97,7 @@ def _column(rows: np.ndarray, metadata: Metadata) -> pa.Array:
 
 
 def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray]:
-    """The rows (M',) of each class of the data; without classes, None -> all rows."""
+    """Return a dict from each class to the numbers of its rows; without classes, from None to all rows."""
     if labels is None:
         return {None: np.arange(rows)}
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
@@ -106,9 +106,10 @@ def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray
 def _search(
     search: Search, snapshots: Snapshots, note_costs: Callable[[], None], progress: bool
 ) -> SemidiscreteCoupling:
-    """Complete a search from its last saved state; Interrupted on a signal of `signals.STOP`.
+    """Complete a search, from its last saved state if there is one.
 
-    `note_costs` is called before each save.
+    `note_costs`, which saves the costs so far, is called before each save. Raises Interrupted on a signal of
+    `signals.STOP`, after a save.
     """
     import torch
 
@@ -133,7 +134,7 @@ def _search(
 
 
 def _mean(balances: list[tuple[int, Any]]) -> Balance:
-    """The mean of the balances, weighted by the rows of each."""
+    """Return the mean of the balances, weighted by the number of rows of each."""
     rows = [count for count, _ in balances]
     return Balance(
         *(

@@ -2,7 +2,7 @@
 
 The oracle and both engines (CPU, GPU) use this rule, so that they agree bit for bit. A *query* is a state z
 of a trajectory, a *key* is a data point d_m. For step s = T..1, at t = s/T (PairFlow, Algorithm 1;
-docs/method.md, "Backward pairing (Algorithm 1)"):
+docs/method.md, "Backward pairing (Algorithm 1)"; `flow.schedule` defines kappa and gamma):
 
 1. The level g of a key is its Hamming distance minus that of the nearest key, h(d_m, z) - h_min. Level g has
    n_g keys.
@@ -35,7 +35,7 @@ WEIGHT_BITS = 52  # point 4
 
 
 def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
-    """rate_s of point 6.
+    """Return rate_s of point 6 for all steps.
 
     Args:
         steps: T.
@@ -52,7 +52,7 @@ def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> 
 def level_tables(
     steps: int, length: int, vocabulary_size: int, schedule: Linear = PAIRING, first: int = 1
 ) -> np.ndarray:
-    """table[g] = gamma(s/T)^-g of point 2, for all steps.
+    """Return table[g] = gamma(s/T)^-g of point 2, for all steps.
 
     Args:
         steps: T.
@@ -71,7 +71,7 @@ def level_tables(
 
 
 def margin(keys: int) -> float:
-    """An upper bound on the difference between the rule's w_i and its exact value, for M = `keys`.
+    """Return an upper bound on the difference between the rule's w_i and its exact value, for M = `keys`.
 
     The exact value is sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z). The levels that point 3
     omits have less than TOLERANCE of the sum, and the floors of point 4 lose less than one unit per key from

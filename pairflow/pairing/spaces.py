@@ -1,4 +1,4 @@
-"""The noise, the distances and the law of semidiscrete transport, for tokens and for points."""
+"""The noise, the distance and the law P(m | z) of semidiscrete transport, for token rows and for points."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -17,7 +17,7 @@ _LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # in memory at once: sources times 
 
 
 class Space(ABC):
-    """The data (M, ...) that sources are assigned to, with their noise and distance."""
+    """The data (M, ...) that sources (rows of noise) are assigned to, with their noise and distance."""
 
     def __init__(self, data: np.ndarray):
         self.data = data
@@ -25,19 +25,19 @@ class Space(ABC):
 
     @abstractmethod
     def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
-        """The sources (S, N) with these global numbers (S,)."""
+        """Draw the sources (S, N) with these numbers (S,), which select their random numbers."""
 
     @abstractmethod
     def checked(self, sources: ArrayLike) -> np.ndarray:
-        """A user's sources as an array (S, N); InputError if they do not belong to this space."""
+        """Return a user's sources as an array (S, N). Raise InputError if they do not fit the data."""
 
     @abstractmethod
     def law(self, buckets: np.ndarray, tau: float) -> Any:
-        """P(m | z), an object that draws rows for sources, as `Posterior.draw` does."""
+        """Return an object that draws data rows for sources from P(m | z), as `Posterior.draw` does."""
 
     @abstractmethod
     def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The distances (S,) between sources (S, N) and the data rows with the numbers `rows` (S,)."""
+        """Return the distances (S,) between sources (S, N) and the data rows with the numbers `rows` (S,)."""
 
     def require_length(self, sources: np.ndarray) -> np.ndarray:
         if sources.shape[1] != self.length:
@@ -96,7 +96,7 @@ class PointSpace(Space):
 
 
 def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Space:
-    """A TokenSpace if the data are integers, else a PointSpace, whose law `device` computes (torch).
+    """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes its law.
 
     On a CPU, Numba computes the law of token rows instead, because it is faster.
     """
@@ -107,7 +107,7 @@ def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Spac
 
 
 class PointPosterior:
-    """P(m | z) of points d_m (M, d) float32, proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
+    """Draws points d_m (M, d) float32 by P(m | z), proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
 
     Shifting all points, or adding a number to all logits, does not change the law. So the logits are
     z.d_m / tau + a_m - buckets_m / UNITS, where a_m is an initial guess that the buckets correct. The guess
@@ -135,9 +135,9 @@ class PointPosterior:
         draws: int = 1,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (S, draws) for `sources` (S, d) with their global `numbers` (S,), and entropies (S,) in nats.
+        """Draw rows (S, draws) int64 for `sources` (S, d), and return entropies (S,): see `Posterior.draw`.
 
-        torch's own number of threads is used; `threads` is ignored.
+        `threads` is ignored, because torch has its own number of threads.
         """
         import torch
 

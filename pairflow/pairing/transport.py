@@ -1,8 +1,8 @@
 """Semidiscrete optimal transport between noise and data, token rows or points.
 
-Each row gets a potential such that all rows are drawn equally often. A source is assigned to a near row,
-drawn from the law P(m | z). So the noise has exactly its distribution, and each draw uses new noise. See
-docs/method.md, "Semidiscrete transport".
+Each data row gets a potential, a number that makes all rows equally likely. A source (a row of noise) is
+assigned to a near data row, drawn from the law P(m | z). So the noise keeps exactly its distribution, and
+every pair can have new noise. See docs/method.md, "Semidiscrete transport".
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from pairflow.pairing.posterior import UNITS
 from pairflow.pairing.spaces import PointSpace, Space, space_of
 from pairflow.runtime.progress import announced_compilation, bar
 
-TOLERANCE = 0.1  # difference from 1 of the spread of balanced rows, at most
-HITS = 4  # sources per row on average, to which the spread is scaled
+TOLERANCE = 0.1  # the spread of balanced rows differs from 1 by at most this
+HITS = 4  # sources per row on average, for which the spread is stated
 _MEASURED = 200_000  # least number of sources in a measurement, for an accurate spread of few rows
 _STEPS = 400  # largest number of steps
 _BETWEEN = 20  # steps between two measurements
@@ -36,7 +36,7 @@ _COMPILING = "Compiling the transport engine, which takes about a minute, once p
 
 
 class Balance(NamedTuple):
-    """Measures of a coupling, on new sources.
+    """Measures of a coupling, on sources that its search did not use.
 
     Attributes:
         spread: variance / mean of the number of sources per row, for HITS sources per row on average; it is 1
@@ -58,14 +58,14 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SemidiscreteCoupling:
-    """A coupling of noise with data (M, ...): `draw` pairs, or assign sources to `rows`.
+    """A coupling of noise with data (M, ...). `draw` draws pairs, and `rows` assigns given sources to rows.
 
     Attributes:
         space: the data, with their noise and distance.
         tau: the temperature.
         seed: every random number follows from it.
         potentials: (M,) int32 in units of tau / 4; the greatest is 0.
-        balance: its measures, or None.
+        balance: the measures of the coupling, or None if it was not measured.
     """
 
     space: Space = field(repr=False)
@@ -151,7 +151,7 @@ class SemidiscreteCoupling:
         return self.space.law(self.potentials.max() - self.potentials.astype(np.int64), self.tau)
 
     def measured(self, threads: int | None = None, after_block: Callable[[], None] = lambda: None) -> Balance:
-        """The balance, measured on at least HITS M sources of a separate random stream.
+        """Measure the balance on at least HITS M sources of a separate random stream.
 
         `after_block` is called repeatedly, since many long rows take minutes.
         """
@@ -178,13 +178,13 @@ class SemidiscreteCoupling:
 
 
 class Search:
-    """The potentials of data (M, ...), by averaged Sinkhorn steps on fresh sources.
+    """The search for the potentials of data (M, ...), by averaged Sinkhorn steps on fresh sources.
 
     A step draws rows for new sources and updates a moving average of each row's share of the draws (1 is
-    balanced). Rows that are drawn too often lose potential: gamma -= eta * 2 (share - 1) / (share + 1), in
-    units of tau. This is eta log(share) to second order and, unlike a logarithm, the same on every machine.
-    The result is the mean of the potentials over at least the later half of the steps: from the last but one
-    of the steps 0, 20, 40, 80, ... on. Only `step` and `state` change.
+    balanced). Rows that are drawn too often lose potential: it falls by eta * 2 (share - 1) / (share + 1), in
+    units of tau, for a step size eta. This is eta log(share) to second order, but unlike a logarithm the same
+    on every machine. The result is the mean of the potentials over at least the later half of the steps: from
+    the last but one of the steps 0, 20, 40, 80, ... on. Only `step` and `state` change, and must be saved.
     """
 
     def __init__(self, space: Space, tau: float, seed: int, threads: int | None):
@@ -213,7 +213,7 @@ class Search:
             self.state["older sum"], self.state["newer sum"] = self.state["newer sum"], np.zeros(rows)
 
     def result(self) -> SemidiscreteCoupling:
-        """The coupling of the mean potentials."""
+        """Return the coupling that has the mean potentials."""
         mark = _last_mark(self.step)
         since = mark // 2 if mark > _BETWEEN else 0
         means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - since)
@@ -222,21 +222,21 @@ class Search:
 
 
 def sources_needed(rows: int) -> int:
-    """The approximate number of sources in a search for M = `rows` rows, which takes 60 steps in most cases.
+    """Estimate the work of a search for M = `rows` rows, as a number of sources with one draw each.
 
-    The additional draws per source take about half of its time again, hence the factor 3 / 2.
+    Most searches take 60 steps. The other draws of a source take half as long again: hence the factor 3 / 2.
     """
     steps, measured = 3 * _BETWEEN, 3 * max(HITS * rows, _MEASURED)
     return 3 * steps * max(_LEAST, rows // 4) // 2 + measured + 12 * rows
 
 
 def _last_mark(step: int) -> int:
-    """The greatest of 0, 20, 40, 80, ... up to `step`."""
+    """Return the greatest of 0, 20, 40, 80, ... up to `step`."""
     return _BETWEEN << (step // _BETWEEN).bit_length() - 1 if step >= _BETWEEN else 0
 
 
 def _buckets(potentials: np.ndarray) -> np.ndarray:
-    """The difference of each potential (M,), in tau, from the greatest one, in units."""
+    """Return how many units each of the potentials (M,), in multiples of tau, is below the greatest."""
     units = np.floor(potentials * UNITS + 0.5).astype(np.int64)
     return units.max() - units
 
@@ -251,7 +251,7 @@ def transport(
     device: Any = "cpu",
     progress: bool = True,
 ) -> SemidiscreteCoupling:
-    """The semidiscrete coupling of uniform sources with the rows of `tokens`, at temperature tau.
+    """Couple uniform sources (rows of noise) with the rows of `tokens` by semidiscrete transport.
 
     See docs/method.md, "Semidiscrete transport".
 
@@ -290,7 +290,7 @@ def transport(
 def transport_continuous(
     data: ArrayLike, *, tau: float = 0.2, seed: int = 0, device: Any = "auto", progress: bool = True
 ) -> SemidiscreteCoupling:
-    """The semidiscrete coupling of noise from N(0, I) with real numbers, at temperature tau.
+    """Couple noise from N(0, I) with rows of real numbers by semidiscrete transport.
 
     See docs/continuous.md, "Semidiscrete transport".
 
@@ -321,7 +321,7 @@ def transport_continuous(
 
 
 def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Search:
-    """A search before its first step; InputError if an argument is out of range."""
+    """Return a search before its first step. Raise InputError if an argument is out of range."""
     tau = checked_number("tau", tau, 0.01, 100)
     seed = checked_integer("seed", seed, 0, 2**64 - 1)
     if threads is not None:
@@ -330,7 +330,7 @@ def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Se
 
 
 def require_different_rows(name: str, data: np.ndarray) -> None:
-    """InputError that begins with `name` if all rows of the data (M, ...) are equal."""
+    """Raise InputError if all rows of the data (M, ...) are equal; the message begins with `name`."""
     if (data == data[0]).all():
         raise InputError(f"{name}: expected at least two different rows, found only one")
 
@@ -338,7 +338,7 @@ def require_different_rows(name: str, data: np.ndarray) -> None:
 def complete(
     search: Search, *, progress: bool, after_step: Callable[[], None] = lambda: None
 ) -> SemidiscreteCoupling:
-    """Take steps until the rows are balanced, at most 400.
+    """Take steps until the rows are balanced, at most 400; return the coupling with its balance.
 
     `after_step` is called after each step, and repeatedly during measurements. A search that resumes from a
     saved step repeats the measurement that was due there, so its result is the same.

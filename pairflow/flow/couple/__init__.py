@@ -6,5 +6,5 @@ from pairflow.flow.couple.coupling import Coupling
 
 
 def load(name: str) -> type[Coupling]:
-    """The class COUPLING of the module `name`."""
+    """Import the module `name` of this folder; return its coupling, the class COUPLING."""
     return import_module(f"pairflow.flow.couple.{name}").COUPLING

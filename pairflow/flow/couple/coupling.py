@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 Draw = Callable[[int], Tensor]
-"""Row numbers (B,), or sources (B, ...), as a function of the iteration."""
+"""A function of a training iteration's number; it returns row numbers (B,), or sources (B, ...)."""
 
 
 class Coupling(ABC):
@@ -19,17 +19,17 @@ class Coupling(ABC):
 
     @abstractmethod
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
-        """A function that gives the data rows of an iteration's batch, in the order of its sources.
+        """Return a function that gives the data rows of an iteration, in the order of its sources.
 
         Args:
-            batches: iteration -> the row numbers (B,) of its batch.
+            batches: gives the row numbers (B,) of an iteration's batch.
             x1: all data (M, ...).
-            sources: iteration -> its sources (B, ...).
+            sources: gives the sources (B, ...) of an iteration.
             labels: the class (M,) of each data row. Sources are assigned within classes only: otherwise the
                 sources of a class would no longer follow the distribution that sampling starts from.
 
         Returns:
-            iteration -> the row numbers (B,) that the sources are assigned to.
+            The function from an iteration to the row numbers (B,) that its sources are assigned to.
         """
 
 
@@ -38,14 +38,14 @@ class Assignment(Coupling):
 
     @abstractmethod
     def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
-        """A permutation (P,) int64 that assigns x1[order[p]] to the source x0[p]; both are (P, ...)."""
+        """Return a permutation `order` (P,) int64: the source x0[p] gets x1[order[p]]; both are (P, ...)."""
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         return _Assigned(self, batches, x1, sources, labels)
 
 
 class _Assigned:
-    """The row numbers of an iteration after an assignment.
+    """Gives the row numbers (B,) of an iteration's batch, after an assignment within its pool.
 
     They are a function of the iteration's number only, so a resumed training run computes them again.
     """
@@ -57,7 +57,7 @@ class _Assigned:
         self._rows: Sequence[Tensor] = ()
 
     def __call__(self, iteration: int) -> Tensor:
-        """The row numbers (B,) of an iteration's batch."""
+        """Return the row numbers (B,) that the sources of an iteration are assigned to."""
         count = self.coupling.count
         pool, batch = divmod(iteration, count)
         if pool != self._pool:
@@ -69,7 +69,7 @@ class _Assigned:
         return self._rows[batch]
 
     def _order(self, x0: np.ndarray, rows: Tensor) -> np.ndarray:
-        """A permutation (P,) of `rows` (P,) that assigns them to the sources x0 (P, ...), class by class."""
+        """Return a permutation (P,) that assigns `rows` (P,) to sources x0 (P, ...), class by class."""
         x1 = self.x1[rows].cpu().numpy()
         if self.labels is None:
             return self.coupling.order(x0, x1)

@@ -9,11 +9,11 @@ from torch import Tensor
 from pairflow.flow.couple.coupling import Coupling, Draw
 
 Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""(sources (B, N), their numbers (B,)) -> the data rows (B,) that they are assigned to."""
+"""A function of sources (B, N) and their numbers (B,); it returns the data rows (B,) for them."""
 
 
 class Semidiscrete(Coupling):
-    """`assign` maps each class of the data to its assignment; without classes its only key is None."""
+    """Assigns sources by the function of their class in `assign`; without classes its only key is None."""
 
     def __init__(self, assign: Mapping[int | None, Rows]):
         super().__init__()

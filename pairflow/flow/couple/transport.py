@@ -7,10 +7,11 @@ from pairflow.flow.couple.coupling import Assignment
 
 
 class Transport(Assignment):
-    """The assignment of least total cost: squared distances of continuous rows (OT-CFM, Tong et al. 2024), or
-    Hamming distances of tokens (Haxholli et al. 2024).
+    """Assigns sources to data rows of a pool at the least total cost.
 
-    Many assignments of tokens cost the same. Batches are in random order, so no data row is preferred.
+    The cost is the squared distance of continuous rows (OT-CFM, Tong et al. 2024), or the Hamming distance of
+    tokens (Haxholli et al. 2024). Many assignments of tokens cost the same; batches are in random order, so
+    no data row is preferred.
     """
 
     def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
@@ -18,11 +19,11 @@ class Transport(Assignment):
 
 
 def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
-    """The permutation (B,) int64 that minimises the sum over b of cost(x0[b], x1[order[b]]).
+    """Return the permutation (B,) int64 that minimises the sum over b of cost(x0[b], x1[order[b]]).
 
     `x0` and `x1` are (B, ...). The cost is the squared distance, or the Hamming distance between integers.
-    The solution is exact and takes 8 B^2 bytes and O(B^3) time. InputError unless both are finite and have
-    one shape.
+    The solution is exact and takes 8 B^2 bytes and O(B^3) time. Raises InputError unless both are finite and
+    have one shape.
     """
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist

@@ -1,4 +1,4 @@
-"""An index as bitmaps: the keys of a row are bits, in blocks of 512 keys.
+"""An index as bitmaps: the keys (data rows) of an index row are bits, in blocks of 512 keys.
 
 Only non-empty blocks are stored, as in a compressed sparse row matrix. So rare symbols cost little, and
 because keys are sorted, even common symbols cluster.
@@ -14,8 +14,9 @@ from pairflow.pairing.cpu.index import Index
 
 
 class Bitmaps(NamedTuple):
-    """Row r has the stored blocks starts[r]..starts[r + 1]: bits in `blocks`, block numbers in `numbers`.
+    """Index row r has the stored blocks starts[r]..starts[r + 1] - 1: `blocks` has their bits.
 
+    `numbers` says which of all blocks each one is.
     `valid` (all blocks, 8) has the bits of real keys: the last block may be partly empty.
     """
 
@@ -26,7 +27,7 @@ class Bitmaps(NamedTuple):
 
 
 def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.ndarray:
-    """`Bitmaps.starts` for `columns` (C, M), the transposed tokens of the keys."""
+    """Return `Bitmaps.starts` for `columns` (C, M), the transposed tokens of the keys."""
     starts, last = np.zeros(index.none + 2, np.int64), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
         _count_blocks(rows, starts[1:], last)
@@ -34,7 +35,7 @@ def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.nd
 
 
 def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size: int) -> Bitmaps:
-    """The bitmaps of `columns` (C, M) with their `row_starts`."""
+    """Make the bitmaps of `columns` (C, M); `starts` comes from `row_starts`."""
     keys = columns.shape[1]
     valid = zero_blocks(-(-keys // BITS))
     real = np.arange(len(valid) * BITS) < keys
@@ -48,7 +49,7 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
 
 @compiled
 def _count_blocks(rows, counts, last):
-    """Adds each row's number of blocks in a column to `counts`; `last` is each row's last block so far."""
+    """Adds how many blocks each index row needs for a column to `counts`; `last` is its last block so far."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
@@ -58,7 +59,7 @@ def _count_blocks(rows, counts, last):
 
 @compiled
 def _fill_blocks(rows, following, blocks, numbers, last):
-    """Sets the bits of one column; following[r] is the index of row r's next block. `last` is as above."""
+    """Sets the bits of one column. following[r] is the next free block of row r, last[r] its last block."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
@@ -70,7 +71,7 @@ def _fill_blocks(rows, following, blocks, numbers, last):
 
 @compiled
 def count_in_row(bitmaps, row, mask):
-    """The number of keys of a row that are in `mask` (all blocks, 8)."""
+    """Returns how many keys of an index row are in `mask` (all blocks, 8), a bitmap of keys."""
     blocks, numbers = bitmaps.blocks, bitmaps.numbers
     counts = fill(np.uint64(0))
     for at in range(bitmaps.starts[row], bitmaps.starts[row + 1]):

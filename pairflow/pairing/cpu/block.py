@@ -44,7 +44,7 @@ def zero_blocks(*shape: int) -> np.ndarray:
 
 
 def _address(context, builder, array_type, array, index):
-    """Pointer to block `index` of an array, counted in blocks from its first word."""
+    """The pointer to block `index` of an array, counted in blocks from its first word."""
     first = cgutils.create_struct_proxy(array_type)(context, builder, array).data
     word = builder.mul(index, ir.Constant(index.type, WORDS))
     return builder.bitcast(builder.gep(first, [word]), _VECTOR.as_pointer())
@@ -52,7 +52,7 @@ def _address(context, builder, array_type, array, index):
 
 @intrinsic
 def load(typing, array, index):
-    """Block `index` of a contiguous uint64 array, counted in blocks from its first word."""
+    """Reads block `index` of a contiguous uint64 array, counted in blocks from its first word."""
 
     def build(context, builder, signature, arguments):
         block = builder.load(_address(context, builder, signature.args[0], *arguments))
@@ -131,7 +131,7 @@ equal_bits = _compared("==")
 
 
 def _unary(emit, result, operand):
-    """Compiled code that is `emit(builder, value)`."""
+    """A compiled function of one value, whose LLVM code comes from `emit(builder, value)`."""
 
     @intrinsic
     def operation(typing, value):
@@ -155,7 +155,7 @@ def _binary(instruction):
 
 
 def _of_block(name, result):
-    """The call of an LLVM function of one block, to be emitted."""
+    """An `emit` for `_unary` that calls the LLVM function `name` with a block."""
 
     def emit(builder, block):
         function_type = ir.FunctionType(result, [_VECTOR])

@@ -27,7 +27,7 @@ _level_weights = compiled(rule.level_weights)
 
 
 class Candidates(NamedTuple):
-    """Memory for the candidates of one step, of which there are at most A.
+    """Memory for the candidates of one step, at most one for each of the A varying columns.
 
     `columns`, `draws` and `sums` (A_i above) begin with the undecided candidates.
     """

@@ -1,4 +1,4 @@
-"""A certificate that only a query's data row has weight in its whole trajectory, by one pass over the keys.
+"""Proves, in one pass over the keys, that only a query's data row has weight in its whole trajectory.
 
 Suppose that all steps before s = 1 are computed as if only the query's row d had weight: a position leaves
 once, while it has the symbol of d. For another key e let gap(e) = h(e, z) - h(d, z). Going back from the
@@ -20,7 +20,7 @@ from pairflow.pairing.cpu.compiled import compiled
 from pairflow.pairing.cpu.index import find_row
 from pairflow.pairing.cpu.numbers import draw, other
 
-TRIES = 8  # failures in a row after which a thread stops trying
+TRIES = 8  # after so many failures without a success, a thread stops trying
 
 
 @compiled

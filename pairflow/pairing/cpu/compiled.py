@@ -44,9 +44,9 @@ class _Cache(FunctionCache):
 
 
 def compiled(function, *, makes_arrays=False):
-    """`numba.njit` that releases the GIL and caches its machine code on disk, if a folder can be written.
+    """Compile a function with `numba.njit`, to run without the GIL; cache its code on disk if possible.
 
-    A function that does not `makes_arrays` is compiled without reference counting of arrays (Numba's "NRT"),
+    If `makes_arrays` is false, the function is compiled without reference counting of arrays (Numba's "NRT"),
     which would take a quarter of the engine's time for tuples of arrays.
     """
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=makes_arrays)(
@@ -63,5 +63,5 @@ def compiled(function, *, makes_arrays=False):
 
 
 def inlined(function):
-    """Inlines a small function into its callers: passing its many arrays would cost more than its work."""
+    """Inline a small function into its callers: passing its many arrays would cost more than its work."""
     return numba.njit(nogil=True, inline="always")(function)

@@ -1,11 +1,11 @@
-"""The exact CPU engine of Algorithm 1: bit for bit the oracle, at billions of keys per second and thread.
+"""The exact CPU engine of Algorithm 1: the oracle's results, at billions of keys per second and thread.
 
 Why it is fast:
 
 - A position whose random number is not below the step's rate stays, for any data. The few other positions are
   `candidates`, and they are counted only until it is certain whether they leave.
-- For every (position, symbol) in the data, the `index` has the set of keys with that symbol: as `bitmaps`
-  without empty blocks if the sets are large, else as `lists` of keys. Constant columns are left out.
+- For every (position, symbol) in the data, the `index` has the set of keys (data rows) with that symbol: as
+  `bitmaps` without empty blocks if the sets are large, else as `lists`. Constant columns are left out.
 - The match count of every key is updated, not recomputed (`matches`): in vertical bit planes for bitmaps
   (`planes`), as a number for lists. A change of a symbol adds one set and subtracts another. A query starts
   from the counts of the previous query.
@@ -15,8 +15,8 @@ Why it is fast:
   (`certificate`). Its steps then need no counts.
 - The code is plain LLVM on 512-bit values (`block`): fast with AVX-512, and correct on every machine.
 
-Memory beyond `keys`, per key and thread: with bitmaps about 5 + P/4 bytes, P = bit_length(N), and 1 more
-where K = 2; with lists 8.
+In addition to the memory of `keys`, each thread takes per key: with bitmaps about 5 + P/4 bytes, where
+P = bit_length(N), and 1 more if K = 2; with lists 8 bytes.
 """
 
 import threading
@@ -45,7 +45,7 @@ def pair_rows(
     progress: bool = False,
     jumps: np.ndarray | None = None,
 ) -> np.ndarray:
-    """`oracle.pair_rows`, with the same arguments and the same bytes.
+    """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes.
 
     The result does not depend on the number of `threads` (None: all that the process may use). `progress`
     shows a bar. The number of positions that change in each step, over all queries, is added to `jumps` (T,)

@@ -1,7 +1,7 @@
-"""The rows of an index: one for every pair of a column and a symbol that occurs there.
+"""The rows of an index of keys (data rows): one for every pair of a column and a symbol that occurs there.
 
-The keys of a row are stored in the faster of two layouts: `bitmaps` if a symbol has many keys, `lists` if
-few.
+An index row has the keys with its symbol, in the faster of two layouts: `bitmaps` if symbols have many
+keys, `lists` if few.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pairflow.pairing.cpu.compiled import compiled
 
 
 class Index(NamedTuple):
-    """Rows first_rows[c]..first_rows[c + 1] belong to column c, one for each of its `symbols`, ascending.
+    """Column c has the rows first_rows[c]..first_rows[c + 1] - 1, in ascending order of their `symbols`.
 
     The last row, `none`, has no keys: it belongs to symbols that do not occur.
     """
@@ -23,7 +23,7 @@ class Index(NamedTuple):
     none: int
 
     def rows_of_keys(self, columns: np.ndarray, vocabulary_size: int) -> Iterator[np.ndarray]:
-        """For each of `columns` (C, M) the rows (M,) of its tokens."""
+        """Yield, for each of `columns` (C, M), the index rows (M,) of its tokens."""
         rows = np.empty(vocabulary_size, np.int64)
         for column, first, end in zip(columns, self.first_rows, self.first_rows[1:], strict=False):
             rows[self.symbols[first:end]] = np.arange(first, end)
@@ -31,7 +31,7 @@ class Index(NamedTuple):
 
 
 def build(columns: np.ndarray, vocabulary_size: int) -> Index:
-    """The rows of `columns` (C, M), the transposed tokens of the keys."""
+    """Number the index rows of `columns` (C, M), the transposed tokens of the keys."""
     seen = [np.flatnonzero(np.bincount(column, minlength=vocabulary_size)) for column in columns]
     first_rows = np.cumsum([0, *map(len, seen)])
     return Index(np.concatenate(seen).astype(columns.dtype), first_rows, int(first_rows[-1]))
@@ -39,7 +39,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Index:
 
 @compiled
 def find_row(index, column, symbol):
-    """The row of a symbol in a column."""
+    """Returns the index row of a symbol in a column, or `none` if no key has the symbol there."""
     low, high = index.first_rows[column], index.first_rows[column + 1]
     while low < high:
         middle = (low + high) // 2

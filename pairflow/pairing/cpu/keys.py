@@ -1,4 +1,4 @@
-"""The data points in the CPU engine: sorted, without constant columns, and with an index.
+"""The keys of the CPU engine: the data rows, sorted, without constant columns, and with an index.
 
 Memory for M keys of N tokens: the tokens (1 byte each up to K = 256, else 2), and the index, at most 17 bytes
 per token as bitmaps (much less if similar keys are neighbours) and 4 as lists. Building it takes two more
@@ -34,7 +34,7 @@ class Keys(NamedTuple):
 
 
 def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = None) -> Keys:
-    """The keys of `data` (M, N), unsigned, in the `order` of rows, by default `sorted_rows`."""
+    """Make the keys of `data` (M, N), unsigned, in the `order` of rows, by default `sorted_rows`."""
     constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int64), -1)
     varying = np.flatnonzero(constants < 0)
     if not len(varying):  # the kernels need a column
@@ -60,7 +60,7 @@ def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = N
 
 
 def sorted_rows(data: np.ndarray) -> np.ndarray:
-    """An order in which rows with equal ends are neighbours: sorted from the last position to the first.
+    """Return an order in which rows with equal ends are neighbours: sorted from the last position on.
 
     Rows of padded sequences are thus sorted by their lengths first.
     """

@@ -1,4 +1,4 @@
-"""An index as lists of keys, with a counter of matches for every key: for symbols with few keys.
+"""An index as lists of keys (data rows), with a counter of matches for every key: for symbols with few keys.
 
 A change of one symbol of the query updates only the keys of two rows.
 """
@@ -16,14 +16,14 @@ _NO_KEY = 65535  # padding of the last counters; no key has as many matches
 
 
 class Lists(NamedTuple):
-    """The keys of row r are keys[starts[r]..starts[r + 1]], ascending."""
+    """Index row r has the keys keys[starts[r]:starts[r + 1]], ascending."""
 
     keys: np.ndarray
     starts: np.ndarray
 
 
 def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
-    """The lists of `columns` (C, M), the transposed tokens of the keys."""
+    """Make the lists of `columns` (C, M), the transposed tokens of the keys."""
     keys, sizes = np.empty(columns.shape, np.int32), [0]
     for sorted_keys, column in zip(keys, columns, strict=True):
         sorted_keys[:] = np.argsort(column, kind="stable")
@@ -33,7 +33,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
 
 
 def counters_for(keys: int) -> np.ndarray:
-    """Counters (M',) uint16 of M = `keys` keys without a match, padded to M' >= M."""
+    """Return counters (M',) uint16 of M = `keys` keys without a match, padded to M' >= M."""
     counters = np.full(-(-keys // COMPARED) * COMPARED, _NO_KEY, np.uint16)
     counters[:keys] = 0
     return counters
@@ -41,7 +41,7 @@ def counters_for(keys: int) -> np.ndarray:
 
 @compiled
 def move(lists, counters, lost, gained):
-    """Moves the query from the symbols of the rows `lost` to those of the rows `gained`."""
+    """Updates the counters after symbols of the query changed from index rows `lost` to `gained`."""
     keys, starts = lists.keys, lists.starts
     for n in range(len(lost)):
         ahead = min(n + _AHEAD, len(lost) - 1)
@@ -55,7 +55,7 @@ def move(lists, counters, lost, gained):
 
 @compiled
 def restart(lists, counters, number, rows):
-    """Counts the matches of the M = `number` keys with the symbols of `rows` (C,) again from 0."""
+    """Counts the matches of the M = `number` keys with the symbols of index rows (C,) again from 0."""
     keys, starts = lists.keys, lists.starts
     for key in range(number):
         counters[key] = np.uint16(0)
@@ -74,7 +74,7 @@ def _prefetch(keys, start, end):
 
 @compiled
 def sizes(lists, rows):
-    """The number of keys in some rows."""
+    """Returns the number of keys in some index rows, all together."""
     total = 0
     for row in rows:
         total += lists.starts[row + 1] - lists.starts[row]
@@ -83,7 +83,7 @@ def sizes(lists, rows):
 
 @compiled
 def greatest(counters, keys):
-    """The greatest counter of the M = `keys` keys."""
+    """Returns the greatest counter of the M = `keys` keys."""
     most = counters[0]
     for key in range(keys):
         most = max(most, counters[key])
@@ -92,7 +92,7 @@ def greatest(counters, keys):
 
 @compiled
 def level_size(counters, matches):
-    """How many counters are equal to `matches`."""
+    """Returns how many counters are equal to `matches`."""
     count = 0
     for first in range(0, len(counters), COMPARED):
         count += bit_count(equal_bits(counters, first, np.uint16(matches)))
@@ -113,7 +113,7 @@ def list_level(counters, matches, listed):
 
 @compiled
 def count_in_row(lists, row, counters, matches):
-    """How many keys of a row have a counter equal to `matches`."""
+    """Returns how many keys of an index row have a counter equal to `matches`."""
     count = 0
     for at in range(lists.starts[row], lists.starts[row + 1]):
         count += counters[lists.keys[at]] == matches

@@ -24,22 +24,22 @@ _KEY_COST = 8  # cost of listing a key, where reading a block or a listed key, o
 class State(NamedTuple):
     """The state of a query, and the match count of every key: in `planes` or in `counters`."""
 
-    symbols: np.ndarray  # (A,): in the varying columns
-    rows: np.ndarray  # (A,): of the symbols in the index
+    symbols: np.ndarray  # (A,): the symbols in the varying columns
+    rows: np.ndarray  # (A,): the index rows of these symbols
     planes: np.ndarray  # (blocks, P, 8)
     counters: np.ndarray  # (M',)
 
 
 class Scratch(NamedTuple):
-    """Pending changes of symbols, and the open octave of `planes` (-1: none)."""
+    """Pending changes of symbols, and the levels that are open (`octave` is -1 if none is)."""
 
     number: np.ndarray  # (1,): the number of pending changes
     lost: np.ndarray  # (A,): the index rows of the old symbols
     gained: np.ndarray  # (A,): the index rows of the new symbols
-    whole: np.ndarray  # (7, blocks, 8): seven of these rows
-    octave: np.ndarray  # (1,)
+    whole: np.ndarray  # (7, blocks, 8): seven index rows with their empty blocks, for `move_binary`
+    octave: np.ndarray  # (1,): the open octave, eight match counts of which `masks` has the keys
     masks: np.ndarray  # (8, blocks, 8): the keys of each match count of the octave
-    sizes: np.ndarray  # (8,): their numbers
+    sizes: np.ndarray  # (8,): the numbers of these keys
     written: np.ndarray  # (1,): the number of blocks of `masks` that were written
     touched: np.ndarray  # (blocks,): the numbers of these blocks
     listed: np.ndarray  # (M,): the keys of one level
@@ -109,7 +109,7 @@ def apply_moves(keys, state, scratch):
 
 @compiled
 def copy_state(source, target):
-    """target = source."""
+    """Copies the contents of the state `source` into the state `target`."""
     _copy(source.symbols, target.symbols)
     _copy(source.rows, target.rows)
     _copy(source.counters, target.counters)
@@ -118,14 +118,14 @@ def copy_state(source, target):
 
 @compiled
 def _copy(source, target):
-    """target[:] = source, as a loop: the slice takes Numba two seconds to compile."""
+    """Copies an array by a loop, because Numba takes two seconds to compile `target[:] = source`."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
 @inlined
 def greatest_possible(keys, state, ceiling):
-    """An upper bound on all match counts, given the bound `ceiling`."""
+    """Returns an upper bound on all match counts: with lists the greatest of them, else `ceiling`."""
     return lists.greatest(state.counters, keys.number) if keys.listed else ceiling
 
 
@@ -145,7 +145,7 @@ def open_level(keys, state, matches, scratch):
 
 @inlined
 def count_level(keys, state, matches, number, scratch, columns, tally):
-    """tally[n] = c_g at varying column columns[n], for the open level, which has `number` keys."""
+    """Writes c_g[columns[n]] of the open level to tally[n]. The level has `number` keys."""
     starts = keys.lists.starts if keys.listed else keys.bitmaps.starts
     by_rows = 0
     for i in columns:
@@ -170,7 +170,7 @@ def count_level(keys, state, matches, number, scratch, columns, tally):
 
 @compiled
 def count_by_keys(tokens, listed, symbols, columns, tally):
-    """tally[n] = the number of `listed` keys that agree with `symbols` (A,) in column columns[n]."""
+    """Writes to tally[n] how many `listed` keys agree with `symbols` (A,) in column columns[n]."""
     for n in range(len(columns)):
         tally[n] = 0
     for key in listed:

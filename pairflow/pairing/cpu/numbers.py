@@ -14,7 +14,7 @@ _choose = compiled(rng.choose)
 
 @compiled
 def draw(positions, step, row_words, seed_words, words, uniforms):
-    """Fills uniforms (N',) with the random numbers of a step, eight at a time."""
+    """Fills `uniforms` (N',) with the random numbers of a step, made from `words`, eight at a time."""
     low, high = fill(row_words[0]), fill(row_words[1])
     for block in range(len(positions) // WORDS):
         w0, w1, _, _ = philox(load(positions, block), fill(step), low, high, *seed_words)
@@ -25,7 +25,7 @@ def draw(positions, step, row_words, seed_words, words, uniforms):
 
 @compiled
 def other(symbol, column, step, row_words, seed_words, others):
-    """The new symbol of a position: one of the `others` = K - 1 symbols that differ from `symbol`."""
+    """Returns the new symbol of a position: one of the `others` = K - 1 symbols that differ from `symbol`."""
     _, _, word, _ = philox(np.uint64(column), np.uint64(step), *row_words, *seed_words)
     choice = _choose(word, others)
     return choice + np.uint64(choice >= symbol)

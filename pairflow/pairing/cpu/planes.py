@@ -31,7 +31,7 @@ def planes_for(length: int) -> int:
 
 @compiled
 def move(planes, bitmaps, lost, gained):
-    """Moves the query from the symbol of row `lost` to that of row `gained`. No key is in both."""
+    """Updates the counts after a symbol of the query changed from index row `lost` to `gained`."""
     blocks, numbers, starts = bitmaps.blocks, bitmaps.numbers, bitmaps.starts
     old, old_end = starts[lost], starts[lost + 1]
     new, new_end = starts[gained], starts[gained + 1]
@@ -60,7 +60,7 @@ def move(planes, bitmaps, lost, gained):
 
 @compiled
 def move_binary(planes, bitmaps, gained, whole):
-    """Moves the query to the symbols of the `gained` rows, where K = 2.
+    """Updates the counts after symbols of the query changed to the `gained` index rows, if K = 2.
 
     A key without the new symbol has the old one, and loses a match. Carry-save adders sum seven rows at a
     time, so that the planes are read and written only once for them. `whole` (7, blocks, 8) is scratch.
@@ -84,7 +84,7 @@ def move_binary(planes, bitmaps, gained, whole):
 
 @compiled
 def _spread(bitmaps, row, whole):
-    """Writes a row of the index to `whole` (blocks, 8), with its empty blocks."""
+    """Writes an index row to `whole` (blocks, 8), with its empty blocks."""
     following, end = bitmaps.starts[row], bitmaps.starts[row + 1]
     for block in range(len(whole)):
         bits = fill(np.uint64(0))
@@ -96,7 +96,7 @@ def _spread(bitmaps, row, whole):
 
 @compiled
 def _add_sum(planes, block, ones, twos, fours, number):
-    """Counters of a block += 2 (ones + 2 twos + 4 fours) - `number`."""
+    """Adds 2 (ones + 2 twos + 4 fours) - `number` to the match counts of a block."""
     count = planes.shape[1]
     gain = carry = borrow = fill(np.uint64(0))
     for plane in range(count):
@@ -110,7 +110,7 @@ def _add_sum(planes, block, ones, twos, fours, number):
 
 @compiled
 def _full_add(a, b, c):
-    """Sum and carry of three bits, in every bit of a block: three instructions where there is VPTERNLOG."""
+    """Returns sum and carry of three bits, for every bit of a block: three instructions with VPTERNLOG."""
     return a ^ b ^ c, a ^ ((a ^ b) & (a ^ c))
 
 
@@ -150,7 +150,7 @@ def split_octave(planes, valid, octave, masks, touched, counts):
 
 @compiled
 def _store_and_count(masks, block, mask):
-    """Stores a mask and counts its bits."""
+    """Stores a mask and returns the number of bits in each of its words."""
     store(masks, block, mask)
     return popcount(mask)
 

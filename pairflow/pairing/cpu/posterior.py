@@ -1,4 +1,4 @@
-"""Draws rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
+"""Draws data rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
 
 Keys are sorted by bucket, and each bucket starts a new block (`planes`). So the keys of a cell are counted as
 bits of a few blocks. The keys that pad a bucket's last block are not rows.
@@ -33,7 +33,7 @@ _weigh = compiled(posterior.weigh)
 
 
 class Buckets(NamedTuple):
-    """Bucket b has the blocks of keys first_blocks[b]..first_blocks[b + 1].
+    """Bucket b has the blocks first_blocks[b]..first_blocks[b + 1] - 1 of 512 keys each.
 
     `rows` (M',) are the rows of the keys; a padding key has the row -1.
     """
@@ -45,7 +45,7 @@ class Buckets(NamedTuple):
 
 
 class Law(NamedTuple):
-    """near[g] and high[b] of the law."""
+    """The arrays near[g] and high[b] of the law (point 2)."""
 
     near: np.ndarray
     high: np.ndarray
@@ -61,7 +61,7 @@ class LawWorkspace(NamedTuple):
 
 
 class Posterior:
-    """P(m | z) for rows `tokens` (M, N) with the `buckets` (M,) of their potentials, from 0 on."""
+    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,) are those of their potentials, from 0 on."""
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
         data = tokens.astype(np.min_scalar_type(vocabulary_size - 1), copy=False)
@@ -84,9 +84,9 @@ class Posterior:
         draws: int = 1,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (S, draws) int32 for `sources` (S, N) with their global `numbers` (S,), and entropies (S,).
+        """Draw rows (S, draws) int32 for `sources` (S, N); their `numbers` (S,) select the random numbers.
 
-        An entropy is that of P(m | z), in nats. Nothing depends on the number of threads.
+        Also returns the entropies (S,) of P(m | z) in nats. Nothing depends on the number of threads.
         """
         sources = np.ascontiguousarray(sources.astype(self.keys.tokens.dtype, copy=False))
         numbers = np.asarray(numbers, np.uint64)
@@ -125,7 +125,7 @@ class Posterior:
 
 
 def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Buckets]:
-    """The keys as row numbers of `data`, where ~r is a copy of row r that pads a block; and their buckets."""
+    """Return keys as row numbers of `data`, where ~r is a copy of row r that pads a block, and `Buckets`."""
     order = posterior.sorted_by_bucket(data, buckets)
     sizes = np.bincount(buckets)
     blocks = -(-sizes // BITS)
@@ -250,7 +250,7 @@ def _count_level(buckets, matches, number, scratch, counts):
 
 @compiled
 def _entropy(counts, weights, levels, whole):
-    """The entropy in nats of the drawn row, given the source."""
+    """Returns the entropy in nats of the drawn row, given the source."""
     entropy = 0.0
     for level in range(levels):
         for bucket in range(counts.shape[1]):
@@ -276,7 +276,7 @@ def _find_cell(counts, weights, found, pick):
 
 @compiled
 def _find_rows(keys, buckets, matches, level, work, cells, rows):
-    """Writes the rows of the draws in one level to `rows` (D,)."""
+    """Writes the rows of those draws whose cell is in `level` to `rows` (D,)."""
     is_open = False
     for n in range(len(cells)):
         if cells[n, 0] == level:
@@ -297,7 +297,7 @@ def _find_rows(keys, buckets, matches, level, work, cells, rows):
 
 @compiled
 def _find_counter(counters, rows, matches, first, number):
-    """The `number`-th key (from 0) with a match count, from key `first` on."""
+    """Returns the `number`-th key (from 0) with `matches` matches, from key `first` on."""
     key = first
     while True:
         if counters[key] == matches and rows[key] >= 0:
@@ -309,7 +309,7 @@ def _find_counter(counters, rows, matches, first, number):
 
 @compiled
 def _find_bit(mask, first, end, number):
-    """The `number`-th key (from 0) in a mask, from block `first` on."""
+    """Returns the `number`-th key (from 0) in a mask, from block `first` on."""
     for block in range(first, end):
         count = total(popcount(load(mask, block)))
         if number >= count:

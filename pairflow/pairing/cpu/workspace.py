@@ -14,8 +14,8 @@ from pairflow.pairing.cpu.matches import Scratch, State, scratch_for, state_for
 class Workspace(NamedTuple):
     """The memory of one thread."""
 
-    home: State  # at the query's data point
-    here: State  # at its current state
+    home: State  # of the query at its data point
+    here: State  # of the query where it is now
     scratch: Scratch
     candidates: Candidates
     level_sizes: np.ndarray  # (A + 2,): n_g of the opened levels, then the number of all farther keys

@@ -1,7 +1,7 @@
-// Steps 2 to 4 of Algorithm 1 on a GPU: which candidates leave, from as few counts as that takes.
+// The decisions of Algorithm 1 on a GPU: which candidates leave, found with as few counts as possible.
 //
-// A *candidate* is a position whose draw is below the rate: no other can leave, as w_i <= 1 in point 6 of the
-// rule, and nothing is counted there. Each thread of a block has one. Levels are counted from the nearest on.
+// A *candidate* is a position whose draw is below the rate. Other positions stay, as w_i <= 1 in point 6 of
+// the rule, and nothing is counted for them. Each thread has one. Levels are counted from the nearest on.
 // With A_i and S the sums of table[g] over the keys so far that agree at i, and over all keys so far, and R =
 // (keys not yet seen) * table[next level],
 //
@@ -11,15 +11,15 @@
 // quotient. So a draw outside of these bounds, widened by it, is decided. What is still open where the rule
 // stops is decided by the rule's integers. The compiler's --fmad=false makes every operation round by itself.
 
-// ---- the keys of a band, and those of them that agree at an open candidate's place
+// ---- the numbers of keys in a band, and of keys that agree at the place of an open candidate
 
-// The keys of a warp's tile at each distance of a band; no lane has any where `empty`.
+// The keys of a warp's tile at each distance of a band. `empty`: no lane has a key at that distance.
 struct Members {
     unsigned keys[LEVELS];
     bool empty[LEVELS];
 };
 
-// Adds up those that are `chosen`.
+// Adds the numbers of the members that are `chosen` to `tally`.
 __device__ inline void add_members(const Members& members, unsigned chosen, unsigned* tally) {
     unsigned own = 0;
     EACH(k, LEVELS) {
@@ -58,9 +58,9 @@ __device__ void count_band(const Block& block, int band) {
     __syncthreads();
 }
 
-// Lists the places of open candidates, with empty tallies; returns where this thread's is.
+// Lists the places of open candidates, with empty tallies; returns the index of this thread's place.
 __device__ int list_open(Shared& shared, bool open, Place place) {
-    __syncthreads();  // whoever still reads the band before
+    __syncthreads();  // other threads may still read the previous band
     if (threadIdx.x == 0) shared.open_count = 0;
     if (threadIdx.x < LEVELS) shared.members[threadIdx.x] = 0;
     __syncthreads();
@@ -102,7 +102,7 @@ __device__ inline long long weight_of(double entry, double scale) {
     return (long long)floor(entry * scale);  // the product is exact: scale is a power of two
 }
 
-// Points 4 to 6, for the candidates that are open where the rule stops: whether this thread's leaves.
+// Points 4 to 6, for candidates that are still open where the rule stops: whether this thread's leaves.
 __device__ bool leaves_exactly(const Block& block, bool open, Place place, double draw, double rate,
                                const double* table, const Levels& levels) {
     const double scale = weight_scale(levels.total);

@@ -1,6 +1,6 @@
-// Step 1 of Algorithm 1 on a GPU: the layout of the data, and the distances of all keys from a query, as bits.
+// The layout of the data on a GPU, and the distances of all keys (data rows) from a query, as bits.
 //
-// engine.py explains the whole and how fast it is, and compiles its files as one, with the macros
+// engine.py explains the engine, and compiles its files as one, with the macros
 //   PLANES     bits of a symbol, 1..16            WARPS         warps per block
 //   BITS       bits of a distance, 1..15          RESIDENT      blocks per multiprocessor
 //   TOLERANCE, WEIGHT_BITS of the rule            SHARED_BYTES  sizeof(Shared), as engine.py knows it
@@ -38,12 +38,12 @@ struct Jump {
 };
 
 struct alignas(16) Shared {
-    unsigned tally[THREADS][LEVELS];  // of the keys at each distance of a band: those that agree at a place
-    Place open[THREADS];              // of the candidates that are not decided
-    unsigned members[LEVELS];         // the keys at each distance of a band
+    unsigned tally[THREADS][LEVELS];  // how many keys at each distance of a band agree at a place
+    Place open[THREADS];              // the places of the candidates that are not decided
+    unsigned members[LEVELS];         // how many keys there are at each distance of a band
     unsigned open_count;
-    unsigned candidates;              // of the step
-    unsigned jumps;                   // of the step
+    unsigned candidates;              // their number in this step
+    unsigned jumps;                   // their number in this step
     int nearest;                      // the distance of the nearest key
 };
 static_assert(sizeof(Shared) == SHARED_BYTES, "engine.py has another size of shared memory");
@@ -57,7 +57,7 @@ struct Keys {
     int length;
 };
 
-// What a block works with.
+// The data and the memory of a block of threads.
 struct Block {
     Shared& shared;
     const Keys& keys;
@@ -69,7 +69,7 @@ struct Block {
 __device__ inline int lane() { return threadIdx.x % LANES; }
 __device__ inline int warp() { return threadIdx.x / LANES; }
 
-// Where an entry lies in an array of so many `columns`: in 64 bits, which large data need. All offsets come from here.
+// The offset of an entry in an array with `columns` columns: in 64 bits, which large data need.
 __device__ inline size_t at(size_t row, size_t columns, size_t column = 0) { return row * columns + column; }
 
 // The word and the bit that say whether a key holds the symbol.
@@ -84,7 +84,7 @@ __device__ inline unsigned valid(const Keys& keys, int word) {
     return left >= LANES ? ALL : left > 0 ? (1u << left) - 1 : 0u;
 }
 
-// 32 times the bit of a number.
+// A word of 32 copies of one bit of a number.
 __device__ inline unsigned spread(unsigned number, int bit) { return 0u - (number >> bit & 1u); }
 
 __device__ inline void read_tokens(const Keys& keys, int position, int word, unsigned (&token)[PLANES]) {
@@ -119,7 +119,7 @@ __device__ inline void add(unsigned (&distance)[BITS], unsigned ones, unsigned t
     }
 }
 
-// Takes note of the nearest key of a warp's tile; every tile has one.
+// Updates `nearest` by the nearest key of a warp's tile; every tile has a key.
 __device__ inline void find_nearest(const Block& block, const unsigned (&distance)[BITS], int word) {
     unsigned nearest_keys = valid(block.keys, word);
     int nearest = 0;
@@ -137,8 +137,8 @@ __device__ inline void forget_nearest(Shared& shared) {
     __syncthreads();
 }
 
-// The distances from `state` (length,), counted from nothing. Constant columns shift all of them alike, which
-// changes no level.
+// Counts the distances of all keys from `state` (length,). Constant columns are left out: they would change
+// all distances by the same number, and so no level.
 __device__ void measure(const Block& block, const unsigned short* state) {
     const Keys& keys = block.keys;
     forget_nearest(block.shared);
@@ -159,7 +159,7 @@ __device__ void measure(const Block& block, const unsigned short* state) {
     }
 }
 
-// The distances after the jumps: one more from a key that held the old symbol, one less where it holds the new.
+// Updates the distances after jumps: + 1 for keys with the old symbol, - 1 for keys with the new one.
 __device__ void move(const Block& block, int jumps) {
     const Keys& keys = block.keys;
     forget_nearest(block.shared);

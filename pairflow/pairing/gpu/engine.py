@@ -1,6 +1,6 @@
-"""The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files), bit for bit the oracle.
+"""The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files), with the oracle's results.
 
-It works like the CPU engine. A block takes one query after another through all T steps:
+It works like the CPU engine; keys are data rows. A block takes one query after another through all T steps:
 
 1. Draw. A position whose random number is not below the step's rate stays, for any data. The remaining
    positions are candidates; a step without candidates is finished.
@@ -44,7 +44,7 @@ _LAUNCH_SECONDS = 1.0  # the progress bar, Ctrl-C and displays wait for the end 
 
 
 class Lack(NamedTuple):
-    """What the engine lacks, as the end of a sentence. `gpu`: a GPU is present, but cannot be used."""
+    """What the engine lacks, as the end of a sentence. `gpu`: there is a GPU, but it cannot be used."""
 
     text: str
     gpu: bool = False
@@ -59,8 +59,9 @@ class UnusableGpu(Exception):
 
 @dataclass(frozen=True)
 class KernelLayout:
-    """Constants of the kernels: bits of a symbol (`planes`) and of a distance (`bits`), warps of a block, and
-    blocks `resident` on a multiprocessor.
+    """Constants with which the kernels are compiled.
+
+    A symbol has `planes` bits and a distance `bits`, a block has `warps`, a multiprocessor `resident` blocks.
     """
 
     planes: int
@@ -85,7 +86,7 @@ class KernelLayout:
 
     @property
     def shared_bytes(self) -> int:
-        """The size of the struct Shared."""
+        """The size of the struct Shared of distances.cu, in bytes."""
         return self.threads * (4 * 4 + 4) + 8 * 4
 
     def macros(self) -> dict[str, object]:
@@ -112,7 +113,7 @@ def defines(macros: dict[str, object]) -> list[str]:
 
 
 def missing() -> Lack | None:
-    """What this engine lacks on this machine; None if it can run."""
+    """Return what this engine lacks on this machine, or None if it can run."""
     try:
         import cupy
     except ImportError:
@@ -134,7 +135,7 @@ def missing() -> Lack | None:
 
 
 def held_memory_mb() -> float:
-    """GPU memory of CuPy's pool, in MiB. It is the maximum so far, because the pool returns no memory."""
+    """Return the memory of CuPy's pool in MiB, the maximum so far, because the pool gives none back."""
     import cupy
 
     return cupy.get_default_memory_pool().total_bytes() / 2**20
@@ -143,7 +144,7 @@ def held_memory_mb() -> float:
 def pair_rows(
     data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, *, progress: bool, **numbers: int
 ) -> np.ndarray:
-    """`oracle.pair_rows`, with the same arguments and the same bytes, on CuPy's current device.
+    """Pair rows on CuPy's current device: the arguments of `oracle.pair_rows` give the same bytes.
 
     `progress` shows a bar. Raises InputError if there is no such device, if it cannot be used, or if `data`
     has 2^30 rows or more.
@@ -159,7 +160,7 @@ def pair_rows(
 
 
 class GpuPairer:
-    """`pair_rows` on a device like `Cuda`; between calls with the same data the packed keys are reused.
+    """Pairs rows on a device, `Cuda` or its emulation; packed keys are reused while the data are the same.
 
     Raises UnusableGpu if the kernels cannot be compiled, or if there is too little memory.
     """
@@ -183,7 +184,7 @@ class GpuPairer:
         steps: int,
         seed: int,
     ) -> np.ndarray:
-        """`oracle.pair_rows`, with the same arguments and the same bytes."""
+        """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes."""
         try:
             if data is not self.data:
                 self._load(data)
@@ -194,7 +195,7 @@ class GpuPairer:
             raise UnusableGpu(f"has too little memory: {error}") from None
 
     def _pair_in_launches(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """The sources of all queries, in one launch after another."""
+        """Return the sources of all queries, computed in one launch after another."""
         sources = np.empty_like(queries)
         start = 0
         with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
@@ -217,7 +218,7 @@ class GpuPairer:
         self.data, self.rows_at_once = data, self.blocks
 
     def _pair(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """The sources of the queries of one launch."""
+        """Return the sources of the queries of one launch."""
         device, layout = self.device, self.layout
         states = device.array(queries.astype(np.uint16))
         numbers = device.array(np.asarray(row_numbers, dtype=np.uint64))
@@ -239,7 +240,7 @@ class Cuda:
         self.multiprocessors = cupy.cuda.runtime.deviceGetAttribute(count, number)
 
     def compile(self, source: str, macros: dict[str, object]) -> dict[str, Callable]:
-        """The kernels `pack` and `walk` of `source`. CuPy caches the machine code on disk."""
+        """Compile the kernels `pack` and `walk` of `source`. CuPy caches the machine code on disk."""
         options = (*OPTIONS, *defines(macros))
         try:
             module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
@@ -249,19 +250,19 @@ class Cuda:
             raise UnusableGpu(f"cannot be compiled here: {first_line}") from None
 
     def array(self, values: np.ndarray) -> Any:
-        """A copy of `values` on the device."""
+        """Return a copy of `values` on the device."""
         return self._cupy.asarray(np.ascontiguousarray(values))
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
-        """An uninitialised array on the device."""
+        """Return an uninitialised array on the device."""
         return self._cupy.empty(shape, dtype)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
-        """An array of zeros on the device."""
+        """Return an array of zeros on the device."""
         return self._cupy.zeros(shape, dtype)
 
     def numpy(self, array: Any) -> np.ndarray:
-        """A copy of `array` on the host, once the device is done with it."""
+        """Return a copy of `array` on the host, once the device is done with it."""
         return self._cupy.asnumpy(array)
 
     def launch(
@@ -272,7 +273,7 @@ class Cuda:
 
 
 def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
-    """The kernel's arguments about keys: columns, held, constants, M, words per column, and N.
+    """Pack the keys on the device; return columns, held, constants, M, words per column, N for the kernels.
 
     Keys are sorted, so that a tile has few different distances.
     """
@@ -291,7 +292,7 @@ def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, dat
 
 
 def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -> tuple:
-    """Scratch memory of each block: distances, candidates, jumps."""
+    """Allocate the scratch memory of all blocks: distances, candidates, jumps."""
     words = -(-len(data) // _TILE) * _LANES
     distances = device.empty((blocks, layout.bits, words), np.uint32)
     candidates, jumps = (device.empty((blocks, data.shape[1], numbers), np.uint16) for numbers in (1, 3))
@@ -299,7 +300,7 @@ def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -
 
 
 def _rule_on(device: Any, keys: int, length: int, vocabulary_size: int, steps: int) -> tuple:
-    """The kernel's arguments about the rule: rates, tables, margin, T."""
+    """Return the kernel's arguments from `pairing.rule`: rates, tables, margin, T."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, length, vocabulary_size)
     margin = np.array([rule.margin(keys)])
@@ -307,7 +308,7 @@ def _rule_on(device: Any, keys: int, length: int, vocabulary_size: int, steps: i
 
 
 def _next_size(size: int, seconds: float, blocks: int) -> int:
-    """Rows of the next launch, a multiple of `blocks`, after a launch of `size` rows took `seconds`.
+    """Return the size of the next launch, a multiple of `blocks`, after one of `size` rows took `seconds`.
 
     Sizes grow at most fourfold, because the first launch also loads the kernels.
     """

@@ -1,4 +1,4 @@
-"""Draws rows for sources by the law of `pairing.posterior` on a torch device, bit for bit as the CPU does.
+"""Draws data rows for sources by the law of `pairing.posterior` on a torch device, with the CPU's results.
 
 The device computes the distances of rows and sources and counts the cells, in whole numbers only. Weights and
 draws are computed by the code of the CPU engine, so no rounding depends on the device.
@@ -18,7 +18,7 @@ _ONE_HOT = 1 << 13  # largest N K for which matches are computed as a matrix pro
 
 
 class TorchPosterior:
-    """P(m | z) for rows `tokens` (M, N) with the `buckets` (M,) of their potentials, from 0 on."""
+    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,) are those of their potentials, from 0 on."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class TorchPosterior:
         draws: int = 1,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (S, draws) int32 for `sources` (S, N) with their global `numbers` (S,), and entropies (S,).
+        """Draw rows (S, draws) int32 for `sources` (S, N), and return entropies (S,): see `Posterior.draw`.
 
-        See `cpu.posterior.Posterior.draw`. `threads` is ignored: torch and Numba have their own settings.
+        `threads` is ignored, because torch and Numba have their own settings.
         """
         rows, entropies = np.empty((len(sources), draws), np.int32), np.empty(len(sources))
         numbers = np.asarray(numbers, np.uint64)
@@ -64,7 +64,7 @@ class TorchPosterior:
         return rows, entropies
 
     def _count_cells(self, sources: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        """The cell (S, M) of each row, as level * B + bucket, and how many rows a cell (S, L, B) has.
+        """Return the cell (S, M) of each row, level * B + bucket, and the rows in each cell (S, L, B).
 
         Rows beyond the levels that matter share one additional cell, which is not counted.
         """
@@ -77,7 +77,7 @@ class TorchPosterior:
         return cells, counts[:, :last].reshape(len(sources), self.levels, -1).cpu().numpy()
 
     def _matches(self, sources: Tensor) -> Tensor:
-        """The number of equal positions of each source and row, (S, M) int64."""
+        """Return the number of equal positions of each source and row, (S, M) int64."""
         if self.product:
             return (self._one_hot(sources) @ self.tokens).long()
         matches = torch.zeros(len(sources), len(self.tokens), dtype=torch.int64, device=self.device)
@@ -86,7 +86,7 @@ class TorchPosterior:
         return matches
 
     def _find_rows(self, cells: Tensor, found: np.ndarray) -> np.ndarray:
-        """The indices (S, D) of drawn rows, from the level, the bucket and the number within the cell."""
+        """Return the indices (S, D) of drawn rows; `found` has their level, bucket and number in the cell."""
         wanted = torch.from_numpy(found[:, :, 0] * len(self.law.high) + found[:, :, 1]).to(self.device)
         numbers = torch.from_numpy(found[:, :, 2].astype(np.int32)).to(self.device)
         indices = torch.empty_like(wanted)
@@ -100,12 +100,12 @@ class TorchPosterior:
         return torch.from_numpy(tokens.astype(np.int64)).to(self.device)
 
     def _one_hot(self, tokens: Tensor) -> Tensor:
-        """Zeros and ones (S, N K), with exact products: float16 has all integers up to 2,048."""
+        """Return one-hot tokens (S, N K), whose products are exact: float16 has all integers up to 2,048."""
         half = self.device.type == "cuda" and tokens.shape[1] <= 2048
         return one_hot(tokens, self.size).flatten(1).to(torch.float16 if half else torch.float32)
 
 
 def _levels_that_matter(law: Law, rows: int) -> int:
-    """The largest number of levels that point 3 of the law uses, for any source."""
+    """Return the largest number of levels that point 3 of the law uses, for any source."""
     least = TOLERANCE * law.high[-1]
     return int(np.argmax(np.r_[rows * law.near[1:] <= least, True])) + 1

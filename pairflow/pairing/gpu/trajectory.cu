@@ -1,8 +1,8 @@
-// Step 5 of Algorithm 1 on a GPU, the jumps, and the kernels: `pack` lays out the data, `walk` does the rest.
+// A step of Algorithm 1 on a GPU, and the kernels: `pack` lays out the data, `walk` does the rest.
 
 // ---- a step of one query
 
-// What the random numbers of a step depend on, next to the position, and the rule's numbers for it.
+// What the random numbers of a step depend on besides the position, and what `pairing.rule` says of the step.
 struct Step {
     uint64 row, seed;
     unsigned number, others;
@@ -16,7 +16,8 @@ struct Step {
     }
 };
 
-// Lists the positions that may leave. Where no key agrees, w_i is 0; else it is 1 if the column does not vary.
+// Lists the candidates. If no key agrees at a position, w_i is 0; if all do (a constant column), it is 1, and
+// the symbol changes at once.
 __device__ void find_candidates(const Block& block, const Step& step, unsigned short* state) {
     Shared& shared = block.shared;
     __syncthreads();  // from here on, the last step is over and the nearest key known
@@ -35,7 +36,7 @@ __device__ void find_candidates(const Block& block, const Step& step, unsigned s
     __syncthreads();
 }
 
-// The next candidates, one for each thread; those that leave are jumps.
+// Decides the next candidates, one per thread; a candidate that leaves becomes a jump.
 __device__ void decide(const Block& block, const Step& step, int first, unsigned short* state) {
     const int own = first + threadIdx.x;
     const bool present = own < (int)block.shared.candidates;
