@@ -204,7 +204,7 @@ class Evaluation(Sampling):
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """Copies of this evaluation by name: main_t0_7 at a further temperature, main_g2 at further guidance."""
+        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7) and main_g2 (guidance 2)."""
         once = {"temperatures": (), "guidances": (), "shown": None}  # copies are not copied again
         variants = {f"{name}_t{value:g}": {"temperature": value} for value in self.temperatures}
         variants |= {f"{name}_g{value:g}": {"guidance": value} for value in self.guidances}

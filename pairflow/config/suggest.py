@@ -78,7 +78,7 @@ def _small(network: dict[str, Any], length: int, iterations: int, batch_size: in
 
 
 def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
-    """Settings for long rows on a CPU. It draws fewer samples if 1,024 would take longer than the training."""
+    """Settings for long rows on a CPU: fewer samples if drawing 1,024 would take longer than the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
