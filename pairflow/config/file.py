@@ -111,7 +111,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
 
 
 class Workflow(Configuration):
-    """The configuration, together with the experiments of all valid files in experiments/."""
+    """The content of workflow_config.yaml, with the experiments of all valid files in experiments/."""
 
     mistakes: Mapping[str, str]  # experiment -> what is wrong with its file
 

@@ -115,7 +115,7 @@ class Method(Settings):
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The flows that its base, its number of subsets and its distillations all support."""
+        """The flows that the base, the number of subsets and the distillations all support."""
         flows = BASES[self.base].flows if self.subsets == 1 else (DISCRETE.name,)
         return tuple(
             flow for flow in flows if all(DISTILLATIONS[name].flow == flow for name in self.distillations)

@@ -21,7 +21,7 @@ class _LogLines:
         self.file, self.count = file, ""
 
     def write(self, text: str) -> None:
-        """Write the text as a line, unless its count (the part before "[") is that of the last line."""
+        """Write the text as a line, unless its count (the part before "[") equals the last line's."""
         line = text.strip()
         count = line.partition("[")[0]
         if line and count != self.count:

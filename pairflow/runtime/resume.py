@@ -1,4 +1,4 @@
-"""Lets a long step resume: until it succeeds, its finished parts are saved in files besides its outputs."""
+"""Lets a long step resume: until it succeeds, its finished parts are saved in a separate folder."""
 
 import hashlib
 import io
@@ -190,7 +190,7 @@ class BlockwiseWork:
         return None if path is None else np.load(path, allow_pickle=False)
 
     def _save(self) -> None:
-        """Write the finished blocks that are not on disk yet. Does nothing if a signal interrupts a save."""
+        """Write the finished blocks that are not on disk yet. Does nothing if a signal calls it in a save."""
         if self.saving:
             return
         self.saving = True

@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 
 class Stopped(BaseException):
-    """Raised in `interruptible` work when a signal of STOP arrives; `number` is that of the signal."""
+    """Raised in `interruptible` work when a signal of STOP arrives, with its `number`."""
 
     def __init__(self, number: int):
         super().__init__(number)
