@@ -1,1 +1,1 @@
-"""Checks whether a machine has what the workflow needs: one finding per requirement, whatever is broken."""
+"""Checks whether a machine has what the workflow needs. A check that fails is a finding, not a crash."""

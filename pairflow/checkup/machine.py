@@ -1,4 +1,4 @@
-"""The GPU's driver, disk, memory, cores and the shell."""
+"""Checks of the GPU's driver, the disk, the memory, the CPU cores, and the command snakemake."""
 
 import os
 import shlex
@@ -15,11 +15,11 @@ from pairflow.data.status import Finding
 LEAST_DISK = 2 * 2**30  # bytes; `demo` leaves 0.13 GB, the paper's protocol some tens of GB
 LEAST_MEMORY = 2 * 2**30  # bytes; a small training takes 0.9 GB
 DRIVER_SECONDS = 10.0
-GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # files of a container or of a SLURM job
+GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # memory limits of a container or a SLURM job
 
 
 def driver() -> tuple[Finding, list[str]]:
-    """The finding about the NVIDIA driver, and the names of its GPUs."""
+    """Ask nvidia-smi about the NVIDIA driver. Returns a finding, and the names of the GPUs."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     if shutil.which(query[0]) is None:
         return Finding.optional("no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"), []
@@ -35,7 +35,7 @@ def driver() -> tuple[Finding, list[str]]:
 
 
 def snakemake() -> Finding:
-    """Whether the shell finds the command snakemake."""
+    """Check whether the shell finds the command snakemake."""
     if path := shutil.which("snakemake"):
         return Finding.ok(path)
     activate = shlex.quote(str(Path(sys.prefix) / "bin" / "activate"))
@@ -43,7 +43,10 @@ def snakemake() -> Finding:
 
 
 def writable(path: Path, remedy: str) -> Finding:
-    """Whether a folder, or its nearest parent that exists, can be written to and has enough free space."""
+    """Check whether a folder, or its nearest existing parent, can be written to and has enough free space.
+
+    `remedy` is the command that the finding suggests for a folder that cannot be written to.
+    """
     path = path.absolute()
     existing = next(parent for parent in (path, *path.parents) if parent.exists())
     try:
@@ -62,7 +65,7 @@ def memory() -> Finding:
     installed, free = (1024 * int(facts[name]) for name in ("MemTotal", "MemAvailable"))
     usable = installed
     for name in GROUPS:
-        with suppress(OSError, ValueError):  # no such group, or one without a limit
+        with suppress(OSError, ValueError):  # no such file, or no limit in it
             usable = min(usable, int(Path("/sys/fs/cgroup", name).read_text()))
     text = f"{usable / 2**30:,.1f} GB, {min(free, usable) / 2**30:,.1f} GB of it free now"
     if usable < installed:

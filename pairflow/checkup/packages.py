@@ -1,4 +1,4 @@
-"""Python and the packages: are they there, do they import, are they new enough, can they use the GPU?"""
+"""Checks whether Python and its packages are installed, importable, new enough, and able to use the GPU."""
 
 import importlib.metadata
 import os
@@ -13,14 +13,17 @@ from packaging.specifiers import SpecifierSet
 
 from pairflow.data.status import Finding
 
-IMPORT_SECONDS = 30.0  # usually it takes two; a cold disk or a network's takes many
+IMPORT_SECONDS = 30.0  # an import usually takes two; from a cold disk or a network disk it takes many
 CORE = "core packages"
 
 
 class Package(NamedTuple):
-    """The modules to import, what the package is for, its distribution, and the extra of pairflow that
-    installs it. A package that is not `needed` is optional. `on_gpu` is code that fails unless the package
-    can use the GPU."""
+    """A package that `pairflow doctor` checks.
+
+    `modules`: the modules to import, of which the first has the version. `use`: what the package is for.
+    `distribution`: its name for pip. `extra`: the extra of pairflow that installs it, if any. `needed`:
+    whether every experiment needs it. `on_gpu`: code that fails unless the package can use the GPU.
+    """
 
     modules: str
     use: str
@@ -54,9 +57,10 @@ PACKAGES = {
 
 
 def check(package: Package, needed: bool, gpus: bool) -> Finding:
-    """The finding about a package; without one that is `needed`, some experiment cannot run.
+    """Check whether a package can be imported, is new enough, and can use the GPU if `gpus`.
 
-    It is imported in a new process, because an import may raise anything, end its process or never return.
+    A missing package needs attention if it is `needed`; otherwise it is reported as optional. The package is
+    imported in a new process, because an import may raise anything, end its process or never return.
     """
     first, *others = package.modules.split(", ")
     shown = f"print(getattr({first}, '__version__', ''))"
@@ -83,7 +87,7 @@ def check(package: Package, needed: bool, gpus: bool) -> Finding:
 
 
 def run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Another program's output; raises TimeoutExpired if it takes longer."""
+    """Run a command and return its result, with its output. Raises TimeoutExpired after `seconds`."""
     return subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -102,7 +106,7 @@ def python() -> Finding:
 
 
 def _within(bounds: str, version: str, text: str, remedy: str) -> Finding:
-    """Whether a version is within bounds such as `>=2.11`."""
+    """The finding `text`; it needs attention if the version is not within `bounds`, such as `>=2.11`."""
     if SpecifierSet(bounds).contains(version, prereleases=True):
         return Finding.ok(text)
     return Finding.attention(f"{text}, expected {bounds}", remedy)

@@ -1,4 +1,4 @@
-"""All requirements, in the order in which they are shown."""
+"""All checks of `pairflow doctor`, in the order in which it shows them."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,10 +16,10 @@ from pairflow.kinds import kind_of, source_of
 
 
 def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Name and finding of each requirement, with the data sets of the file `configuration`. What the user's
-    own experiments need comes first among the packages and among the data sets.
+    """Check all requirements, and the data sets of the file `configuration`. Yields each name and finding.
 
-    It raises nothing, and each program, import and address has a time limit.
+    Packages and data sets that the user's own experiments need come first. An error in a check becomes its
+    finding. Each program, import and address has a time limit.
     """
     experiments, settings = _configuration(configuration)
     experiments = dict(
@@ -59,7 +59,7 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
 
 
 def guarded(look: Callable[[], Finding]) -> Finding:
-    """The finding that `look` returns, or a finding with the error that it raises."""
+    """Run the check `look` and return its finding, or a finding about the error that it raises."""
     try:
         return look()
     except Exception as error:
@@ -78,7 +78,7 @@ def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
 
 
 def _data(experiments: dict[str, Any], folder: Path, offline: bool) -> Iterator[tuple[str, Finding]]:
-    """The findings about all data sets, each with the names of the experiments that use it."""
+    """Check all data sets. Yields a name and a finding for each, with the experiments that use it."""
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, folder), []).append(name)

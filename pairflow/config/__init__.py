@@ -1,7 +1,7 @@
-"""The typed experiment: every setting is defined once, with its unit, its bounds and its help.
+"""Classes that define every setting of an experiment once, with its type, its bounds and its help text.
 
 The check of workflow_config.yaml, the options of each step (`pairflow train --help`) and the parameters that
-a rule passes to its step all come from these classes.
+a Snakemake rule passes to its step all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest

@@ -1,4 +1,4 @@
-"""Closed, immutable settings, and their check: one line about the first mistake."""
+"""The base class of all settings, and the check of values, which reports the first mistake in one line."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,23 +16,25 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Settings(BaseModel):
-    """Closed and immutable settings: an unknown key is an error."""
+    """Base class of settings: objects that cannot be changed. An unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Values that a file made with these settings may have in place of the settings' values, given the
-        `parameters` in its metadata."""
+        """The settings that files record in another form, such as a hash: a dict from name to that form.
+
+        `parameters` are all settings that a file records, because the form may depend on them.
+        """
         return {}
 
 
 def by_name(*classes: type[Settings]) -> dict[str, Any]:
-    """Settings classes by the only value of their key `name`."""
+    """The classes in a dict, by the only value that each allows for its field `name`."""
     return {get_args(settings.model_fields["name"].annotation)[0]: settings for settings in classes}
 
 
 def any_of(classes: Mapping[str, type[Settings]]) -> Any:
-    """The type of settings of any of these classes, which their key `name` selects."""
+    """The type of a field for settings of any of these classes; the key `name` selects the class."""
     return Annotated[Union[tuple(classes.values())], Field(discriminator="name")]  # noqa: UP007
 
 
@@ -40,7 +42,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> Model:
-    """`values` as a checked `model`; InputError with one line about the first mistake."""
+    """Turn `values` into settings of the class `model`.
+
+    Raises InputError with one line about the first mistake, which begins with `origin`.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:

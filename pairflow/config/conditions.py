@@ -1,4 +1,4 @@
-"""What the samples of a conditional model are asked for, such as `logp=2.5` and `qed=high`."""
+"""Reads conditions: properties that samples of a conditional model should have, such as `logp=2.5`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 from pairflow.arguments import nearest
 from pairflow.errors import InputError
 
-SPREAD = "spread"  # in place of a class: targets all over the range, one after another
+SPREAD = "spread"  # instead of a class or a number: targets from all over the range take turns
 
 
-# What couplings take that meet sources and data within each class.
+# For messages: what methods accept that assign noise rows to data rows within each class.
 ONE_BY_CLASSES = "only a condition of one property, by classes, or none"
 
 
 class Choice(NamedTuple):
-    """What a property may be asked for: a class by name, and a number within `bounds` if there are any."""
+    """The possible targets for a property: one of its `classes`, or a number within `bounds` unless None."""
 
     classes: tuple[str, ...]
     bounds: tuple[float, float] | None = None
@@ -26,9 +26,10 @@ class Choice(NamedTuple):
 
 
 def split_conditions(given: Any) -> Any:
-    """The conditions in `logp=2.5,qed=high`, or in several such texts; other types stay as they are.
+    """Split a text such as `logp=2.5,qed=high`, or several such texts, into a tuple of conditions.
 
-    A name may have commas and signs of equality in it, but not what is asked for.
+    None becomes (), and values of other types are returned unchanged. The name of a property may contain
+    commas and equals signs; its target may not.
     """
     if isinstance(given, str):
         *ends, rest = _pieces(given)
@@ -39,7 +40,7 @@ def split_conditions(given: Any) -> Any:
 
 
 def _pieces(text: str) -> Iterable[str]:
-    """The text up to each comma that follows a sign of equality, and the rest."""
+    """Split a text at each comma that ends a condition `name=target`. Yields the parts."""
     start = ""
     for piece in text.split(","):
         start += ("," if start else "") + piece
@@ -52,8 +53,11 @@ def _pieces(text: str) -> Iterable[str]:
 def read_conditions(
     conditions: Iterable[str], known: Mapping[str, Choice], where: str = "condition"
 ) -> dict[str, str | float]:
-    """Property -> the class, the number or SPREAD that samples are to have; InputError, which begins with
-    `where`, for a property that is not known or asked for twice, and for what it may not be asked for."""
+    """Read conditions such as `logp=2.5`. Returns a dict from property to target: class, number or SPREAD.
+
+    Raises InputError, which begins with `where`, if a property is not in `known` or occurs twice, or if its
+    target is not possible.
+    """
     asked: dict[str, str | float] = {}
     for condition in conditions:
         name, equals, target = condition.rpartition("=")

@@ -1,4 +1,4 @@
-"""Checks whether the settings of an experiment fit together. Each single one is checked at its definition."""
+"""Checks whether the settings of an experiment fit together. Single settings are checked by their classes."""
 
 import functools
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ from pairflow.kinds import list_settings
 if TYPE_CHECKING:
     from pairflow.config.experiment import Experiment
 
-RESERVED = ("coupling", "coverage", "correlation", "likelihood")  # evaluations of rows without samples
+RESERVED = ("coupling", "coverage", "correlation", "likelihood")  # metric rows of other measurements
 
 
 def require_consistency(experiment: "Experiment") -> None:
-    """ValueError with the names of the first settings that do not fit together."""
+    """Raise ValueError, which names the first settings that do not fit together."""
     for require in (
         _conditions,
         _methods,
@@ -96,7 +96,7 @@ def _flow(experiment: "Experiment") -> None:
 
 
 def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
-    """ValueError for the first setting that only this flow has and that differs from its default."""
+    """Raise ValueError if a setting that only `flow` has differs from its default; it names the first."""
     keys: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
         keys += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]

@@ -1,4 +1,4 @@
-"""Settings of samples on demand, of molecules and of text."""
+"""Settings of samples on demand (`pairflow sample --count`): as many molecules or texts as the user wants."""
 
 import math
 from typing import Annotated
@@ -10,7 +10,7 @@ from pairflow.config.sampling import GuidedUpdate, Update
 
 
 def parse_range(text: str) -> tuple[float, float]:
-    """The bounds of a range LOW:HIGH, infinite if left out; ValueError if the text is not such a range."""
+    """Read a range LOW:HIGH. Returns its bounds, infinite if left out. Raises ValueError for other texts."""
     low, colon, high = text.partition(":")
     try:
         bounds = float(low or "-inf"), float(high or "inf")
@@ -32,7 +32,10 @@ Range = Annotated[str, AfterValidator(_require_range)] | None
 
 
 def parse_noises(text: str) -> list[float]:
-    """The shares of noise in `0.1`, or in a range such as `0.02:0.2`; ValueError unless in (0, 1]."""
+    """Read shares of noise: [0.1] for `0.1`, seven equally spaced shares for a range such as `0.02:0.2`.
+
+    Raises ValueError unless they are in (0, 1].
+    """
     low, _, high = text.partition(":")
     try:
         first, last = float(low), float(high or low)
@@ -51,14 +54,14 @@ def _require_noises(text: str) -> str:
     return text
 
 
-NOISES = 7  # levels of a range of noise, both ends included
+NOISES = 7  # shares of noise in a range, both ends included
 
 # The settings of samples on demand that apply to every kind of data.
 DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
 
 class DemandSettings(GuidedUpdate):
-    """What a file of samples on demand depends on, besides the model."""
+    """Settings of samples on demand: everything that the file of samples depends on besides the model."""
 
     count: int = Field(ge=1, le=10**8, description="Molecules to generate. Switches to on-demand mode.")
     nfe: int | None = Field(

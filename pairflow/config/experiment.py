@@ -1,4 +1,4 @@
-"""One named entry of workflow_config.yaml, and the settings that each step gets from it."""
+"""An experiment: an entry of workflow_config.yaml, from which each step gets its settings."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
@@ -40,7 +40,7 @@ CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured
 
 
 def _claim(data: Any) -> str:
-    """The kind that claims a data section, in brackets, so that errors do not show it as a key."""
+    """The kind of a section `data`, in angle brackets: `check` leaves such parts out of its messages."""
     values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
     return f"<{next(settings.kind for settings in list_settings() if settings.claims(values))}>"
 
@@ -55,7 +55,7 @@ else:
 
 
 class Pairing(Settings):
-    """Algorithm 1, or in a continuous flow its counterpart."""
+    """Settings of the methods that pair noise with data, such as Algorithm 1 of PairFlow."""
 
     steps: int = Field(
         20,
@@ -76,7 +76,7 @@ class Pairing(Settings):
 
 
 class CommonExperiment(Settings):
-    """One named entry of workflow_config.yaml."""
+    """An experiment: an entry of workflow_config.yaml, with the settings of all its steps."""
 
     description: str = Field(description="One line about the experiment, for the report.")
     scale: Literal["paper", "reduced"] = Field(
@@ -115,7 +115,7 @@ class CommonExperiment(Settings):
     @field_validator("evaluations")
     @classmethod
     def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-        """Insert after each evaluation its repetitions at further temperatures and guidance weights."""
+        """Insert after each evaluation its copies at further temperatures and guidance weights."""
         every: dict[str, Evaluation] = {}
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():
@@ -129,15 +129,18 @@ class CommonExperiment(Settings):
         return every
 
     def frontiers(self) -> dict[str, dict[str, float]]:
-        """Evaluation with several temperatures -> its repetitions and itself -> their temperature."""
+        """The evaluations with several temperatures, such as {"main": {"main": 1.0, "main_t0_7": 0.7}}."""
         return self._repeated("temperature", "guidance")
 
     def guided(self) -> dict[str, dict[str, float]]:
-        """Evaluation with several guidance weights -> its repetitions and itself -> their weight."""
+        """The evaluations with several guidance weights, such as {"main": {"main": 1.0, "main_g2": 2.0}}."""
         return self._repeated("guidance", "temperature")
 
     def _repeated(self, varied: str, fixed: str) -> dict[str, dict[str, float]]:
-        """Evaluation with several values of a setting -> its repetitions and itself -> their value."""
+        """The values of the setting `varied` in each evaluation that has several, and in its copies, by name.
+
+        Copies that differ from their evaluation in the setting `fixed` are left out.
+        """
         return {
             name: {
                 repeated: getattr(settings, varied)
@@ -154,7 +157,7 @@ class CommonExperiment(Settings):
         return self
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
-        """The methods of an evaluation; InputError if its name is unknown."""
+        """The methods that an evaluation measures. Raises InputError if its name is unknown."""
         return self._protocol(evaluation).methods or self.methods
 
     def _protocol(self, evaluation: str) -> Evaluation:
@@ -169,16 +172,16 @@ class CommonExperiment(Settings):
         return settings
 
     def trained(self) -> list[str]:
-        """Every model that the methods need, parents first."""
+        """The names of all models to train: the methods and their parents, parents first."""
         return list(dict.fromkeys(model for name in self.methods for model in parse_method(name).lineage))
 
     def couplings(self) -> list[str]:
-        """Names of the couplings, each a file of pairs, that the methods need."""
+        """The names of the couplings that the methods need. Each coupling is a file of pairs."""
         names = (parse_method(name).coupling for name in self.methods)
         return sorted({name for name in names if name})
 
     def taught(self) -> list[str]:
-        """The methods that train on pairs drawn from their parent."""
+        """The methods, of all `trained` ones, that train on pairs which their parent model generates."""
         return [name for name in self.trained() if parse_method(name).on_pairs]
 
     def correlated(self) -> list[str]:
@@ -189,7 +192,7 @@ class CommonExperiment(Settings):
         return [name for name in self.methods if name in chosen]
 
     def own_pairs(self, coupling: str) -> str | None:
-        """The user's own file of a coupling's pairs; None for one that the workflow computes."""
+        """The user's file with the pairs of a coupling; None if the workflow computes them."""
         own = parse_method(coupling).own
         return self.pairs[own] if own else None
 
@@ -227,7 +230,7 @@ class CommonExperiment(Settings):
         return kind(**protocol, nfe=nfe, seed=seed)
 
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
-        """Network calls that can change a sample: pages count these, whereas NFE counts updates."""
+        """The number of network calls that can change a sample, shown on pages; `nfe` counts only updates."""
         known = evaluation in self.evaluations
         settings = self.sample_settings(evaluation, 1, 0) if known else FLOWS[self.flow].sampling(nfe=1)
         return settings.count_calls(nfe, tail_revises(method))
@@ -238,7 +241,7 @@ class CommonExperiment(Settings):
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
     def real_draws(self, evaluation: str) -> RealDraws:
-        """How to draw as many real rows as samples, with the first seed, because all seeds share the data."""
+        """Settings to draw as many real rows as samples, by the first seed, because seeds share the data."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])
 
@@ -257,7 +260,7 @@ else:
 
 
 class Configuration(Settings):
-    """All of workflow_config.yaml, and what a profile adds in its `config`."""
+    """The content of workflow_config.yaml, and what a Snakemake profile adds in its `config`."""
 
     experiments: dict[Name, Experiment] = Field(min_length=1)
     pair_shards: int = Field(

@@ -1,4 +1,4 @@
-"""Settings that several kinds of data share, and the base class of their settings."""
+"""Types and base classes for the settings of the kinds of data, such as molecules, images and text."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -26,10 +26,10 @@ OwnFile = Annotated[str, Field(min_length=1), AfterValidator(without_braces)]
 
 
 class DataSettings(Settings):
-    """The section `data` of an experiment. Each kind of data has a subclass in its module `settings`."""
+    """The section `data` of an experiment. Each kind of data has a subclass, in its module `settings`."""
 
-    kind: ClassVar[str]  # the name of its folder
-    names: ClassVar[tuple[str, ...]]  # the data sets that it knows
+    kind: ClassVar[str]  # the name of its folder in pairflow.kinds
+    names: ClassVar[tuple[str, ...]]  # the known data sets, by the name in `source`
     paper: ClassVar[tuple[str, ...]] = ()  # the data sets in the paper's tables
     flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # the flows that the kind allows
     experiment_keys: ClassVar[type[Settings]] = Settings  # keys that an experiment has only for this kind
@@ -40,27 +40,27 @@ class DataSettings(Settings):
 
         @property
         def file(self) -> str | None:
-            """The user's own file; None for a folder, and for the name of a data set."""
+            """The user's file; None if `source` is a folder or the name of a data set."""
 
     def count_rows(self, rows: int) -> int:
-        """How many rows an experiment trains on if the data set has `rows` of them for training."""
+        """The number of rows that an experiment trains on, if the data set has `rows` training rows."""
         return min(rows, self.training_rows or rows)
 
     @classmethod
     def claims(cls, values: Mapping[str, Any]) -> bool:
-        """Whether a section `data` with these values is of this kind, by its source."""
+        """Whether a section `data` with these values is for this kind of data; its `source` decides."""
         return values.get("source") in cls.names
 
     def conditions(self) -> Mapping[str, Choice]:
-        """Property -> what samples may be asked for, if models are trained with a condition."""
+        """A dict from each property that models are conditioned on to its possible targets."""
         return {}
 
     def require_consistency(self, experiment: Any) -> None:
-        """ValueError with the names of the settings of an experiment that do not fit such data."""
+        """Raise ValueError, which names the settings, if settings of the experiment do not fit such data."""
 
 
 class NewSettings(Settings):
-    """What a suggested experiment depends on, besides the user's own file. A kind of data may add to it."""
+    """Settings of `pairflow new`, which suggests an experiment on a file. Kinds of data may add to them."""
 
     name: Name | None = Field(None, description="Name of the experiment. Default: derived from the file's.")
     validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")

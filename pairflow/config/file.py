@@ -1,4 +1,4 @@
-"""Reads workflow_config.yaml, and reads and writes experiments/*.yaml next to it."""
+"""Reads workflow_config.yaml and the files experiments/*.yaml next to it; composes the text of new ones."""
 
 import functools
 import json
@@ -15,20 +15,20 @@ from pairflow.config.check import check, nearest
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.errors import InputError
 
-MOST_BYTES = 2**20  # thirty times what the shipped experiments take
-MOST_VALUES = 10_000  # counting a value again for every alias and merge: a small file can stand for billions
-DEEPEST = 30  # levels
+MOST_BYTES = 2**20  # thirty times the size of the shipped workflow_config.yaml
+MOST_VALUES = 10_000  # an alias counts as all values that it repeats: a small file can stand for billions
+DEEPEST = 30  # levels of nested lists and mappings
 _LONGEST_NUMBER = 100  # characters
 _LONGEST_LINE = 4096  # characters; a list stays on one line
 _IN_BRACES = 5  # keys at most in a mapping that is written on one line
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")  # NUL and lone surrogates: impossible in paths and in UTF-8
 _YAML = "tag:yaml.org,2002:"
-_MERGE = f"{_YAML}merge"  # of the key <<, which may stand more than once
+_MERGE = f"{_YAML}merge"  # the tag of the key <<, which may occur more than once
 _KINDS = {_MERGE, *(_YAML + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))}
 
 
 def read_text(path: Path) -> str:
-    """The text of the file; InputError if it is missing or cannot be read."""
+    """Read the text of a configuration file. Raises InputError if it is missing or cannot be read."""
     if not path.exists():
         advice = "run the command in the workflow's folder, or name the file with --config"
         raise InputError(f"{path}: no such file; {advice}")
@@ -36,10 +36,10 @@ def read_text(path: Path) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """The YAML that JSON can hold: text, numbers, booleans, null, lists, and mappings with keys of text.
+    """Loads YAML with only the values of JSON: text, numbers, booleans, null, lists, mappings with text keys.
 
-    Values are checked and counted before they are made. Duplicate keys are errors: YAML would silently drop
-    the first one.
+    Values are checked and counted before Python objects are made of them. Duplicate keys are errors: YAML
+    would silently drop the first one.
     """
 
     def __init__(self, text: str):
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(text: str, path: Path) -> Any:
-    """The values of YAML text from the file `path`; InputError with the line where it is not valid."""
+    """Parse the YAML text of the file `path`. Raises InputError, which names the line, if it is not valid."""
     try:
         return _Loader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
@@ -101,7 +101,7 @@ def load(text: str, path: Path) -> Any:
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
-    """The values of the text of the file `path`; InputError unless they are a valid configuration."""
+    """Parse the text of the file `path`. Raises InputError unless it is a valid configuration."""
     values = load(text, path)
     if not isinstance(values, dict):
         kind = type(values).__name__
@@ -111,7 +111,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
 
 
 class Workflow(Configuration):
-    """The configuration, together with the experiments of all valid files in experiments/."""
+    """The content of workflow_config.yaml, with the experiments of all valid files in experiments/."""
 
     mistakes: Mapping[str, str]  # experiment -> what is wrong with its file
 
@@ -122,20 +122,20 @@ class Workflow(Configuration):
 
 
 def read(path: Path) -> Workflow:
-    """The checked configuration of a file, with the experiments in experiments/."""
+    """Read and check a configuration file, together with the files in experiments/ next to it."""
     return complete(parse(read_text(path), path), path, path)
 
 
 def experiment_files(path: Path) -> list[Path]:
-    """experiments/*.yaml next to the configuration `path`."""
+    """The files experiments/*.yaml and *.yml next to the configuration `path`, sorted."""
     return sorted(file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
 
 
 def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow:
-    """The checked `values` of the configuration `path`, with the experiments in experiments/.
+    """Check the `values` of the configuration `path`, and add the experiments in experiments/ next to it.
 
     Raises InputError if `values` are not valid; the message begins with `origin`. A file in experiments/ that
-    is not valid, or has a name that is already used, is left out and listed in `mistakes`.
+    is not valid, or has an experiment whose name is already used, is left out and listed in `mistakes`.
     """
     homes = dict.fromkeys(check(Configuration, values, origin).experiments, path)
     experiments = {**values["experiments"]}
@@ -152,7 +152,10 @@ def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow
 
 
 def _read_experiments(file: Path, homes: dict[str, Path]) -> dict[str, Any]:
-    """The experiments of a file in experiments/; InputError unless it is valid and its names are new."""
+    """Read a file in experiments/. Raises InputError unless it is valid and none of its names is in `homes`.
+
+    `homes` is a dict from the name of each experiment that has been read to its file.
+    """
     values = parse(read_text(file), file)
     if others := [key for key in values if key != "experiments"]:
         raise InputError(f"{file}: expected only the key 'experiments', found '{others[0]}'")
@@ -163,7 +166,7 @@ def _read_experiments(file: Path, homes: dict[str, Path]) -> dict[str, Any]:
 
 
 def names_in(file: Path) -> set[str]:
-    """The names of the experiments in a file; empty if it cannot be read."""
+    """The names of the experiments in a file; an empty set if it cannot be read."""
     try:
         values = load(read_text(file), file)
     except InputError:
@@ -179,7 +182,7 @@ def _print_once(line: str) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML with a line for each key of a long mapping."""
+    """Writes YAML in which a mapping of more than five keys has a line for each key."""
 
     def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
         node = super().represent_mapping(tag, mapping, flow_style)
@@ -189,12 +192,15 @@ class _Dumper(yaml.SafeDumper):
 
 
 def experiment_file(configuration: Path, name: str) -> Path:
-    """The file for an experiment of that name, in experiments/ next to the configuration."""
+    """The path of the file for a new experiment `name`: in experiments/ next to the configuration."""
     return configuration.parent / "experiments" / f"{name}.yaml"
 
 
 def require_free(configuration: Path, name: str, force: bool) -> None:
-    """InputError if there is an experiment of that name. `force` allows it if its file has no other one."""
+    """Raise InputError if the experiment `name` or its file exists already.
+
+    `force` allows it if the file has no other experiment.
+    """
     workflow = read(configuration)
     if name in workflow.mistakes:
         raise InputError(workflow.mistakes[name])
@@ -209,7 +215,10 @@ def require_free(configuration: Path, name: str, force: bool) -> None:
 
 
 def describe(configuration: Path, name: str, values: dict[str, Any], comment: str) -> str:
-    """The text of an experiment's file; `comment` is one line. InputError if the experiment is not valid."""
+    """Compose the YAML text of an experiment's file. Raises InputError if the experiment is not valid.
+
+    `comment` is one line, which the text has above the experiment.
+    """
     form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
     entry = yaml.dump({"experiments": {name: values}}, Dumper=_Dumper, allow_unicode=True, **form)
     text = f"# yaml-language-server: $schema=../config.schema.json\n# {comment}\n{entry}"
@@ -223,7 +232,7 @@ def schema() -> str:
 
 
 def experiment(configuration: Workflow, name: str, path: Path) -> Experiment:
-    """The experiment of that name; InputError with the nearest name if it is unknown."""
+    """The experiment `name`. Raises InputError, with the most similar name, if it does not exist."""
     if name in configuration.mistakes:
         raise InputError(configuration.mistakes[name])
     configuration.note_mistakes()

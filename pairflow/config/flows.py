@@ -1,4 +1,4 @@
-"""The two flows: one for discrete data, one for continuous data."""
+"""The two kinds of flow: discrete, of tokens, and continuous, of real numbers."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -8,13 +8,13 @@ from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow, under its name in the configuration.
+    """A kind of flow. `name` is the value of an experiment's setting `flow`.
 
-    `tokens`: whether its states are tokens or real numbers. `rows` and `pairs`: the kinds of tables for its
-    data and its pairs. `losses`: the losses that its trainings may use. `sampling`: the settings of a file of
-    samples. `keys` and `protocol`: the settings of an experiment and of an evaluation that only this flow
-    has. `training`: the module of pairflow.training whose `base_objective` is the loss of its base models.
-    `baselines`: the methods with which pages compare.
+    `tokens`: True if its states are tokens, False if they are real numbers. `rows` and `pairs`: the kinds of
+    table for its data, and for its pairs of noise and data. `losses`: the names of its training losses.
+    `sampling`: the class of the settings for drawing samples. `keys` and `protocol`: the settings of an
+    experiment and of an evaluation that only this flow has. `training`: the module of pairflow.training whose
+    `base_objective` makes the loss of base models. `baselines`: the methods that report pages compare with.
     """
 
     name: str

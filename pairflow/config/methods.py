@@ -1,4 +1,4 @@
-"""The grammar of method names: `base[-sub<P>][+distillation]*`; `pairs-<name>` is a base for own pairs."""
+"""Parses method names, `base[-sub<P>][+distillation]*`. For a user's pairs the base is `pairs-<name>`."""
 
 import re
 from typing import Any, NamedTuple
@@ -14,14 +14,15 @@ INDEPENDENT = "independent"
 
 
 class Base(NamedTuple):
-    """A base method.
+    """A base method: a way to pair sources (rows of noise) with data rows, and so to train a model.
 
-    corruption: the type of noise (see `flow.corruption`), None if the method is not discrete. coupled: it
-    trains on a file of pairs. closed_form: the source of a pair is the end of the closed-form flow, in steps,
-    perhaps among a subset of the data. own: the pairs are the user's, under a name. balanced: the pairs come
-    with potentials, by which every batch gets new sources. couple: the module of `flow.couple` that matches
-    the sources and the data of a batch. flows: the supported flows. learns: what it learns from, in words
-    for pages. style: colour and marker in charts, if they are reserved for it.
+    corruption: the type of noise (see `flow.corruption`), None if the method is not discrete. coupled:
+    whether it trains on a file of pairs. closed_form: whether these pairs are computed by the closed-form
+    flow, in a number of steps, perhaps in subsets of the data. own: whether they are made by the user, who
+    names them. balanced: whether their file also has potentials, by which each batch gets new sources.
+    couple: the module of `flow.couple` that assigns data rows to the sources of a batch. flows: the flows
+    that it supports. learns: what it learns from, in words for report pages. style: the colour and marker in
+    charts that are reserved for it, if any.
     """
 
     corruption: str | None
@@ -36,12 +37,12 @@ class Base(NamedTuple):
 
     @property
     def independent(self) -> bool:
-        """Whether every iteration draws new sources that are independent of their data."""
+        """Whether every training iteration draws new sources, independently of the data rows."""
         return not self.coupled and self.couple == INDEPENDENT
 
     @property
     def uninformed(self) -> bool:
-        """Whether its sources are independent of their data."""
+        """Whether sources are independent of their data rows, whether drawn once or in every iteration."""
         return self.couple == INDEPENDENT and not (self.closed_form or self.own)
 
 
@@ -80,7 +81,10 @@ _METHOD = re.compile(
 
 
 class Method(Settings):
-    """A parsed method name. `own` is the name that the configuration gives to a user's own pairs."""
+    """A parsed method name: its `base`, the number of `subsets` (P), and its `distillations` in order.
+
+    `own` is the name that the configuration gives to a user's pairs.
+    """
 
     name: str
     base: str
@@ -90,7 +94,7 @@ class Method(Settings):
 
     @property
     def coupling(self) -> str | None:
-        """Name of the base's file of pairs; None for a base that trains without pairs."""
+        """The name of the base's file of pairs; None for a base that trains without pairs."""
         if not BASES[self.base].coupled:
             return None
         if self.own:
@@ -99,19 +103,19 @@ class Method(Settings):
 
     @property
     def corruption(self) -> str:
-        """The corruption of a discrete flow; InputError for a method of continuous flows."""
+        """The type of noise in a discrete flow. Raises InputError for a method of continuous flows only."""
         if (corruption := BASES[self.base].corruption) is None:
             raise InputError(f"'{self.name}' is a method of continuous flows, which corrupt no tokens")
         return corruption
 
     @property
     def couple(self) -> str:
-        """The module of `flow.couple` that matches the sources and the data of a batch."""
+        """The module of `flow.couple` that assigns data rows to the sources of a batch."""
         return BASES[self.base].couple
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The flows that its base, its number of subsets and its distillations all support."""
+        """The flows that the base, the number of subsets and the distillations all support."""
         flows = BASES[self.base].flows if self.subsets == 1 else (DISCRETE.name,)
         return tuple(
             flow for flow in flows if all(DISTILLATIONS[name].flow == flow for name in self.distillations)
@@ -119,32 +123,32 @@ class Method(Settings):
 
     @property
     def parent(self) -> str | None:
-        """The method that the last distillation starts from; None for a base."""
+        """The method that the last distillation starts from; None if there is no distillation."""
         return self.name.rpartition("+")[0] or None
 
     @property
     def on_pairs(self) -> bool:
-        """Whether it trains on pairs drawn from its parent."""
+        """Whether the method trains on pairs that its parent model generates."""
         return bool(self.distillations) and DISTILLATIONS[self.distillations[-1]].on_pairs
 
     @property
     def lineage(self) -> list[str]:
-        """From the base to the method itself: udlm, udlm+redi, udlm+redi+redi."""
+        """The methods from the base to this one, such as udlm, udlm+redi, udlm+redi+redi."""
         return [*parse_method(self.parent).lineage, self.name] if self.parent else [self.name]
 
 
 def tail_revises(method: str) -> bool:
-    """Whether the greedy tail can change a sample of a discrete flow.
+    """Whether the greedy tail, the last step of a sampler, can change a sample of a discrete flow.
 
-    With masks it cannot, except for one position in 100,000 that is still masked after the last update. An
-    unknown name counts as a method with uniform noise.
+    It hardly can if the noise is masks: only one position in 100,000 is still masked after the last update.
+    An unknown name counts as a method with uniform noise.
     """
     base = BASES.get(re.split("[-+]", method)[0])
     return base is None or base.corruption != "absorbing"
 
 
 def parse_method(name: str) -> Method:
-    """Parse a method name; InputError names the part that is unknown."""
+    """Parse a method name. Raises InputError, which names the wrong part, if it is not valid."""
     match = _METHOD.fullmatch(name)
     if match is None or match["base"] not in BASES:
         near = nearest(match["base"] if match else name, BASES)

@@ -9,13 +9,13 @@ from pairflow.config.flows import CONTINUOUS, DISCRETE
 
 
 class NetworkSettings(Settings):
-    """Settings of a network. `modules`: its flows, each with its class in pairflow.networks."""
+    """Settings of a network. `modules` is a dict from flow to the network's class in pairflow.networks."""
 
     modules: ClassVar[dict[str, str]]
 
 
 class Transformer(NetworkSettings):
-    """Diffusion transformer with rotary positions and adaptive layer norm."""
+    """Settings of a diffusion transformer with rotary position embeddings and adaptive layer norm."""
 
     modules: ClassVar = {DISCRETE.name: "transformer.DiffusionTransformer"}
 
@@ -34,7 +34,7 @@ class Transformer(NetworkSettings):
 
 
 class Mlp(NetworkSettings):
-    """Residual multilayer perceptron with adaptive layer norm: for short rows and laptops."""
+    """Settings of a residual multilayer perceptron with adaptive layer norm, for short rows and laptops."""
 
     modules: ClassVar = {DISCRETE.name: "mlp.MLP", CONTINUOUS.name: "velocity.MlpVelocity"}
 
@@ -46,7 +46,7 @@ class Mlp(NetworkSettings):
 
 
 class Unet(NetworkSettings):
-    """U-Net of D3PM and UDLM for images, in float32: 28 x 28 pixels in three scales, 32 x 32 in four."""
+    """Settings of the U-Net of D3PM and UDLM for images. Use 3 scales for 28 x 28 pixels, 4 for 32 x 32."""
 
     modules: ClassVar = {DISCRETE.name: "unet.UNet", CONTINUOUS.name: "velocity.UNetVelocity"}
 
@@ -80,7 +80,7 @@ class Unet(NetworkSettings):
 
 
 class Encoder(NetworkSettings):
-    """Transformer encoder for vectors, with a token per pair of coordinates: only for continuous flows."""
+    """Settings of a transformer encoder for vectors in continuous flows; a token has two coordinates."""
 
     modules: ClassVar = {CONTINUOUS.name: "velocity.EncoderVelocity"}
 

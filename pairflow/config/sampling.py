@@ -1,4 +1,4 @@
-"""Settings of samples, and of the measurements on them."""
+"""Settings for drawing samples, and for measuring them."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
@@ -10,8 +10,10 @@ from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
 
 class UpdateRule(NamedTuple):
-    """A sampler: the module of `pairflow.flow` that defines it under its name. `takes` are the settings of
-    `Update` that only this sampler has."""
+    """Where a sampler is defined: in the `module` of pairflow.flow, under its name.
+
+    `takes` are the settings of `Update` that only such samplers have.
+    """
 
     module: str
     takes: tuple[str, ...] = ()
@@ -61,7 +63,7 @@ Temperature = Annotated[
 
 
 class Update(Settings):
-    """How a sampler turns source states into samples."""
+    """Settings of a sampler, which turns source states (rows of noise) into samples."""
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
@@ -93,7 +95,7 @@ _TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "str
 
 
 class GuidedUpdate(Update):
-    """How a sampler turns source states into samples of a class, with a conditional model."""
+    """Settings of a sampler with a condition on the samples, for conditional models."""
 
     condition: Annotated[tuple[str, ...], WithJsonSchema(_TEXTS)] = Field(
         (),
@@ -103,8 +105,11 @@ class GuidedUpdate(Update):
     guidance: GuidanceWeight = Field(1.0)
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """Network calls for a sample: one per step, and one for the greedy tail if `tail_revises`; twice as
-        many with guidance, which also calls the network without the condition."""
+        """The number of network calls for a sample: one per step, and one for the greedy tail.
+
+        The tail only counts if `tail_revises`: if it can change a sample. With guidance the number is twice
+        as large, because the network is also called without the condition.
+        """
         return (nfe + (self.greedy_tail and tail_revises)) * (1 if self.guidance in (0, 1) else 2)
 
     @model_validator(mode="after")
@@ -121,28 +126,28 @@ class GuidedUpdate(Update):
 
 
 class MeasuredAt(Settings):
-    """How a model was sampled when it was measured."""
+    """The settings of the sampler with which a model was measured, as stored in the model's folder."""
 
     nfe: SamplingSteps
     temperature: Temperature = Field(1.0)
 
 
 class Sampling(GuidedUpdate):
-    """How samples are drawn from a model, and how many."""
+    """Settings of a sampler, and of how many samples it draws in how many trials."""
 
     samples: Samples = 1024
     trials: Trials = 10
 
 
 class SampleSettings(Sampling):
-    """What a file of samples depends on, besides the model."""
+    """Settings of a file of samples: everything that it depends on besides the model."""
 
     nfe: Nfe
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
 class FlowSampleSettings(Settings):
-    """What a file of samples of a continuous flow depends on, besides the model."""
+    """Settings of a file of samples of a continuous flow: everything that it depends on besides the model."""
 
     solver: SolverName = Field(
         EULER,
@@ -155,12 +160,12 @@ class FlowSampleSettings(Settings):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """Network calls for a sample: one per step, and no greedy tail."""
+        """`nfe`: `euler` calls the network once per step, without a greedy tail; `heun` calls it twice."""
         return nfe
 
 
 class Evaluation(Sampling):
-    """A named protocol: numbers of sampling steps (NFE), samples and trials."""
+    """A protocol by which methods are evaluated: numbers of sampling steps (NFE), samples and trials."""
 
     nfe: tuple[Annotated[int, Field(ge=1, le=MOST_NFE)], ...] = Field(
         min_length=1, description="Numbers of sampling steps (NFE)."
@@ -199,9 +204,8 @@ class Evaluation(Sampling):
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """Copies of this evaluation at its further temperatures, under names such as main_t0_7, and at its
-        further guidance weights, under names such as main_g2."""
-        once = {"temperatures": (), "guidances": (), "shown": None}  # repetitions have none of their own
+        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7) and main_g2 (guidance 2)."""
+        once = {"temperatures": (), "guidances": (), "shown": None}  # copies are not copied again
         variants = {f"{name}_t{value:g}": {"temperature": value} for value in self.temperatures}
         variants |= {f"{name}_g{value:g}": {"guidance": value} for value in self.guidances}
         return {
@@ -211,7 +215,7 @@ class Evaluation(Sampling):
 
 
 class ModelCorrelation(Settings):
-    """How the conditional total correlation of a model is measured."""
+    """Settings of a measurement: how much positions of samples from the same source depend on each other."""
 
     sources: int = Field(20_000, ge=2, le=10**6, description="Number of source states (x0).")
     samples: int = Field(10, ge=2, le=1000, description="Samples (x1) per source state.")
@@ -221,7 +225,7 @@ class ModelCorrelation(Settings):
 
 
 class Correlation(ModelCorrelation):
-    """Conditional total correlation of some methods."""
+    """Settings of the measurement of the conditional total correlation, and the methods to measure."""
 
     methods: tuple[str, ...] | None = Field(
         None,
@@ -232,7 +236,7 @@ class Correlation(ModelCorrelation):
 
 
 class RealDraws(Settings):
-    """How real rows are drawn that are then measured as if they were samples."""
+    """Settings for drawing real rows, which are then measured as if they were samples."""
 
     samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial, at most as many as there are.")
     trials: Trials = 10

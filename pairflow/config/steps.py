@@ -1,4 +1,4 @@
-"""What the output of each step depends on besides its input files: the only parameter of its rule."""
+"""The settings that a rule passes to its step: all that the output depends on besides the input files."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +20,7 @@ else:
 
 
 class PairSettings(Settings):
-    """What a file of pairs depends on, besides the token rows."""
+    """Settings of `pairflow pair`: what a file of pairs depends on besides the data rows."""
 
     coupling: CouplingName = Field(
         "pairflow", description="Sources: closed-form (pairflow) or drawn (random)."
@@ -46,14 +46,14 @@ class PairSettings(Settings):
 
 
 class AdoptSettings(Settings):
-    """What pairs for training depend on, besides the user's own pairs and the token rows."""
+    """Settings of `pairflow adopt`: what its pairs depend on besides the user's pairs and the token rows."""
 
     coupling: str = Field(pattern=r"^pairs-[a-z0-9]+$", description="Name of the coupling: pairs-<name>.")
     seed: Seed = Field(0, description="Seed of the experiment; it changes nothing but the metadata.")
 
 
 class PotentialsSettings(Settings):
-    """What the potentials of a balanced coupling depend on, besides the rows."""
+    """Settings of `pairflow potentials`: what the potentials depend on besides the data rows."""
 
     coupling: BalancedName = Field(BALANCED[0], description="Semidiscrete transport.")
     tau: Tau = TAU
@@ -66,14 +66,14 @@ class PotentialsSettings(Settings):
 
 
 class CoverSettings(Settings):
-    """What the coverage of the forward velocity depends on, besides the token rows."""
+    """Settings of `pairflow cover`: what the measured coverage depends on besides the token rows."""
 
     steps: int = Field(20, ge=1, le=10_000, description="Forward steps from source to data (T).")
     seed: Seed = Field(0, description="Seed of the random numbers.")
 
 
 class TrainSettings(Settings):
-    """What a model depends on, besides the token rows or pairs."""
+    """Settings of `pairflow train`: what a model depends on besides the data rows or pairs."""
 
     method: str = Field(description=f"Base method: {KNOWN} (P random subsets; <name>: pairs of your own).")
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
@@ -82,7 +82,7 @@ class TrainSettings(Settings):
 
 
 class DistillSettings(Settings):
-    """What a distilled model depends on, besides its parent and the data or pairs."""
+    """Settings of `pairflow distill`: what a model depends on besides its parent and the data or pairs."""
 
     method: str = Field(description="Distilled method: its parent's name and +<distillation>: pairflow+dcd.")
     seed: Seed = Field(0, description="Seed of data order, noise and dropout.")
@@ -92,7 +92,7 @@ class DistillSettings(Settings):
 
 
 class ScoreSettings(Settings):
-    """What scores depend on, besides the model and the rows."""
+    """Settings of `pairflow score`: what scores depend on besides the model and the rows to score."""
 
     draws: int = Field(
         128,
@@ -106,6 +106,6 @@ class ScoreSettings(Settings):
 
 
 class CorrelateSettings(ModelCorrelation):
-    """What a model's total correlation depends on, besides the model and the training rows."""
+    """Settings of `pairflow correlate`: what the total correlation depends on besides model and data."""
 
     seed: Seed = Field(0, description="Seed of the source states, of the sampler and of the ceiling.")

@@ -1,4 +1,4 @@
-"""Suggests an experiment on a user's own rows, at a scale that fits the machine."""
+"""Suggests the settings of an experiment on a user's rows, of a size that fits the machine."""
 
 import math
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 LONG = 40  # tokens of a row: for longer rows the network SMALL makes hardly any good samples
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
-# In equal time small batches give more useful rows, and so do cooler samples: docs/results.md.
+# In the same time, small batches give more useful samples; so does a temperature below 1: docs/results.md.
 TRANSFORMER_BATCH, TEMPERATURE = 16, 0.7
 WIDE = 512  # a transformer of this width or more counts as large as the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
 _FINE_TUNING = 0.25  # of the learning rate
 _HOURS = 0.5  # for an experiment on long rows, on a CPU
-# Seconds of one core for the training on short rows. An iteration of 256 rows of the network SMALL takes
-# about _ITERATION + _LOGIT * N * K of them, one of TRANSFORMER _TOKEN for each token (AMD EPYC, torch 2.15).
+# Seconds of one core. The training on short rows gets _BUDGET. An iteration on 256 rows of N tokens and K
+# symbols takes about _ITERATION + _LOGIT N K for SMALL, and _TOKEN per token for TRANSFORMER (AMD EPYC).
 _BUDGET, _ITERATION, _LOGIT, _TOKEN = 90, 0.035, 1.6e-5, 9.1e-5
 _ROWS = {"cpu": 100_000, "cuda": 250_000}  # for training: the cost of pairing grows with their square
 
 
 def training_rows(available: int, device: str) -> int | None:
-    """The number of rows to train on; None for all."""
+    """How many of the `available` rows to train on; None for all."""
     return _ROWS[device] if available > _ROWS[device] else None
 
 
 def hours(length: int, device: str) -> float | None:
-    """The default time budget in hours; None if `experiment` chooses the number of iterations."""
+    """The default time budget in hours; None if `experiment` is to choose the number of iterations."""
     return _HOURS if device == "cpu" and length > LONG else None
 
 
@@ -38,11 +38,11 @@ def experiment(
     network: dict[str, Any] | None = None,
     fine_tuned: bool = False,
 ) -> dict[str, Any]:
-    """Network, pairing, training, methods and evaluations for `rows` training rows.
+    """Suggest network, pairing, training, methods and evaluations for training rows of `length` tokens.
 
-    With `compare`, it has udlm, pairflow and pairflow+dcd. Without `iterations`, a CPU gets as many as fit
-    into 90 seconds and a GPU a quarter of the paper's. `network` replaces the suggested network. Fine-tuned
-    models get a quarter of the learning rate.
+    The methods are udlm, pairflow and pairflow+dcd with `compare`, else only pairflow. Without `iterations`,
+    a CPU gets as many as fit into 90 seconds (300 to 2,000), and a GPU a quarter of the paper's. `network`
+    replaces the suggested network. Models that are `fine_tuned` get a quarter of the learning rate.
     """
     network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
     most = BATCH if device == "cuda" or network["name"] == SMALL["name"] else TRANSFORMER_BATCH
@@ -63,14 +63,14 @@ def experiment(
 def iteration_seconds(
     length: int, vocabulary_size: int, network: dict[str, Any] = SMALL, batch_size: int = BATCH
 ) -> float:
-    """Seconds of one core for an iteration of SMALL with BATCH rows, or of TRANSFORMER."""
+    """Estimated seconds of one core for a training iteration: of SMALL on BATCH rows, else of TRANSFORMER."""
     if network["name"] == SMALL["name"]:
         return _ITERATION + _LOGIT * length * vocabulary_size
     return _TOKEN * batch_size * length
 
 
 def _small(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
-    """Like `demo`, with the noise of DCD as in `qm9_small`."""
+    """Settings for short rows on a CPU: as in the experiment `demo`, but DCD's noise as in `qm9_small`."""
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 4.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25), "noise_max": 2.0}
@@ -78,7 +78,7 @@ def _small(network: dict[str, Any], length: int, iterations: int, batch_size: in
 
 
 def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
-    """A small transformer, and few samples where drawing more would take longer than the training."""
+    """Settings for long rows on a CPU: fewer samples if drawing 1,024 would take longer than the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
@@ -90,7 +90,7 @@ def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_si
 
 
 def _paper_like(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
-    """The paper's transformer with fewer iterations."""
+    """Settings for a GPU: the paper's transformer with fewer iterations."""
     training = _optimisation(batch_size, iterations, 3.0e-4, 3.0e-6, ema_decay=0.9999)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 6.0e-5, 1.0e-6, ema_decay=0.999)
     dcd |= {"teacher_every": max(1, iterations // 25), "start_from": "raw"}

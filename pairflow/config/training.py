@@ -1,4 +1,4 @@
-"""Settings of the optimisation: base models and their distillations."""
+"""Settings of the training of base models, and of their distillations."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -12,7 +12,7 @@ EmaDecay = Annotated[float, Field(ge=0, lt=1, description="Decay of the moving a
 
 
 class Optimisation(Settings):
-    """One optimisation run."""
+    """Settings of the optimiser in one training run: batches, learning rate, averaging and validation."""
 
     batch_size: int = Field(ge=1, le=2**20, description="Rows per iteration.")
     iterations: int = Field(ge=1, le=10**9, description="Number of optimiser updates.")
@@ -38,7 +38,7 @@ class Optimisation(Settings):
 
 
 class Training(Optimisation):
-    """The training of a base model."""
+    """Settings of the training of base models."""
 
     loss: LossName = Field(
         "nelbo",
@@ -84,7 +84,7 @@ Tau = Annotated[
 
 
 class BaseTraining(Training):
-    """The training of a base model, with the settings of `pairing` that affect it."""
+    """Settings of the training of a base model, and those settings of `pairing` that affect it."""
 
     redraw: Redraw = None
     pool: Pool = None
@@ -96,12 +96,12 @@ class BaseTraining(Training):
 
     @property
     def pooled_batches(self) -> int:
-        """The number of batches that share an assignment."""
+        """The number of batches whose sources (rows of noise) are assigned to data rows together."""
         return (self.pool or self.batch_size) // self.batch_size
 
 
 def require_whole_batches(pool: int | None, batch_size: int) -> None:
-    """ValueError unless a pool is a multiple of the batch size."""
+    """Raise ValueError unless `pool`, a number of rows or None, is a multiple of the batch size."""
     if pool is not None and pool % batch_size:
         raise ValueError(
             f"pairing.pool: expected a multiple of training.batch_size, {batch_size}; found {pool}"
@@ -109,12 +109,12 @@ def require_whole_batches(pool: int | None, batch_size: int) -> None:
 
 
 class Distillation(Optimisation):
-    """A further optimisation run that starts from a finished model, the parent."""
+    """Settings of a distillation: a training run that starts from a finished model, its parent."""
 
-    label: ClassVar[str] = ""  # its name on pages, if it differs
-    on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
+    label: ClassVar[str] = ""  # its name on pages (default: the name in methods)
+    on_pairs: ClassVar[bool]  # whether it trains on pairs that the parent generates, or on the data
     flow: ClassVar[str] = DISCRETE.name
-    drawing: ClassVar[type[Any]]  # settings of these pairs
+    drawing: ClassVar[type[Any]]  # the settings of the step that generates these pairs
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         {}, description="Different peak learning rates for some bases, such as {pairflow: 3.0e-4}."
@@ -134,13 +134,13 @@ class Distillation(Optimisation):
         return self
 
     def of_base(self, base: str) -> Self:
-        """The settings for the methods of a base, with only its learning rate."""
+        """These settings for methods with this base: with its learning rate, without `learning_rate_of`."""
         rate = self.learning_rate_of.get(base, self.learning_rate)
         return self.model_copy(update={"learning_rate": rate, "learning_rate_of": {}})
 
 
 class Dcd(Distillation):
-    """Discrete Consistency Distillation (Duo, Sahoo et al. 2025)."""
+    """Settings of Discrete Consistency Distillation (Duo, Sahoo et al. 2025)."""
 
     label: ClassVar[str] = "DCD"
     on_pairs: ClassVar[bool] = False
@@ -158,7 +158,7 @@ class Dcd(Distillation):
 
 
 class TeacherPairs(Settings):
-    """How ReDi's pairs are drawn from the parent: a uniform source state and the sample made from it."""
+    """Settings of ReDi's pairs: a uniform source (a row of noise) and the parent model's sample from it."""
 
     count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
     steps: SamplingSteps = 256
@@ -167,14 +167,14 @@ class TeacherPairs(Settings):
 
 
 class TeachSettings(TeacherPairs):
-    """What a file of a teacher's pairs depends on, besides the teacher."""
+    """Settings of a file of ReDi's pairs: all that it depends on besides the model that generates them."""
 
     method: str = Field(description="Method that will train on the pairs: <parent>+redi.")
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
 class Redi(Distillation):
-    """Rectified discrete flow (ReDi, Yoo et al. 2025): the base loss, on pairs drawn from the parent."""
+    """Settings of ReDi (rectified discrete flow, Yoo et al. 2025): training on the parent model's pairs."""
 
     label: ClassVar[str] = "ReDi"
     on_pairs: ClassVar[bool] = True
@@ -185,14 +185,14 @@ class Redi(Distillation):
 
 
 class SolvedPairs(Settings):
-    """How ReFlow's pairs are drawn from the parent: x0 ~ N(0, I) and the end of the parent's flow from it."""
+    """Settings of ReFlow's pairs: x0 ~ N(0, I), and the end of the parent model's flow from x0."""
 
     count: int = Field(60_000, ge=1, le=10**8, description="Number of pairs.")
     steps: int = Field(100, ge=1, le=10_000, description="Euler steps of the parent's flow.")
 
 
 class SolveSettings(SolvedPairs):
-    """What a file of pairs for ReFlow depends on, besides the teacher."""
+    """Settings of a file of ReFlow's pairs: all that it depends on besides the model that generates them."""
 
     solver: Literal["euler"] = Field("euler", description="Solver, which selects the pairs of ReFlow (+rf).")
     method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
@@ -200,7 +200,7 @@ class SolveSettings(SolvedPairs):
 
 
 class Rf(Distillation):
-    """ReFlow (Liu et al. 2023): the base loss, on pairs drawn from the parent."""
+    """Settings of ReFlow (Liu et al. 2023): training on the parent model's pairs."""
 
     label: ClassVar[str] = "ReFlow"
     on_pairs: ClassVar[bool] = True

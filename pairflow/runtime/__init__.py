@@ -1,1 +1,1 @@
-"""How a step runs: signals, resuming, devices, processes, threads and progress."""
+"""What a running step needs: signals, saved states, devices, processes, threads and progress bars."""

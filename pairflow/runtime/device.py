@@ -10,10 +10,10 @@ DEVICES = ("auto", "cuda", "cpu")
 
 
 def choose(name: str, threads: int | None, provenance: Provenance | None = None) -> torch.device:
-    """The device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
+    """Choose the device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
 
-    Of several GPUs it takes one that no other step uses, if possible. `threads` limits the CPU threads, which
-    the processes of a step share. The device is recorded in the provenance.
+    Of several GPUs it takes one that no other step uses, if possible. `threads` limits the CPU threads of all
+    processes of the step together. The device is recorded in `provenance`.
     """
     if name not in DEVICES:
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")

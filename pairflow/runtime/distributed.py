@@ -1,7 +1,7 @@
-"""Processes that train one model together: each has a slice of every batch, and gradients are averaged.
+"""Lets several processes train one model: each handles a part of every batch, and gradients are averaged.
 
-Every process draws the random numbers of the whole batch, but uses them only for its rows. One process would
-get the same result, up to the order in which floats are added.
+Every process draws the random numbers of the whole batch, but uses only those for its rows. So a single
+process would get the same result, up to the order in which floats are added.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def _from_torchrun(variable: str, default: int) -> int:
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes during the block. If one fails inside, torchrun ends the rest.
+    """Connect torchrun's processes during the block. If one fails in it, torchrun ends the others.
 
-    The process group is initialised once per process: several trainings in one process share an outer block.
+    Inside another such block it does nothing, so several trainings in a process can share an outer block.
     """
     import torch
     import torch.distributed as dist
@@ -63,9 +63,9 @@ def process_group() -> Iterator[None]:
 
 
 def batch_slices(batch_size: int, micro_batch: int | None) -> list[slice]:
-    """This process's rows of every batch, as equal slices as possible of at most `micro_batch` rows each.
+    """The rows of every batch that this process handles, in equal slices of at most `micro_batch` rows.
 
-    InputError if there are fewer rows than processes.
+    Sizes may differ by one row. Raises InputError if a batch has fewer rows than there are processes.
     """
     processes, number = world_size(), rank()
     if batch_size < processes:
@@ -77,7 +77,7 @@ def batch_slices(batch_size: int, micro_batch: int | None) -> list[slice]:
 
 
 def wrap(network: nn.Module) -> nn.Module:
-    """The network as training calls it: its backward pass averages the gradients over the processes."""
+    """Wrap the network for training: its backward pass then averages the gradients over the processes."""
     from torch.nn.parallel import DistributedDataParallel
 
     if world_size() == 1:
@@ -86,21 +86,21 @@ def wrap(network: nn.Module) -> nn.Module:
 
 
 def unwrap(network: nn.Module) -> nn.Module:
-    """The inverse of `wrap`."""
+    """The network that was passed to `wrap`."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.module if isinstance(network, DistributedDataParallel) else network
 
 
 def no_sync(network: nn.Module) -> AbstractContextManager:
-    """In the block, backward passes only add to this process's gradients; the next one outside averages."""
+    """A block in which backward passes do not average gradients; the next backward pass after it does."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.no_sync() if isinstance(network, DistributedDataParallel) else nullcontext()
 
 
 def all_reduce_sum(number: Tensor) -> Tensor:
-    """The sum over all processes, in place."""
+    """Replace the tensor `number` by its sum over all processes, and return it."""
     if world_size() > 1:
         import torch.distributed as dist
 
@@ -109,7 +109,7 @@ def all_reduce_sum(number: Tensor) -> Tensor:
 
 
 def all_reduce_max(*numbers: int) -> list[int]:
-    """Each number's maximum over all processes, which wait for one another."""
+    """The maximum of each number over all processes, which wait for each other."""
     if world_size() == 1:
         return list(numbers)
     import torch

@@ -1,7 +1,7 @@
 """Chooses a GPU for a step: if possible one that no other step on this machine uses.
 
-While its process lives, a step locks a file in the folder for temporary files. Only the chosen GPUs are made
-visible to CUDA, before torch or CuPy ask for them: both then use the first visible one.
+To mark its GPU as used, a step locks a file in the folder for temporary files until its process ends. Only
+the chosen GPUs are made visible to CUDA, before torch or CuPy ask for them: both use the first visible one.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ _locks: list[int] = []  # file descriptors, open as long as this process lives
 
 
 def take() -> None:
-    """Take one GPU for this process, if there is any; each of torchrun's processes takes another one."""
+    """Take one GPU for this process, if there is any; each of torchrun's processes takes a different one."""
     if distributed.local_world_size() == 1:
         return reserve(1)
     gpus = visible()
@@ -69,7 +69,7 @@ def _require(count: int, gpus: list[str]) -> None:
 
 
 def _lock(gpu: str, holder: int) -> bool:
-    """Lock the GPU's file of this number, if it is free. Files that all users can read, all can lock."""
+    """Try to lock the GPU's file number `holder`, which all users can lock. Returns whether it was free."""
     path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
     try:
         file = os.open(path, _OPEN | (0 if path.exists() else os.O_CREAT), 0o644)
@@ -88,6 +88,6 @@ def _lock(gpu: str, holder: int) -> bool:
 
 
 def _skip(path: Path, reason: str) -> bool:
-    """Print why a file cannot be locked; False, as if another step had locked it."""
+    """Print why a file cannot be locked, and return False, as if another step had locked it."""
     print(f"pairflow: note: {path}: {reason}; it counts as a lock that another step holds", file=sys.stderr)
     return False

@@ -15,13 +15,13 @@ _LINE = "{l_bar} {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}
 
 
 class _LogLines:
-    """A file to which a bar writes whole lines, instead of writing one line over and over."""
+    """A file for tqdm, to which a bar writes one line after another, instead of overwriting the same line."""
 
     def __init__(self, file: TextIO):
         self.file, self.count = file, ""
 
     def write(self, text: str) -> None:
-        """Write the text as a line, unless its count is that of the line before."""
+        """Write the text as a line, unless its count (the part before "[") equals the last line's."""
         line = text.strip()
         count = line.partition("[")[0]
         if line and count != self.count:
@@ -35,10 +35,10 @@ class _LogLines:
 def bar(
     iterable: Iterable[Any] | None = None, *, total: float | None, quiet: bool = False, **options: Any
 ) -> tqdm:
-    """A bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
+    """A progress bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
 
-    If stderr is no terminal, it writes lines without carriage returns: at most one per second and one per
-    percent, or one in ten seconds if the total is unknown.
+    If stderr is not a terminal, it writes lines: at most one per second and one per percent, or one in ten
+    seconds if the total is unknown.
     """
     if sys.stderr.isatty() or "ipykernel" in sys.modules:  # a notebook shows bars as a terminal does
         options |= {"mininterval": 1.0, "dynamic_ncols": True}
@@ -53,9 +53,9 @@ def bar(
 
 @contextmanager
 def announced_compilation(notice: str, *, quiet: bool = False) -> Iterator[None]:
-    """Write the notice as a line on stderr as soon as Numba compiles anything in the block.
+    """Write the notice as a line on stderr as soon as Numba compiles a function in the block.
 
-    Loading machine code from Numba's cache does not count.
+    Machine code that Numba loads from its cache does not count.
     """
     if quiet:
         yield
@@ -79,9 +79,9 @@ def announced_compilation(notice: str, *, quiet: bool = False) -> Iterator[None]
 
 @contextmanager
 def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Iterator[None]:
-    """A bar that counts the rows that pass through the network, so that it also moves within a batch.
+    """Show a bar during the block, which counts the rows of each network call: it moves within batches, too.
 
-    Each of `rows` samples takes at most `calls` calls; absorbing noise needs fewer.
+    It counts to `rows` samples times `calls` network calls, of which absorbing noise needs fewer.
     """
     with bar(total=rows * calls, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
 

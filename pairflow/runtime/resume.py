@@ -1,4 +1,4 @@
-"""How a long step resumes: its finished parts are saved outside its outputs until it succeeds."""
+"""Lets a long step resume: until it succeeds, its finished parts are saved in a separate folder."""
 
 import hashlib
 import io
@@ -26,13 +26,16 @@ SEAL = 32  # bytes of the hash at the end of a saved state
 
 
 class ResumeOptions(NamedTuple):
-    """The folder for saved states (None: next to the output) and the seconds between two saved states."""
+    """The folder for saved states (None: next to the output), and the seconds between two saved states."""
 
     resume: Path | None = None
     save_every: float = 300.0
 
     def state_folder(self, out: Path, name: str, identity: Mapping[str, Any]) -> Path:
-        """`<folder>/<name>-<digest>`: other inputs or parameters, or another version, are another run."""
+        """The folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's version>`.
+
+        `identity` has the inputs and parameters, so a run with other ones never loads these states.
+        """
         identity = {**identity, "pairflow": __version__}
         folder = self.resume or out.parent / f".{out.name}.resume"
         text = json.dumps(identity, sort_keys=True, default=dict).encode()
@@ -40,17 +43,17 @@ class ResumeOptions(NamedTuple):
 
 
 def remove_states(folder: Path) -> None:
-    """Remove the states of a finished step, and the folder above if it is empty then."""
+    """Remove the folder with the states of a finished step, and its parent folder if that is then empty."""
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # it is not empty if another step that runs now uses it
         folder.parent.rmdir()
 
 
 class ResumableTable:
-    """A table made in blocks and written at the end. An interrupted step resumes, to the same bytes.
+    """A table made in blocks and written at the end. An interrupted step resumes, and writes the same bytes.
 
-    `device` is the torch device that computes the blocks, if any. States from another type of device or
-    another version of torch are not used, because their bits may differ.
+    `name` is for the folder of saved blocks, and `device` is the torch device that computes blocks, if any.
+    Blocks from another type of device or another version of torch are not used: their bits may differ.
     """
 
     def __init__(
@@ -76,9 +79,9 @@ class ResumableTable:
         work: Callable[[BlockKey], np.ndarray],
         bar: Callable[[int], AbstractContextManager] = nullcontext,
     ) -> list[np.ndarray]:
-        """The blocks' arrays in order, each from an earlier attempt or from `work(key)`.
+        """Make the blocks `keys`. Returns their arrays in order, from an earlier attempt or by `work(key)`.
 
-        `bar(rows)` is the progress bar for the rows that are still to be made.
+        `bar(rows)` is a context with a progress bar for the rows that are still to be made.
         """
         blocks = BlockwiseWork(keys, self.folder, self.save_every, self.provenance)
         with bar(sum(key[-1] for key in blocks.pending)):
@@ -90,7 +93,7 @@ class ResumableTable:
         remove_states(self.folder)
 
     def write_array(self, array: np.ndarray) -> None:
-        """Like `write`, for an array as a .npy file, which has no metadata."""
+        """Write a finished array as a .npy file, without metadata; otherwise like `write`."""
         with atomic(self.out) as [temporary], temporary.open("wb") as file:
             np.save(file, array, allow_pickle=False)
         self.provenance.write(self.out)
@@ -98,18 +101,18 @@ class ResumableTable:
 
 
 def split_rows(rows: int, size: int) -> list[tuple[int, int]]:
-    """(first row, number of rows) of consecutive blocks of `size` rows at most."""
+    """Split rows into consecutive blocks of at most `size`. Returns (first row, number of rows) of each."""
     return [(first, min(size, rows - first)) for first in range(0, rows, size)]
 
 
 class StateFiles:
-    """Saved states by name in `folder`; each file ends in a hash of its folder, name and content."""
+    """The files of saved states in `folder`. Each ends in a hash of its folder, name and content."""
 
     def __init__(self, folder: Path, suffix: str):
         self.folder, self.suffix = folder, suffix
 
     def find(self, name: str) -> Path | None:
-        """The file of that name; None if it is missing, damaged, or was copied from elsewhere."""
+        """The path of the state `name`; None if it is missing, damaged, or a copy from another folder."""
         path = self.path(name)
         try:
             content = np.memmap(path, mode="r")
@@ -118,7 +121,7 @@ class StateFiles:
         return path if content[-SEAL:].tobytes() == self._seal(name, content[:-SEAL]) else None
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Write a file whole: what `write` puts into it, and the hash."""
+        """Save a state, whole or not at all: the bytes that `write` writes into a file, then the hash."""
         with atomic(self.path(name)) as [temporary]:
             with temporary.open("wb") as file:
                 write(file)
@@ -136,10 +139,10 @@ class StateFiles:
 
 
 class BlockwiseWork:
-    """Work in blocks, each of which gives an array. Interrupted work resumes with the missing blocks.
+    """Work in blocks, each of which makes an array. Interrupted work resumes with the missing blocks.
 
-    Finished blocks are saved in `folder` every `seconds`, on SIGUSR1, and when the work is interrupted;
-    shorter work leaves no file. The provenance includes the costs of earlier attempts.
+    Finished blocks are saved in `folder` every `seconds`, on SIGUSR1, and when the work is interrupted or
+    fails. The costs of earlier attempts are added to `provenance`.
     """
 
     def __init__(self, keys: Sequence[BlockKey], folder: Path, seconds: float, provenance: Provenance):
@@ -156,9 +159,10 @@ class BlockwiseWork:
         return [key for key, array in self.arrays.items() if array is None]
 
     def run(self, work: Callable[[BlockKey], np.ndarray]) -> list[np.ndarray]:
-        """The arrays of all blocks, in order. SIGUSR1 saves what is finished, and the work continues.
+        """Make the pending blocks by `work(key)`. Returns the arrays of all blocks, in order.
 
-        Raises Interrupted on a signal of `signals.STOP`, after all finished blocks are saved.
+        SIGUSR1 saves the finished blocks, and the work continues. A signal of `signals.STOP` saves them and
+        raises Interrupted.
         """
         with signals.interruptible(self._save):
             try:
@@ -186,7 +190,7 @@ class BlockwiseWork:
         return None if path is None else np.load(path, allow_pickle=False)
 
     def _save(self) -> None:
-        """Write the blocks that are not on disk yet; does nothing if a signal interrupts a save."""
+        """Write the finished blocks that are not on disk yet. Does nothing if a signal calls it in a save."""
         if self.saving:
             return
         self.saving = True
@@ -206,14 +210,14 @@ def _file_name(key: BlockKey) -> str:
 
 
 def _write_array(array: np.ndarray, file: BinaryIO) -> None:
-    """Write an array by way of memory, because np.save does not report a full disk."""
+    """Write an array, by way of a buffer in memory, because np.save does not report a full disk."""
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
     file.write(content.getbuffer())
 
 
 def add_earlier_costs(spent: Path, provenance: Provenance) -> None:
-    """Add the costs of earlier attempts; a damaged record makes the total unknown."""
+    """Add the costs in the file `spent`, of earlier attempts. If it is damaged, the total is unknown."""
     try:
         costs = read_provenance(spent)
     except InputError:

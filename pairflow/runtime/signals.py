@@ -1,4 +1,4 @@
-"""Signals that ask long work to save its state or to stop."""
+"""Handles the signals that ask long work to save its state or to stop."""
 
 import ctypes
 import os
@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 
 class Stopped(BaseException):
-    """One of STOP (`number`) has arrived during `interruptible` work."""
+    """Raised in `interruptible` work when a signal of STOP arrives, with its `number`."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -27,7 +27,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def _handled(handlers: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
-    """Handle signals by number during the block, which gets the previous handlers.
+    """Install handlers (signal number -> handler) during the block. Yields the previous handlers.
 
     Python delivers signals only to the main thread: in another thread nothing changes.
     """
@@ -43,19 +43,21 @@ def _handled(handlers: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
 
 
 def _stopping() -> list[signal.Signals]:
-    """STOP without SIGHUP where that is ignored: `nohup` lets a process outlive its terminal."""
+    """The signals of STOP, without SIGHUP if it is ignored, as under `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return [number for number in STOP if number != signal.SIGHUP or not ignored]
 
 
 @contextmanager
 def collect(sole_process: bool = True) -> Iterator[list[int]]:
-    """Collect the signals that arrive, in order, in a list that the work reads between its steps.
+    """Collect the signals that arrive during the block, in a list that the work reads between its steps.
 
-    A second Ctrl-C acts at once; a second SIGTERM does nothing, because SLURM and its srun both send one. One
-    of several processes may get each signal twice, from the scheduler and from torchrun, and collects both.
-    If such a process was asked to stop and then cannot reach the rest, another process has already reported
-    the reason: it ends silently by SIGTERM. Outside the main thread the list stays empty.
+    A second Ctrl-C acts at once; a second SIGTERM does nothing, because SLURM and its srun both send one.
+    Outside the main thread the list stays empty.
+
+    Set `sole_process` to False in one of torchrun's processes. It may get a signal twice, from the scheduler
+    and from torchrun, and collects both. If it has been asked to stop and a RuntimeError follows, the other
+    processes are gone and one has reported the reason: this one then ends silently by SIGTERM.
     """
     received: list[int] = []
 
@@ -76,7 +78,7 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
 
 @contextmanager
 def interruptible(save: Callable[[], object]) -> Iterator[None]:
-    """The signals STOP raise Stopped in the middle of the work; SIGUSR1 calls `save`, and the work continues.
+    """In the block, a signal of STOP raises Stopped at once; SIGUSR1 calls `save`, and the work continues.
 
     This is for work whose finished parts stay valid if the current part is abandoned. A second Ctrl-C acts
     at once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
@@ -102,8 +104,10 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def for_a_command() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, even if a library turns it into another error. SIGUSR1, which would
-    end a process without a state to save, is ignored."""
+    """In the block, Ctrl-C raises KeyboardInterrupt, even if a library turns it into another error.
+
+    SIGUSR1 is ignored: by default it would end a process, although there is no state to save.
+    """
     interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -124,9 +128,9 @@ def for_a_command() -> Iterator[None]:
 
 
 def leave(number: int) -> NoReturn:
-    """End this process after a signal, with the exit code that shells give.
+    """End this process after a signal, with exit code 128 + `number`, as shells give it.
 
-    Python could crash as it deletes objects that the signal left half-built, for example llvmlite's.
+    It ends at once: deleting objects that the signal left half-built, such as llvmlite's, could crash Python.
     """
     exit_at_once(128 + number)
 

@@ -1,4 +1,4 @@
-"""States of an optimisation on disk, from which an interrupted run resumes to the same bits."""
+"""Saves states of a training run, from which it resumes after an interruption with the same result."""
 
 import time
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ GENERATIONS = 2  # states on disk: if the newest is damaged, the previous one is
 
 
 class Snapshots:
-    """The last two states in `folder`, each with tensors and plain values; saved every `seconds`.
+    """Keeps the last two states of a run in `folder`. A state is a dict of tensors and plain values.
 
-    The folder belongs to a single run: its name has a digest of inputs, settings and versions. The
-    `provenance` includes the costs of earlier attempts.
+    The folder belongs to a single run: its name has a hash of inputs, settings and versions. A save is `due`
+    every `seconds`. The costs of earlier attempts are added to `provenance`.
     """
 
     def __init__(self, folder: Path, seconds: float = 300.0, provenance: Provenance | None = None):
@@ -35,7 +35,7 @@ class Snapshots:
     def save(self, iteration: int, state: Mapping[str, Any]) -> None:
         """Write the state after `iteration` iterations, then remove all but the newest two.
 
-        If the folder vanishes, nothing is written: a second process has finished the same run and removed it.
+        If the folder vanishes meanwhile, another process has finished the same run: that is no error.
         """
         try:
             if self.provenance:
@@ -49,7 +49,7 @@ class Snapshots:
         self.saved = time.monotonic()
 
     def load(self) -> tuple[int, dict[str, Any]] | None:
-        """(iteration, state on the CPU) of the newest undamaged state; None if there is none."""
+        """Load the newest undamaged state. Returns (iteration, state on the CPU), or None without a state."""
         for iteration in self._iterations():
             if path := self.files.find(str(iteration)):
                 return iteration, torch.load(path, map_location="cpu", weights_only=True)

@@ -1,4 +1,4 @@
-"""Blocks of rows on plain threads: kernels release the GIL, a bar shows the time left, Ctrl-C stops."""
+"""Runs work on blocks of rows in threads, with a progress bar. The work should release Python's GIL."""
 
 import os
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from pairflow.runtime.progress import bar
 def run_blocks(
     work: Callable[[slice], None], rows: int, block: int, *, threads: int | None, progress: bool, name: str
 ) -> None:
-    """Call `work(slice)` on every block of `block` of the `rows`, on `threads` threads (None: all CPUs).
+    """Call `work(slice)` for slices of `block` rows that cover all `rows`, on `threads` threads.
 
-    An exception, such as Ctrl-C, cancels the blocks that have not begun.
+    None means a thread per CPU. An exception, such as Ctrl-C, cancels the blocks that have not begun.
     """
     threads = threads or available_cpus()
     slices = (slice(start, min(start + block, rows)) for start in range(0, rows, block))

@@ -1,1 +1,4 @@
-"""One thin command per rule: read, call, write. Each also runs as `python -m pairflow.steps.<step>`."""
+"""The commands, a module each: they read files, call the package and write files.
+
+Each also runs as `python -m pairflow.steps.<step>`.
+"""

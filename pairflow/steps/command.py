@@ -26,12 +26,12 @@ from pairflow.training.options import MODEL_FILES
 
 _LONGEST = 2000  # characters of a message
 _SCALARS = {int: int, float: float, str: str, bool: bool}
-GIVE_WAY = 2.0  # seconds after which torchrun has ended all processes of a step if one has failed
-SAME_MISTAKE = 60.0  # seconds after which process 0 has made the same mistake as another process
+GIVE_WAY = 2.0  # seconds in which torchrun ends all processes of a step if one has failed
+SAME_MISTAKE = 60.0  # seconds in which process 0 makes the same mistake as another process
 
 
 class Command(click.Command):
-    """Prints a user's mistake as one line on stderr, exit code 2, no traceback. Ignores SIGUSR1."""
+    """A command that prints a user's mistake as one line on stderr, with exit code 2. It ignores SIGUSR1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -45,7 +45,7 @@ class Command(click.Command):
                     raise
                 text = f"{error.filename}: {error.strerror}"
             elif distributed.rank():
-                time.sleep(SAME_MISTAKE)  # mostly all processes make it, and only process 0 reports it
+                time.sleep(SAME_MISTAKE)  # usually all processes make it, and only process 0 reports it
             click.echo(f"pairflow {ctx.command.name}: error: {_one_line(text)}", err=True)
             sys.exit(2)
         except Interrupted as stop:
@@ -62,7 +62,7 @@ class Command(click.Command):
 
 
 def _require_free_outputs(ctx: click.Context) -> None:
-    """InputError if an output would replace an input, a file of an input model, or another output."""
+    """Raise InputError if an output would replace an input, a file of an input model, or another output."""
     outputs: dict[str, Path] = {}
     values: list[Any] = [*_settings_json(ctx.params.get("settings")).values()]
     for param in ctx.command.params:
@@ -80,7 +80,7 @@ def _require_free_outputs(ctx: click.Context) -> None:
 
 
 def _is_there(value: str | Path) -> bool:
-    """Whether a path exists, or a text is the name of a file; InputError for an impossible path."""
+    """Whether a path exists, or a text names an existing file. Raises InputError for an impossible path."""
     try:
         # A text such as the method `udlm` must not count as a folder of that name.
         return value.exists() if isinstance(value, Path) else Path(value).is_file()
@@ -91,15 +91,15 @@ def _is_there(value: str | Path) -> bool:
 
 
 def _one_line(message: str) -> str:
-    """The message without line ends and control characters, which names of files may have, and shortened."""
+    """The message shortened, with line ends and control characters escaped: names of files may have them."""
     text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Callable:
-    """Decorator: a click command whose first argument is the checked `settings`.
+    """Decorator that makes a function a click command. Its first argument becomes the checked `settings`.
 
-    `modes`: alternative settings classes, each selected by the option of that name.
+    `modes` are alternative settings classes, each selected by the option of that name, such as `--count`.
     """
 
     def decorate(function: Callable) -> click.Command:
@@ -138,7 +138,7 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
 
 
 class ByKind(click.Group):
-    """A command with a subcommand for each kind of data, with the options of that kind."""
+    """A command with a subcommand for each kind of data, made by `make`, with the options of that kind."""
 
     def __init__(self, make: Callable[[Kind], Any], **options: Any):
         super().__init__(**options)
@@ -160,21 +160,21 @@ class ByKind(click.Group):
 
 
 def by_kind(make: Callable[[Kind], Any], text: str) -> ByKind:
-    """A command whose subcommand for a kind of data is made by `make`, or None for a kind that has none."""
+    """A command with the help `text`. `make` returns its subcommand for a kind of data, or None."""
     name = _name(make)
     text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
     return ByKind(make, name=name, help=text, subcommand_metavar="KIND [OPTIONS]")
 
 
 def _name(function: Callable) -> str:
-    """The name of a step, which is that of the module that defines the function."""
+    """The name of a step: the last part of the name of the module that defines `function`."""
     if function.__module__ == "__main__":
         return Path(inspect.getfile(inspect.unwrap(function))).stem
     return function.__module__.rpartition(".")[2]
 
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
-    """Option name -> its field, and the start of its help, which names its mode."""
+    """A dict from option name to its field and the start of its help, such as "With --count: "."""
     without = "".join(f"Without --{name}: " for name in modes)
     prefixes = [(without, settings), *((f"With --{name}: ", model) for name, model in modes.items())]
     options: dict[str, tuple[FieldInfo, str]] = {}
@@ -186,7 +186,7 @@ def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict
 
 
 def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> str:
-    """The error message for an option of another mode."""
+    """The error message for an option that does not belong to the selected mode, if any."""
     if mode:
         return f"--{_dashed(key)} does not go with --{_dashed(mode)}: see --help"
     needed = next(name for name, model in modes.items() if key in _fields(model))
@@ -194,7 +194,7 @@ def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> 
 
 
 def _dashed(name: str) -> str:
-    """The option of a setting, without the first dashes."""
+    """The option name of a setting, without the leading dashes."""
     return "3d" if name == "three_d" else name.replace("_", "-")  # a Python name cannot begin with a digit
 
 
@@ -209,7 +209,11 @@ def _settings_json(text: str | None) -> dict[str, Any]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, tuple[tuple[str, ...], FieldInfo]]:
-    """Option name -> path of keys, field. Inner models contribute their fields, a union one JSON option."""
+    """A dict from option name to (keys that lead to the setting, its field).
+
+    Settings inside `model` have an option for each of their fields. A union of settings classes has only one
+    option, which takes JSON.
+    """
     fields: dict[str, tuple[tuple[str, ...], FieldInfo]] = {}
     for name, info in model.model_fields.items():
         if inspect.isclass(info.annotation) and issubclass(info.annotation, BaseModel):
@@ -221,7 +225,7 @@ def _fields(model: type[BaseModel]) -> dict[str, tuple[tuple[str, ...], FieldInf
 
 
 def _json_help(model: type[BaseModel]) -> str:
-    """The end of the help: the keys of each kind of JSON object that an option takes."""
+    """The end of the help, which lists the keys of each JSON object that an option takes."""
     parts = []
     for option, (_, field) in _fields(model).items():
         for kind in get_args(field.annotation):
@@ -256,7 +260,7 @@ def _help(info: FieldInfo) -> str:
 
 
 def _click_type(annotation: Any) -> Any:
-    """int, float, str, bool, a choice, or JSON for anything else."""
+    """The click type for a field: int, float, str, bool, a choice, or JSON for anything else."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     members = [member for member in get_args(annotation) if member is not type(None)]

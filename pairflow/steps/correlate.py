@@ -1,4 +1,4 @@
-"""Measures how much the positions of a model's samples depend on one another, given the source."""
+"""Measures how much the positions of samples from the same source (noise row) depend on each other."""
 
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, split_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, on_device, out, resumable
 
-CEILING_GROUPS = 20_000  # most groups of training rows for the ceiling
+CEILING_GROUPS = 20_000  # the ceiling uses at most this many groups of training rows
 
 
 @step(CorrelateSettings)
@@ -53,7 +53,7 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, resu
 
 
 def _require_fit(model, metadata: Metadata, tokens: Path) -> None:
-    """InputError unless the model has many source states, and its samples are rows like the tokens."""
+    """Raise InputError unless the model has uniform noise, and `tokens` has training rows of its data set."""
     if parse_method(model.method).corruption != "uniform":
         raise InputError(
             f"{model.folder}: {model.method} always starts from the same source state (all masks), "
@@ -71,7 +71,7 @@ def _require_fit(model, metadata: Metadata, tokens: Path) -> None:
 
 
 def _measure(model, settings: CorrelateSettings, table: ResumableTable, quiet: bool) -> np.ndarray:
-    """The total correlation (S,) of `settings.samples` samples of each source state."""
+    """The total correlation (S,) of `settings.samples` samples from each of S source states (noise rows)."""
     from pairflow.metrics.correlation import total_correlation
     from pairflow.runtime.progress import network_bar
 

@@ -1,4 +1,4 @@
-"""Measures how much of the data the closed-form forward velocity reaches."""
+"""Measures the share of data rows that the closed-form forward flow reaches from noise."""
 
 from pathlib import Path
 

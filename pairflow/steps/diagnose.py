@@ -1,4 +1,4 @@
-"""Measures pairs: the distance from x0 to x1, the symbols of x0, and the jumps between them."""
+"""Measures pairs of noise x0 and data x1: their distance, the symbols of x0, and the jumps between them."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def main(pairs: Path, method: str, out: Path):
 
 
 def _jumps(x1: np.ndarray, metadata: Metadata, settings: PairSettings) -> dict[str, float]:
-    """`jumps_<s>` for s = 1..T: the mean number of positions that jump in the step from t = s/T."""
+    """The mean numbers of positions that jump in each step from t = s/T, as `jumps_<s>` for s = 1..T."""
     rows = rng.random_order(settings.seed, len(x1))[:JUMP_ROWS]
     rule = settings.model_dump(include={"steps", "subsets", "seed"})
     jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)

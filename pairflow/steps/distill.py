@@ -1,4 +1,4 @@
-"""Distils a model on the data, or on pairs that it has made."""
+"""Distils a model: trains it further, on the data or on pairs that it has generated itself."""
 
 import importlib
 from pathlib import Path

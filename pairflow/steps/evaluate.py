@@ -1,4 +1,4 @@
-"""Measures samples."""
+"""Measures samples, and compares them with real data."""
 
 from collections.abc import Callable
 from pathlib import Path

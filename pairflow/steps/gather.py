@@ -1,4 +1,4 @@
-"""Joins the shards of one pairing."""
+"""Joins the shards of a pairing: files with the pairs of some of its rows."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,14 +35,17 @@ def main(shards: tuple[Path, ...], out: Path):
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column rebuilt from its numbers, so that its file has the same bytes as one without shards."""
+    """Rebuild a column from its numbers, so that its file has the same bytes as without shards."""
     if pa.types.is_fixed_size_list(column.type):
         return row_column(token_array(column))
     return pa.array(column.to_numpy())
 
 
 def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
-    """The tables in the order of their rows, and the metadata of the pairs; InputError if one is missing."""
+    """Read the shards. Returns their tables in the order of rows, and the metadata of the joined pairs.
+
+    Raises InputError if a shard is missing, occurs twice, or belongs to another pairing.
+    """
     read = [(path, *read_table(path, "shard of pairs", "shard of vector pairs")) for path in shards]
     joined = _joined(read[0][2])
     first_schema = read[0][1].schema

@@ -50,7 +50,7 @@ def require_empty(folder: Path) -> None:
 
 
 def workflow_files() -> dict[Path, Path]:
-    """The workflow's files, by their path in a project: from the installed package, or from this clone."""
+    """A dict from path in a project to file of the workflow: in the installed package, or in this clone."""
     root = PACKAGE / "workflow"
     names = ["."]
     if not root.is_dir():

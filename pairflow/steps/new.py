@@ -80,7 +80,7 @@ def main(
 
 
 def _describe(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
-    """The summary of the file, the expected quality, and the expected time if there is a forecast."""
+    """Yield the paragraphs to print: the summary of the file, and the expected quality and time, if known."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import outlook
 
@@ -118,7 +118,7 @@ def name_of(file: Path) -> str:
 
 
 def _relative(file: Path, configuration: Path) -> str:
-    """The path of the file relative to the folder of the configuration, unless it is absolute."""
+    """The path of the file relative to the folder of the configuration; an absolute path stays absolute."""
     return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 

@@ -15,21 +15,21 @@ from pairflow.training.options import FitOptions, ModelPaths
 
 
 class Output(click.Path):
-    """A file that a command writes, or a folder for its files."""
+    """The type of options for outputs: a file that the command writes, or a folder for its files."""
 
     def __init__(self, folder: bool = False):
         super().__init__(path_type=Path)
         self.folder = folder
 
     def require_free(self, option: str, path: Path) -> None:
-        """InputError if the command cannot write to `path`."""
+        """Raise InputError, which names the `option`, if the command cannot write to `path`."""
         from pairflow.artifacts import require_file, require_folder
 
         (require_folder if self.folder else require_file)(option, path)
 
 
 class _Model(click.Path):
-    """The folder of a model or of an experiment with models, or the name of a model of pairflow."""
+    """The type of options for models: the folder of a model or an experiment, or a published model's name."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         folder: Any = super().convert(value, param, ctx)
@@ -52,7 +52,7 @@ out = functools.partial(click.option, type=Output(), required=True)
 
 
 def out_folder(name: str, text: str) -> Callable:
-    """Decorator: the option that names a folder for a command's files, with `text` as its help."""
+    """Decorator that adds the option `name`, for a folder of output files, with `text` as its help."""
     text += " Files of an earlier run there are replaced; any others stay."
     return click.option(name, type=Output(folder=True), required=True, help=text)
 
@@ -76,7 +76,7 @@ WORKFLOW = Path("workflow_config.yaml")
 
 
 def device_type(name: str) -> str:
-    """`cpu` or `cuda`; torch is imported only if the answer depends on it."""
+    """The type of the device that `--device` names: `cpu` or `cuda`. Imports torch only if it is needed."""
     if name == "cpu" or (name == "auto" and shutil.which("nvidia-smi") is None):
         return "cpu"
     from pairflow.runtime.device import choose
@@ -85,7 +85,7 @@ def device_type(name: str) -> str:
 
 
 def configuration(text: str) -> Callable:
-    """Decorator: the option that names workflow_config.yaml, with `text` as its help."""
+    """Decorator that adds the option --config, which names workflow_config.yaml, with `text` as its help."""
     file = click.Path(path_type=Path)
     return click.option(
         "--config", "configuration", type=file, default=WORKFLOW, show_default=True, help=text
@@ -93,7 +93,7 @@ def configuration(text: str) -> Callable:
 
 
 def together(*options: Callable) -> Callable:
-    """Decorator: several options, in the order of the help."""
+    """Decorator that adds several options. The help shows them in this order."""
 
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
@@ -104,7 +104,7 @@ def together(*options: Callable) -> Callable:
 
 
 def grouped(name: str, group: Any, *options: Callable) -> Callable:
-    """Decorator: options whose values are passed on together, as the argument `name`, a NamedTuple."""
+    """Decorator that adds options and passes their values as one argument `name`, the NamedTuple `group`."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -118,9 +118,9 @@ def grouped(name: str, group: Any, *options: Callable) -> Callable:
 
 
 def bundle(name: str, files: Any) -> Callable:
-    """Decorator: an option for each file of a NamedTuple, whose annotations are their help.
+    """Decorator that adds an option for each field of the NamedTuple class `files`, which are paths.
 
-    Files with a default may be left out.
+    The annotation of a field is the option's help. Files with a default may be left out.
     """
     hints = get_type_hints(files, include_extras=True)
     options = (

@@ -1,4 +1,4 @@
-"""Pairs token rows: a source state x0 for every data point x1, all at once or in shards."""
+"""Pairs data rows with noise: finds a source x0 for every data row x1, all at once or in shards."""
 
 import re
 from pathlib import Path

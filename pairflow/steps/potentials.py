@@ -1,4 +1,4 @@
-"""Computes the potentials of semidiscrete transport, which lead the new sources of a training to rows."""
+"""Computes the potentials of data rows, by which semidiscrete transport assigns new noise rows to them."""
 
 from pathlib import Path
 

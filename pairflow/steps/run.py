@@ -55,7 +55,7 @@ def main(
 def snakemake_arguments(
     experiment: str, cores: int | None, gpus: int | None, others: tuple[str, ...]
 ) -> list[str]:
-    """The arguments for Snakemake; InputError if `others` do not begin with an option."""
+    """The arguments for Snakemake. Raises InputError if `others` do not begin with an option."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
     elsewhere = any(argument.partition("=")[0] in _ELSEWHERE for argument in others)

@@ -77,7 +77,7 @@ def _draw_trials(
     resume: ResumeOptions,
     provenance: Provenance,
 ) -> None:
-    """Write the samples of all trials; every method and NFE starts from the same source states."""
+    """Write the samples of all trials. All methods and numbers of steps start from the same source states."""
     with provenance.uncounted():
         from pairflow.generate.sample import trials
         from pairflow.runtime.progress import network_bar

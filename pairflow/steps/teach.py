@@ -1,4 +1,4 @@
-"""Draws pairs from a teacher: source states, and the samples that it makes from them."""
+"""Draws pairs from a teacher model: source states (rows of noise), and the samples that it makes of them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -55,8 +55,10 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
 
 
 class _Drawing(NamedTuple):
-    """The `kind` of table, the network calls for a pair, and two functions: `draw` makes the pairs of a block
-    (2, rows, ...), and `column` turns one side of them into a column."""
+    """How pairs are drawn: the `kind` of their table, the network `calls` for a pair, and two functions.
+
+    `draw` makes the pairs of a block, (2, rows, ...); `column` turns one side of them into a table's column.
+    """
 
     kind: str
     calls: int
@@ -65,7 +67,7 @@ class _Drawing(NamedTuple):
 
 
 def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
-    """How to draw pairs; InputError unless the settings fit this teacher."""
+    """Choose how to draw pairs. Raises InputError unless the settings fit the teacher."""
     from pairflow.training import redi, rf
     from pairflow.training.model import DiscreteModel, VelocityModel
 
