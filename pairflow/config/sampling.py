@@ -160,8 +160,8 @@ class FlowSampleSettings(Settings):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """`nfe`: `euler` calls the network once per step, without a greedy tail; `heun` calls it twice."""
-        return nfe
+        """The number of network calls for a sample: one per step with `euler`, two with `heun`."""
+        return nfe * (2 if self.solver == HEUN else 1)
 
 
 class Evaluation(Sampling):

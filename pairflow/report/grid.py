@@ -211,7 +211,11 @@ class Grid:
         for method in self.rows:
             if method in self.calls:
                 groups.setdefault(tuple(self.calls[method]), []).append(method)
-        names = [join_words(methods) if len(methods) < 3 else "other methods" for methods in groups.values()]
+        most = max(groups.values(), key=len, default=[])
+        names = [
+            "other methods" if methods is most and len(methods) > 2 else join_words(methods)
+            for methods in groups.values()
+        ]
         return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
 
     def by_calls(self, count: Callable[[str, int, str], int]) -> "Grid":

@@ -155,6 +155,13 @@ def moons(**pairing):
     return check(Configuration, {"experiments": {"moons": values}}, "x").experiments["moons"]
 
 
+def test_heun_calls_the_network_twice_per_step():
+    calls = {
+        solver: config.FlowSampleSettings(nfe=4, solver=solver).count_calls(4) for solver in config.SOLVERS
+    }
+    assert calls == {"euler": 4, "heun": 8}
+
+
 def test_only_ot_has_a_pool():
     pooled = moons(pool=512)
     pools = {name: pooled.train_settings(name, 0).training.pool for name in pooled.methods}

@@ -22,26 +22,30 @@ LONG = {**RUN, "iterations": 1500, "ema_decay": 0.99}
 DCD = {**RUN, "name": "dcd", "teacher_every": 60, "iterations": 300, "learning_rate": 1e-3}
 REDI = {**RUN, "name": "redi", "pairs": {"count": 1500, "steps": 16}, "iterations": 400}
 CONDITION = {"property": "weight", "classes": 3}
+QUIET = {"threads": 1, "quiet": True}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, step, model_files):
+def made(made_once, step, model_files):
     """data/ with labels and plain/ without, pairs.parquet, and the conditional models udlm/ and pairflow/."""
-    root = tmp_path_factory.mktemp("made")
-    shared = {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5}
-    for folder, settings in (("plain", shared), ("data", shared | {"condition": CONDITION})):
-        files = data_files(root / folder)
-        assert step("preprocess", "molecules", settings=settings, quiet=True, **files).exit_code == 0
-    data = root / "data"
-    run = step("pair", tokens=data / "train.parquet", out=root / "pairs.parquet", steps=3, quiet=True)
-    assert run.exit_code == 0
-    for method, rows in (("udlm", data / "train.parquet"), ("pairflow", root / "pairs.parquet")):
-        settings = {"method": method, "network": NETWORK, "training": RUN}
-        files = {"data": rows, "validation": data / "validation.parquet", "labels": data / "train.parquet"}
-        files |= {"vocabulary": data / "vocabulary.json", "known": data / "known.parquet"}
-        run = step("train", settings=settings, **files, **model_files(root / method), threads=1, quiet=True)
-        assert run.exit_code == 0, run.output
-    return root
+
+    def make(root):
+        shared = {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5}
+        for folder, settings in (("plain", shared), ("data", shared | {"condition": CONDITION})):
+            files = data_files(root / folder)
+            assert step("preprocess", "molecules", settings=settings, quiet=True, **files).exit_code == 0
+        data = root / "data"
+        run = step("pair", tokens=data / "train.parquet", out=root / "pairs.parquet", steps=3, quiet=True)
+        assert run.exit_code == 0
+        for method, rows in (("udlm", data / "train.parquet"), ("pairflow", root / "pairs.parquet")):
+            settings = {"method": method, "network": NETWORK, "training": RUN}
+            files = {"data": rows, "validation": data / "validation.parquet"}
+            files |= {"labels": data / "train.parquet"}
+            files |= {"vocabulary": data / "vocabulary.json", "known": data / "known.parquet"}
+            run = step("train", settings=settings, **files, **model_files(root / method), **QUIET)
+            assert run.exit_code == 0, run.output
+
+    return made_once("conditional models", make)
 
 
 @pytest.fixture
@@ -178,31 +182,31 @@ def test_the_labels_of_other_rows_are_refused(made, step, model_files, tmp_path,
 
 
 @pytest.fixture(scope="module")
-def distilled(made, step, model_files):
-    """The folder of a model that has learnt its classes, udlm/, and of those that are distilled from it."""
-    root = made / "distilled"
-    data, rows = made / "data", {"threads": 1, "quiet": True, "validation": made / "data/validation.parquet"}
-    settings = {"method": "udlm", "network": NETWORK, "training": LONG}
-    files = {name: data / name for name in ("vocabulary.json", "known.parquet")}
-    files = {path.stem: path for path in files.values()} | {"data": data / "train.parquet"}
-    files["labels"] = files["data"]
-    run = step("train", settings=settings, **rows, **files, **model_files(root / "udlm"))
-    assert run.exit_code == 0, run.output
-    pairs, teaching = root / "redi.parquet", {"method": "udlm+redi", **REDI["pairs"]}
-    assert step("teach", model=root / "udlm", out=pairs, **teaching, threads=1, quiet=True).exit_code == 0
-    for how, of in ((DCD, data / "train.parquet"), (REDI, pairs)):
-        method = f"udlm+{how['name']}"
-        settings = {"method": method, "distillation": how}
-        files = {"parent": root / "udlm", "data": of, **model_files(root / method)}
-        run = step("distill", settings=settings, **rows, **files)
+def distilled(made, made_once, step, model_files):
+    """A model that has learnt its classes, udlm/, and the models that are distilled from it."""
+
+    def make(root):
+        data, rows = made / "data", QUIET | {"validation": made / "data/validation.parquet"}
+        settings = {"method": "udlm", "network": NETWORK, "training": LONG}
+        files = {"vocabulary": data / "vocabulary.json", "known": data / "known.parquet"}
+        files |= {"data": data / "train.parquet", "labels": data / "train.parquet"}
+        run = step("train", settings=settings, **rows, **files, **model_files(root / "udlm"))
         assert run.exit_code == 0, run.output
-    return root
+        pairs, teaching = root / "redi.parquet", {"method": "udlm+redi", **REDI["pairs"]}
+        assert step("teach", model=root / "udlm", out=pairs, **teaching, **QUIET).exit_code == 0
+        for how, of in ((DCD, data / "train.parquet"), (REDI, pairs)):
+            method = f"udlm+{how['name']}"
+            settings = {"method": method, "distillation": how}
+            files = {"parent": root / "udlm", "data": of, **model_files(root / method)}
+            run = step("distill", settings=settings, **rows, **files)
+            assert run.exit_code == 0, run.output
+
+    return made_once("distilled conditional models", make)
 
 
 @pytest.mark.parametrize("model", ["udlm+dcd", "udlm+redi"])
 def test_a_distilled_model_follows_its_class_in_one_step(distilled, share_in_class, model):
-    folder = distilled.name + "/" + model
-    ignored, conditional, guided = (share_in_class(folder, weight, nfe=1) for weight in (0, 1, 3))
+    ignored, conditional, guided = (share_in_class(distilled / model, weight, nfe=1) for weight in (0, 1, 3))
     assert ignored < 0.5 < 0.6 < conditional < 0.9 < guided
 
 

@@ -172,7 +172,7 @@ def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run, refus
 @pytest.mark.workflow
 def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakemake):
     """The signal goes to the process group, as it does from a terminal."""
-    long = {"batch_size": 8, "iterations": 10**6, "learning_rate": 1e-3, "validate_every": 10**6}
+    long = {"batch_size": 8, "iterations": 10**5, "learning_rate": 1e-3, "validate_every": 10**5}
     workflow(training=long)
     snakemake(Path(), "--until", "preprocess_molecules", "--", "results/mini/report.html")
     process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, start_new_session=True)
@@ -185,7 +185,7 @@ def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakema
     output, errors = process.communicate()
     assert (process.returncode, output) == (1, "")
     assert re.search(
-        r"^stopped: train udlm: pairflow train: stopped after \d.* of 1,000,000 iter", errors, re.MULTILINE
+        r"^stopped: train udlm: pairflow train: stopped after \d.* of 100,000 iter", errors, re.MULTILINE
     )
 
 

@@ -48,7 +48,8 @@ class Growth:
     `given` (R, N) has R rows of N symbols, FREE in gaps; sample number i has row i mod R. Scaffolds take
     turns, and so do the starts of each. For a start with gaps before its end, the number of tokens of the
     molecule is drawn from `lengths()`. The tokens that the scaffold does not need are divided at random among
-    the gaps and the end: all divisions with at least one token in every part are equally likely.
+    the gaps and the end: all divisions with at least one token in every part are equally likely. If nothing
+    can grow at the end, its part is left out, so all lengths of the link of two fragments are equally likely.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
 import re
+import zlib
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,6 +20,13 @@ TABLE = given_table(
     {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")},
 )
 POINTS = 72  # to the inch
+
+
+def unpacked(stream: bytes) -> bytes:
+    try:
+        return zlib.decompress(stream)
+    except zlib.error:
+        return stream
 
 
 def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
@@ -43,6 +51,11 @@ def test_a_chart_is_saved_with_its_names_a_column_wide_on_white_with_its_fonts(t
     pdf = (tmp_path / "main-valid.pdf").read_bytes()
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)
+    [font] = [data for data in map(unpacked, streams) if data[:4] == b"\0\1\0\0"]  # TrueType
+    tables = {font[start : start + 4] for start in range(12, 12 + 16 * int.from_bytes(font[4:6]), 16)}
+    assert {b"glyf", b"hmtx"} <= tables
+    assert not tables & {b"GSUB", b"GPOS"}  # which nothing in a PDF uses
 
 
 def test_the_same_bytes_every_time_without_a_date(tmp_path):
