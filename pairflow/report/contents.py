@@ -81,7 +81,7 @@ class Contents(FinishedExperiment):
         """The couplings of Algorithm 1 whose sources are nearly as far from their data as random sources.
 
         In their backward steps hardly any other row has a weight, so that sources are nearly independent
-        (docs/method.md, "When only a row's own weight counts").
+        (docs/method.md, "Backward pairing (Algorithm 1)").
         """
         enough = NEARLY * independent_distance(self.data["length"], self.data["vocabulary_size"])
         return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
