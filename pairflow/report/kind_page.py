@@ -116,7 +116,10 @@ class KindPage:
     def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
-        """Write the headline's sentence: how good the best method is, and how good real data are."""
+        """Write the headline's sentence: how good the best method is, and how good real data are.
+
+        `leading` is the table that `grid.leading_grid` chooses; the `Metric` in METRICS of the kind has its words.
+        """
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
         return (

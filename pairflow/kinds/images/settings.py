@@ -16,6 +16,7 @@ FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # what a folder may hold: na
 
 # The classifiers that come with pairflow: the data set that each was trained on, and the SHA-256 of its
 # weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
+WITH_TEST_SET = ("mnist_binary", "mnist", "cifar10")  # their publishers chose the test images
 CLASSIFIERS = {
     "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
     "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
@@ -166,7 +167,7 @@ class Images(DataSettings):
         for key in ("folder", "size", "mode", "levels"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: only the source image_folder has this key, not {self.source}")
-        if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
+        if self.source in WITH_TEST_SET and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
 

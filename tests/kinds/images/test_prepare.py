@@ -13,9 +13,9 @@ from pairflow.data.status import Condition, Finding
 from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
-from pairflow.kinds.images.data_sets import read_digits, read_folder
+from pairflow.kinds.images.data_sets import PublishedImages, read_digits, read_folder
 from pairflow.kinds.images.prepare import contract, to_images, to_tokens
-from pairflow.kinds.images.settings import Images
+from pairflow.kinds.images.settings import WITH_TEST_SET, Images
 
 pytestmark = pytest.mark.usefixtures("cache")
 TWO = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)  # (B, H, W, C)
@@ -39,6 +39,14 @@ def folder(tmp_path):
         return tmp_path / "images"
 
     return write
+
+
+# ---- sources
+
+
+def test_a_published_set_has_its_publishers_test_images():
+    published = {name for name, source in IMAGES.items() if isinstance(source, PublishedImages)}
+    assert published == {*WITH_TEST_SET}
 
 
 # ---- tokens
