@@ -42,9 +42,9 @@ class Contents(FinishedExperiment):
 
     @cached_property
     def couplings(self) -> Values:
-        """A dict from coupling (a file of pairs) to its metrics, named as in `metrics.coupling.diagnose`.
+        """A dict from the name of a coupling to its metrics, named as in `metrics.coupling.diagnose`.
 
-        The key `forward` has the coverage of the forward velocity, if it was measured.
+        One more key, `forward`, has the coverage of the forward velocity, if it was measured.
         """
         return self._describe("coupling", "coverage")
 

@@ -118,7 +118,7 @@ class KindPage:
     ) -> str:
         """Write the headline's sentence: how good the best method is, and how good real data are.
 
-        `leading` is the table that `grid.leading_grid` chooses; the `Metric` in METRICS of the kind has its words.
+        `grid.leading_grid` chooses the table `leading`; its `Metric`, in METRICS of the kind, has the words.
         """
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"

@@ -109,9 +109,11 @@ def _rows(
     totals: Sequence[int],
     generator: np.random.Generator,
 ) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
-    """Yield starts in turn, without end, each with the lengths of its gaps and its row (N,). `totals` are the
-    numbers of tokens of molecules to draw from. Raises InputError if the model can write none of the
-    starts."""
+    """Yield the scaffold's starts in turn, without end, each with the lengths of its gaps and its row (N,).
+
+    A start is a SMILES of the scaffold, open where groups may grow; a gap is such a place before the end. The
+    number of tokens of a molecule is drawn from `totals`. Raises InputError if the model can write no start.
+    """
     write = cache(lambda start, gaps: _write(scaffold.where, start, gaps, vocabulary, length))
     shortest, reason = dict[str, Tensor](), None
     for start in scaffold.starts:

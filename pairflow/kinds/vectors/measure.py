@@ -34,7 +34,7 @@ def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
 
 
 def measure_samples(samples: Path, files: RowFiles) -> Measurement:
-    """Compute the metric rows of samples, and of the flow's paths, trial by trial."""
+    """Compute the metrics of the file `samples`, and of the paths recorded there, for each trial."""
     real = RealRows.read(*files, kind="vectors")
     table, metadata = real.read_samples(samples, "vector samples")
     drawn = token_array(table["values"])

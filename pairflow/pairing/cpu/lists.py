@@ -23,7 +23,10 @@ class Lists(NamedTuple):
 
 
 def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
-    """Make the lists of `columns` (C, M), the transposed tokens of the keys."""
+    """List, for each position and symbol, the data rows that have this symbol there.
+
+    `columns` (C, M) are the tokens of the M data rows, a line for each of C positions.
+    """
     keys, sizes = np.empty(columns.shape, np.int32), [0]
     for sorted_keys, column in zip(keys, columns, strict=True):
         sorted_keys[:] = np.argsort(column, kind="stable")
