@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import multiprocessing
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -117,16 +118,6 @@ def data_dir() -> Path:
             pytest.fail("CI runs the tests on real data: set PAIRFLOW_DATA_DIR")
         pytest.skip("PAIRFLOW_DATA_DIR is not set: no real data here")
     return Path(folder)
-
-
-@pytest.fixture(scope="session")
-def qm9(data_dir):
-    """QM9, prepared as the paper does."""
-    from pairflow.kinds.molecules.data_sets import source_of
-    from pairflow.kinds.molecules.settings import Molecules
-
-    settings = Molecules(source="qm9", length=32)
-    return source_of(settings).read(settings, progress=False)
 
 
 @pytest.fixture
@@ -244,6 +235,20 @@ def made_once(tmp_path_factory):
         return folder
 
     return made
+
+
+@pytest.fixture(scope="session")
+def qm9(data_dir, made_once):
+    """QM9, prepared as the paper does."""
+    from pairflow.kinds.molecules.data_sets import source_of
+    from pairflow.kinds.molecules.settings import Molecules
+
+    def make(folder: Path) -> None:
+        settings = Molecules(source="qm9", length=32)
+        folder.mkdir()
+        (folder / "pickle").write_bytes(pickle.dumps(source_of(settings).read(settings, progress=False)))
+
+    return pickle.loads((made_once("qm9", make) / "pickle").read_bytes())
 
 
 @pytest.fixture(scope="session")

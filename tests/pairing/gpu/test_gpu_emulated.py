@@ -53,6 +53,12 @@ def equal_the_reference(
     return np.array_equal(emulated, oracle.pair_rows(data, queries, numbers, **settings))
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where libraries of kernels are kept that several tests load."""
+    return tmp_path_factory.mktemp("kernels")
+
+
 @pytest.mark.parametrize(
     ("rows", "length", "vocabulary_size", "dtype", "steps"),
     [
@@ -70,9 +76,9 @@ def equal_the_reference(
     ],
 )
 def test_gpu_kernels_emulated_on_the_cpu_equal_the_reference(
-    tmp_path, clustered, rows, length, vocabulary_size, dtype, steps
+    folder, clustered, rows, length, vocabulary_size, dtype, steps
 ):
-    device = Emulation(tmp_path)
+    device = Emulation(folder)
     layout = replace(gpu.KernelLayout.choose(length, vocabulary_size), warps=2)
     data = clustered(rows, length, vocabulary_size, dtype=dtype)
     assert equal_the_reference(device, layout, data, vocabulary_size, steps, rows=slice(0, 30))
@@ -80,41 +86,41 @@ def test_gpu_kernels_emulated_on_the_cpu_equal_the_reference(
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("warps", [1, 3, 8])
-def test_gpu_kernels_emulated_on_the_cpu_with_any_number_of_warps(tmp_path, clustered, warps, backwards):
+def test_gpu_kernels_emulated_on_the_cpu_with_any_number_of_warps(folder, clustered, warps, backwards):
     """2,100 keys are three tiles, and 70 positions more candidates than a warp takes at a time."""
-    device, layout = Emulation(tmp_path, backwards=backwards), replace(SMALL, warps=warps)
+    device, layout = Emulation(folder, backwards=backwards), replace(SMALL, warps=warps)
     assert equal_the_reference(device, layout, clustered(2100, 70, 6), 6, 4, rows=slice(100, 105))
 
 
 @pytest.mark.parametrize("tolerance", [0.1, 0.01, rule.TOLERANCE])
 def test_gpu_kernels_emulated_on_the_cpu_decide_exactly_what_bounds_leave_open(
-    tmp_path, clustered, monkeypatch, tolerance
+    folder, clustered, monkeypatch, tolerance
 ):
     monkeypatch.setattr(rule, "margin", lambda keys: 2.0)  # which leaves everything open
     monkeypatch.setattr(rule, "TOLERANCE", tolerance)  # a coarse one shows a level more or less
-    data, device = clustered(300, 70, 6), Emulation(tmp_path)
+    data, device = clustered(300, 70, 6), Emulation(folder)
     assert equal_the_reference(device, SMALL, data, 6, 8, rows=slice(0, 8))
 
 
-def test_gpu_kernels_emulated_on_the_cpu_with_columns_that_do_not_vary(tmp_path, clustered):
+def test_gpu_kernels_emulated_on_the_cpu_with_columns_that_do_not_vary(folder, clustered):
     data = clustered(60, 70, 6)
     data[:, ::3] = 4
-    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 5, rows=slice(0, 9))
+    assert equal_the_reference(Emulation(folder), SMALL, data, 6, 5, rows=slice(0, 9))
     strangers = clustered(4, 70, 6, seed=1)
-    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 5, queries=strangers)
+    assert equal_the_reference(Emulation(folder), SMALL, data, 6, 5, queries=strangers)
     data[:] = 4  # nothing varies
-    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 5, rows=slice(0, 3))
+    assert equal_the_reference(Emulation(folder), SMALL, data, 6, 5, rows=slice(0, 3))
 
 
-def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers(tmp_path, clustered):
-    data, device = clustered(90, 70, 6), Emulation(tmp_path)
+def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers(folder, clustered):
+    data, device = clustered(90, 70, 6), Emulation(folder)
     assert equal_the_reference(device, SMALL, data, 6, 5, rows=slice(0, 9), first_row=2**40, seed=2**64 - 1)
     strangers = clustered(8, 70, 6, seed=1)
     assert equal_the_reference(device, SMALL, data, 6, 5, queries=strangers)
 
 
-def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(tmp_path):
-    device = Emulation(tmp_path)
+def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(folder):
+    device = Emulation(folder)
     weigh = device.compile(gpu.source() + WEIGH_LEVELS, SMALL.macros())["weigh_levels"]
     rng = np.random.default_rng(0)
     for steps, vocabulary_size in ((20, 2), (7, 8)):
@@ -146,8 +152,8 @@ def products_beside_at(source: str) -> list[str]:
     return re.findall(r"\*\s*\(?(?:\w+\.)*(?:words|length)\b|\b(?:words|length)\s*\*", code)
 
 
-def test_gpu_offsets_hold_in_the_largest_data(tmp_path):
-    assert offsets_are_right(tmp_path)
+def test_gpu_offsets_hold_in_the_largest_data(folder):
+    assert offsets_are_right(folder)
     assert not products_beside_at(gpu.source())
 
 
@@ -162,7 +168,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_gpu_kernels_is_noticed(tmp_path, clustered, monkeypatch, mistake):
+def test_a_mistake_in_the_gpu_kernels_is_noticed(folder, clustered, monkeypatch, mistake):
     right, wrong = MISTAKES[mistake]
     assert right in gpu.source()
     source = gpu.source().replace(right, wrong)
@@ -170,17 +176,17 @@ def test_a_mistake_in_the_gpu_kernels_is_noticed(tmp_path, clustered, monkeypatc
     data = clustered(300, 70, 6)
     if "lane" in mistake:
         with pytest.raises(AssertionError, match="whole_warp"):
-            Emulation(tmp_path).compile(source, SMALL.macros())
+            Emulation(folder).compile(source, SMALL.macros())
     elif "offset" in mistake:
-        assert products_beside_at(source) or not offsets_are_right(tmp_path)
+        assert products_beside_at(source) or not offsets_are_right(folder)
     else:
-        assert not equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 8, rows=slice(0, 8))
+        assert not equal_the_reference(Emulation(folder), SMALL, data, 6, 8, rows=slice(0, 8))
 
 
 @pytest.mark.parametrize("vocabulary_size", [6, 300])
-def test_cuda_asks_cupy_for_what_the_kernels_take(tmp_path, clustered, monkeypatch, vocabulary_size):
+def test_cuda_asks_cupy_for_what_the_kernels_take(folder, clustered, monkeypatch, vocabulary_size):
     """The class `Cuda` over a stand-in for CuPy, which looks at names, types, sizes and shared memory."""
-    cupy = StandInForCupy(tmp_path)
+    cupy = StandInForCupy(folder)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     data = clustered(40, 70, vocabulary_size, dtype=np.int32)
     settings = {"vocabulary_size": vocabulary_size, "steps": 3, "seed": 0}
@@ -198,12 +204,12 @@ def test_cuda_asks_cupy_for_what_the_kernels_take(tmp_path, clustered, monkeypat
     assert cupy.backend == "nvrtc"
 
 
-def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(tmp_path, clustered, monkeypatch, capsys):
+def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(folder, clustered, monkeypatch, capsys):
     """Nor do earlier calls: the keys are packed again only for other data."""
     data, launches = clustered(40, 70, 6), []
     settings = {"vocabulary_size": 6, "steps": 4, "seed": 0}
     expected = oracle.pair_rows(data, data, np.arange(40), **settings)
-    device = Emulation(tmp_path)
+    device = Emulation(folder)
     launch = device.launch
     monkeypatch.setattr(device, "launch", lambda *args: launches.append(len(args[3])) or launch(*args))
     pairer = gpu.GpuPairer(device, SMALL, progress=True)
