@@ -40,7 +40,7 @@ PACKAGES = {
     "torch": Package("torch", "training and sampling", "torch", needed=True, on_gpu="torch.cuda.init()"),
     "torchvision": Package("torchvision", "MNIST and CIFAR-10", "torchvision"),
     "RDKit": Package("rdkit, rdkit.Chem", "molecules and their validity", "rdkit"),
-    "SELFIES": Package("selfies", "molecules as SELFIES", "selfies", "selfies"),
+    "SELFIES": Package("selfies", "molecules as SELFIES", "selfies"),
     "tokenisers": Package("transformers, tokenizers", "text in subwords", "transformers", "text"),
     "Snakemake": Package("snakemake", "the workflow", "snakemake", needed=True),
     "executor plugin": Package(

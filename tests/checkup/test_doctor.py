@@ -101,7 +101,7 @@ def test_an_import_that_never_ends_is_given_up(world, monkeypatch):
 
 def test_missing_old_and_unusable_packages(world, monkeypatch):
     absent = packages.PACKAGES["SELFIES"]._replace(modules="absent_of_all")
-    missing = 'no absent_of_all, which is for molecules as SELFIES -> pip install "pairflow[selfies]"'
+    missing = "no absent_of_all, which is for molecules as SELFIES -> pip install pairflow"
     assert line(packages.check(absent, True, False)) == f"needs attention: {missing}"
     assert line(packages.check(absent, False, False)) == f"missing (optional): {missing}"
     (world / "snakemake.py").write_text("__version__ = '8.1'")

@@ -111,6 +111,6 @@ REPRESENTATIONS = {
 def get_representation(kind: Notation) -> Representation:
     """Return one of REPRESENTATIONS. Raises InputError if it needs `selfies`, which is not installed."""
     if kind == "selfies" and find_spec("selfies") is None:
-        remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
+        remedy = "pip install selfies, or --representation smiles for a new experiment"
         raise InputError(f"SELFIES need the package selfies: {remedy}")
     return REPRESENTATIONS[kind]

@@ -31,7 +31,7 @@ Notation = Annotated[
     Literal["smiles", "selfies"],
     Field(
         description="How a molecule is written in tokens: `smiles`, or `selfies`, of which nearly every "
-        "string is a molecule (needs pairflow[selfies])."
+        "string is a molecule."
     ),
 ]
 Fragments = Annotated[
