@@ -2,12 +2,15 @@
 
     python benchmarks/fine_tune.py --folder fine_tune
     python benchmarks/fine_tune.py --folder fine_tune --out benchmarks/records/fine-tune.json
+    python benchmarks/fine_tune.py --folder longer --iterations 300 1000 3000 8000 --nfe 32 --seeds 0
 
 The small library has molecules of ZINC-250k whose Murcko scaffold holds an indole, and no molecule that the
-parent has learnt has that scaffold. The folder gets a configuration with two experiments, `tuned` and
-`scratch`, and the workflow runs them: a command that was stopped resumes. They differ in where their
-trainings start, and in the learning rate, which fine-tuning divides by four. Beside them stand samples of the
-parent, and the small library's held-out molecules. A sample counts as alike if its scaffold holds an indole.
+parent has learnt has that scaffold. The folder gets a configuration with an experiment `tuned_<iterations>`
+for each number of iterations, and `scratch` for the first, and the workflow runs them: a command that was
+stopped resumes. They differ in where their trainings start, and in the learning rate, which fine-tuning
+divides by four. Compared with them are samples of the parent, and the small library's held-out molecules. A
+sample counts as alike if its scaffold holds an indole, as plausible by what is usual among the molecules of
+the parent, and as a copy if it is a training molecule.
 """
 
 import argparse
@@ -32,6 +35,7 @@ from pairflow.artifacts import read_object, read_provenance, read_table, token_a
 from pairflow.config import suggest
 from pairflow.kinds.molecules import training_molecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.prepare import Vocabulary
 
 INDOLE = Chem.MolFromSmarts("c1ccc2[nH]ccc2c1")
@@ -46,22 +50,23 @@ def main() -> None:
     parser.add_argument("--parent", default="zinc250k", help="name or folder of the model to start from")
     parser.add_argument("--rows", type=int, default=50_000, help="random molecules that it has learnt")
     parser.add_argument("--small", type=int, default=500, help="molecules of the small library")
-    parser.add_argument("--iterations", type=int, default=1500, help="of each training")
+    parser.add_argument("--iterations", type=int, nargs="+", default=[1500], help="of the trainings")
     parser.add_argument("--nfe", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, help="record (JSON)")
     options = parser.parse_args()
     parent = published.locate(options.parent).resolve()
     prepare(options, parent)
-    for name in ("tuned", "scratch"):
-        subprocess.run(["pairflow", "run", name], cwd=options.folder, check=True)
+    names = [*configuration(options, parent)["experiments"]]
+    for name in names:
+        subprocess.run(["pairflow", "run", name, "--cores", "1"], cwd=options.folder, check=True)
     table = pd.DataFrame(measure(options, parent))
     record = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": commit(),
         "machine": machine(),
         "options": {key: value for key, value in vars(options).items() if key not in ("folder", "out")},
-        "seconds": {name: seconds(options, name) for name in ("tuned", "scratch")},
+        "seconds": {name: seconds(options, name) for name in names},
         "results": table.astype(object).where(table.notna(), None).to_dict("records"),
     }
     if options.out:
@@ -102,14 +107,14 @@ def has_indole(smiles: str) -> bool:
 
 
 def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
-    """The two experiments, with the settings of `pairflow new`."""
+    """The experiments, with the settings of `pairflow new`."""
     facts = read_object(parent / "model.json")
     rows = int(0.9 * options.small)
-    sizes = (facts["length"], facts["vocabulary_size"], rows, "cpu", False, options.iterations)
+    sizes = (facts["length"], facts["vocabulary_size"], rows, "cpu", False)
     data = {"source": "small.smi", "representation": "selfies", "length": facts["length"]}
 
-    def experiment(**more: Any) -> dict[str, Any]:
-        scale = suggest.experiment(*sizes, facts["network"], fine_tuned="from" in more)
+    def experiment(iterations: int, **more: Any) -> dict[str, Any]:
+        scale = suggest.experiment(*sizes, iterations, facts["network"], fine_tuned="from" in more)
         evaluation = scale["evaluations"]["main"] | {"nfe": options.nfe, "samples": SAMPLES, "trials": 1}
         return {
             "description": "PairFlow on molecules with an indole",
@@ -122,7 +127,8 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
         }
 
     start = {"from": options.parent if published.name_of(parent) else str(parent)}
-    return {"experiments": {"tuned": experiment(**start), "scratch": experiment()}}
+    tuned = {f"tuned_{iterations}": experiment(iterations, **start) for iterations in options.iterations}
+    return {"experiments": {**tuned, "scratch": experiment(options.iterations[0])}}
 
 
 def seconds(options: argparse.Namespace, name: str) -> list[float]:
@@ -133,13 +139,20 @@ def seconds(options: argparse.Namespace, name: str) -> list[float]:
 
 def measure(options: argparse.Namespace, parent: Path) -> list[dict[str, Any]]:
     """For each experiment, number of steps and seed the shares of useful and of alike molecules."""
-    root = options.folder / "results" / "tuned"
+    root = options.folder / "results" / f"tuned_{options.iterations[0]}"
     known = training_molecules.DatasetMolecules.read(root / "data" / "smiles.parquet")
     training = training_molecules.read_training(root / "reference" / "molecules.parquet", known)
-    rows = []
+    usual, trained, rows = Norms.read(parent / "norms.parquet"), {*known.trained}, []
     for facts, strings, others in drawn(options, parent, known):
-        alike = sum(map(has_indole, strings)) / len(strings)
-        rows.append({**facts, **describe(strings, training, others), "alike": alike})
+        with rdBase.BlockLogs():
+            molecules = [molecule for molecule in map(Chem.MolFromSmiles, strings) if molecule]
+        shares = {
+            "alike": sum(map(has_indole, strings)),
+            "plausible": sum(is_plausible(molecule, usual) for molecule in molecules),
+            "copies": sum(Chem.MolToSmiles(molecule) in trained for molecule in molecules),
+        }
+        shares = {name: count / len(strings) for name, count in shares.items()}
+        rows.append({**facts, **describe(strings, training, others), **shares})
     return rows
 
 
@@ -148,7 +161,8 @@ def drawn(
 ) -> Iterator[tuple[dict[str, Any], list[str], frozenset[str]]]:
     """What each set of molecules is, its strings, and the molecules that are not new in it."""
     yield {"experiment": "held out", "nfe": None, "seed": None}, known.held_out, frozenset()
-    evaluation = configuration(options, parent)["experiments"]["tuned"]["evaluations"]["main"]
+    experiments = configuration(options, parent)["experiments"]
+    evaluation = experiments["scratch"]["evaluations"]["main"]
     for nfe in options.nfe:
         path = options.folder / f"parent-nfe{nfe}.parquet"
         drawing = json.dumps(evaluation | {"nfe": nfe, "seed": 0})
@@ -156,7 +170,7 @@ def drawn(
             step("sample", "--settings", drawing, "--model", parent, "--out", path, *ON_CPU)
         facts = {"experiment": "parent", "nfe": nfe, "seed": None}
         yield facts, strings_of(path, parent / "vocabulary.json"), known.every
-    for name in ("tuned", "scratch"):
+    for name in experiments:
         root = options.folder / "results" / name
         for path in sorted(root.glob("seed*/samples/pairflow/main/*.parquet")):
             parameters = read_table(path, "samples")[1].parameters
