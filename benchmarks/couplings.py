@@ -136,7 +136,7 @@ CASES = {
         "judge_ppl",
         2048,
         lower=True,
-        few=(POOL,),
+        few=(POOL, "sdot, tau 0.1", "sdot, tau 0.4"),
     ),
     "two_moons": Case(
         "two_moons_d2",
