@@ -1,6 +1,6 @@
 """Measures one rate in a new process, whose memory is then only that of the work.
 
-A batch that would take too long is measured in part and extrapolated linearly.
+A batch that would take too long is measured in part and extrapolated linearly; so is a pairing of many rows.
 """
 
 import json
@@ -23,6 +23,7 @@ from pairflow.pairing.blocks import extrapolated
 from pairflow.pairing.spaces import space_of
 
 SECONDS = 1.0  # of a measurement
+MOST_KEYS = 1 << 19  # rows of a pairing that is measured; time and memory are linear in them
 SMALL, REPEATS = 10**7, 5  # smaller networks (in parameters) repeat everything so often, to be timed well
 
 Step = Callable[[int], object]
@@ -46,6 +47,7 @@ def main(request: dict) -> dict:
     """Measure the work that `measure` requests: seconds of a unit, memory, and a network's parameters."""
     work = Work(**request["work"])
     prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
+    unused = peak_memory_mb(work.device)
     step, count, facts = prepare(work, request)
     times = REPEATS if facts.get("parameters", SMALL) < SMALL else 1
     memory: dict[int, float] = {}
@@ -62,6 +64,10 @@ def main(request: dict) -> dict:
     # Other work on the machine hardly lengthens CPU time; a GPU has only wall time.
     clock = time.process_time if work.device == "cpu" else time.perf_counter
     probe = extrapolated(run, count, clock, SECONDS)
+    if work.kind == "pair":  # its rows are paired in blocks, so only the index grows
+        scale = max(1.0, work.rows / MOST_KEYS)
+        memory_mb = unused + scale * (memory[probe.rows] - unused)
+        return {"seconds": scale * probe.seconds, "memory_mb": memory_mb}
     growth = max(0.0, memory[probe.rows] - memory[1]) / max(1, probe.rows - 1)
     units = times * (count if work.kind in ("draw", "lead") else 1)
     memory_mb = memory[probe.rows] + growth * (count - probe.rows)
@@ -72,9 +78,10 @@ def _rows(work: Work, request: dict) -> np.ndarray:
     """Return real rows (M, N) of tokens if there is a file, else made-up rows."""
     if not FLOWS[work.flow].tokens:
         return np.random.default_rng(0).standard_normal((work.rows, work.length), np.float32)
+    most = MOST_KEYS if work.kind == "pair" else work.rows
     if tokens := request["tokens"]:
-        return token_array(read_table(Path(tokens), "tokens")[0]["tokens"])
-    return _clusters(work)
+        return token_array(read_table(Path(tokens), "tokens")[0]["tokens"][:most])
+    return _clusters(replace(work, rows=min(most, work.rows)))
 
 
 def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
@@ -87,7 +94,7 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
     def step(count: int) -> object:
         return pair(rows, **rule, threads=1, backend=backend, rows=(0, count), progress=False)
 
-    return step, len(rows), {}
+    return step, work.rows, {}
 
 
 def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:

@@ -345,6 +345,26 @@ def test_what_takes_too_long_is_extrapolated_in_a_straight_line(monkeypatch, kin
     assert largest[0] < 100
 
 
+def test_a_pairing_of_many_rows_is_measured_on_fewer_and_scaled(monkeypatch):
+    """Preparation and queries take time in proportion to the rows, and so does the index's memory."""
+    clock, memory = [0.0], [100.0]
+
+    def pair(data, *, rows, **options):
+        clock[0] += 1e-3 * len(data) * (1 + rows[1] - rows[0])
+        memory[0] = 100.0 + len(data)
+
+    monkeypatch.setattr("pairflow.pairing.pair.pair", pair)
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+    monkeypatch.setattr(measure, "peak_memory_mb", lambda device: memory[0])
+    work = replace(WORKS["pair"], rows=3000)
+    request = {"work": vars(work), "tokens": None}
+    for most in (3000, 300):
+        memory[0] = 100.0
+        monkeypatch.setattr(measure, "MOST_KEYS", most)
+        facts = measure.main(request)
+        assert facts == {"seconds": pytest.approx(3.0 * 3001), "memory_mb": 3100.0}
+
+
 def test_durations_in_words():
     values = [0.2, 90, 130, 3600 * 2, 3600 * 47, 86400 * 3]
     assert ", ".join(map(describe_duration, values)) == "1 s, 90 s, 2.2 min, 2.0 h, 47 h, 3.0 days"
