@@ -136,7 +136,7 @@ CASES = {
         "judge_ppl",
         2048,
         lower=True,
-        few=(POOL, "sdot, tau 0.1", "sdot, tau 0.4"),
+        few=("sdot, tau 0.1",),
     ),
     "two_moons": Case(
         "two_moons_d2",

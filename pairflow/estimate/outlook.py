@@ -107,7 +107,7 @@ def basis(forecast: Forecast) -> str:
         lines.append("unknown work on a GPU: this machine has none, and no other one was recorded")
     elif absent:
         lines.append(f"unknown work: {', '.join(sorted(absent))} (to measure it, leave out --recorded)")
-    accuracy = "within a factor of two on an idle machine (of four for a pairing of made-up rows)"
+    accuracy = "within a factor of two on an idle machine (four for pairing made-up or many rows)"
     return "\nbased on   " + "\n           ".join(lines) + f"\naccuracy   {accuracy}"
 
 
