@@ -23,7 +23,7 @@ from pairflow.pairing.blocks import extrapolated
 from pairflow.pairing.spaces import space_of
 
 SECONDS = 1.0  # of a measurement
-MOST_KEYS = 1 << 19  # rows of a pairing that is measured; time and memory are linear in them
+MOST_TOKENS = 1 << 25  # of the rows of a pairing that is measured; time and memory are linear in the rows
 SMALL, REPEATS = 10**7, 5  # smaller networks (in parameters) repeat everything so often, to be timed well
 
 Step = Callable[[int], object]
@@ -65,7 +65,7 @@ def main(request: dict) -> dict:
     clock = time.process_time if work.device == "cpu" else time.perf_counter
     probe = extrapolated(run, count, clock, SECONDS)
     if work.kind == "pair":  # its rows are paired in blocks, so only the index grows
-        scale = max(1.0, work.rows / MOST_KEYS)
+        scale = work.rows / min(work.rows, MOST_TOKENS // work.length)
         memory_mb = unused + scale * (memory[probe.rows] - unused)
         return {"seconds": scale * probe.seconds, "memory_mb": memory_mb}
     growth = max(0.0, memory[probe.rows] - memory[1]) / max(1, probe.rows - 1)
@@ -78,7 +78,7 @@ def _rows(work: Work, request: dict) -> np.ndarray:
     """Return real rows (M, N) of tokens if there is a file, else made-up rows."""
     if not FLOWS[work.flow].tokens:
         return np.random.default_rng(0).standard_normal((work.rows, work.length), np.float32)
-    most = MOST_KEYS if work.kind == "pair" else work.rows
+    most = MOST_TOKENS // work.length if work.kind == "pair" else work.rows
     if tokens := request["tokens"]:
         return token_array(read_table(Path(tokens), "tokens")[0]["tokens"][:most])
     return _clusters(replace(work, rows=min(most, work.rows)))

@@ -360,7 +360,7 @@ def test_a_pairing_of_many_rows_is_measured_on_fewer_and_scaled(monkeypatch):
     request = {"work": vars(work), "tokens": None}
     for most in (3000, 300):
         memory[0] = 100.0
-        monkeypatch.setattr(measure, "MOST_KEYS", most)
+        monkeypatch.setattr(measure, "MOST_TOKENS", most * work.length)
         facts = measure.main(request)
         assert facts == {"seconds": pytest.approx(3.0 * 3001), "memory_mb": 3100.0}
 
