@@ -76,9 +76,9 @@ def test_vocabulary_file(tmp_path):
         Vocabulary.load(tmp_path / "v.json")
 
 
-def test_the_library_is_an_extra(monkeypatch):
+def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setattr(representations, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'SELFIES need the package selfies: pip install "pairflow\[selfies'):
+    with pytest.raises(InputError, match=r'SELFIES need the package selfies: pip install selfies'):
         prepare(ROWS, SETTINGS)
 
 
