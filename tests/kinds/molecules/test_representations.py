@@ -78,7 +78,7 @@ def test_vocabulary_file(tmp_path):
 
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setattr(representations, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'SELFIES need the package selfies: pip install selfies'):
+    with pytest.raises(InputError, match=r"SELFIES need the package selfies: pip install selfies"):
         prepare(ROWS, SETTINGS)
 
 
