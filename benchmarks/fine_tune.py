@@ -2,7 +2,7 @@
 
     python benchmarks/fine_tune.py --folder fine_tune
     python benchmarks/fine_tune.py --folder fine_tune --out benchmarks/records/fine-tune.json
-    python benchmarks/fine_tune.py --folder longer --iterations 300 1000 3000 8000 --nfe 32 --seeds 0
+    python benchmarks/fine_tune.py --folder longer --iterations 300 1000 3000 --nfe 32 --seeds 0
 
 The small library has molecules of ZINC-250k whose Murcko scaffold holds an indole, and no molecule that the
 parent has learnt has that scaffold. The folder gets a configuration with an experiment `tuned_<iterations>`

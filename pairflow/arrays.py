@@ -83,8 +83,8 @@ def _as_array(values: Any, name: str) -> np.ndarray:
         return np.asarray(values)
     except ValueError:
         lengths = [len(row) if hasattr(row, "__len__") else 0 for row in values]
-        found = [f"{length} in row {row}" for row, length in enumerate(lengths) if length != lengths[0]]
-        first = f"{lengths[0]} in row 0 and {found[0]}" if found else "rows of several shapes"
+        others = [f"{length} in row {row}" for row, length in enumerate(lengths) if length != lengths[0]]
+        first = f"{lengths[0]} in row 0 and {others[0]}" if others else "rows of several shapes"
         raise InputError(f"{name}: expected rows of one length, found {first}") from None
     except (TypeError, RuntimeError) as error:  # a tensor that NumPy cannot read says why
         raise InputError(f"{name}: cannot be read as a NumPy array: {error}") from None

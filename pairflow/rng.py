@@ -8,7 +8,7 @@ The generator Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as ea
 to four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
 [0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is used only for normal numbers.
 
-The step separates the uses. Steps T..1 are those of Algorithm 1. Step 0 is for rows of uniform tokens
+The step separates the uses. Algorithm 1 uses steps T..1. Step 0 is for rows of uniform tokens
 (positions below N) and for random orders of rows (position 2^32 - 1), step 2^32 - 1 for normal numbers, and
 step 2^32 - 2 for the draws of semidiscrete transport (the position is the number of the draw).
 

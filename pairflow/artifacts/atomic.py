@@ -56,7 +56,7 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Give a block a temporary folder, whose files then replace those of an earlier block in `folder`.
+    """Give a block a temporary folder, whose files then replace an earlier block's in `folder`.
 
     A list in `folder` has the SHA-256 and the name of each file that a block wrote, in the format of
     `sha256sum`. Other files stay; raises InputError if one would be overwritten. A process that is killed

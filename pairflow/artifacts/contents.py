@@ -213,8 +213,8 @@ def require_columns(
         if not count and column.optional:
             continue
         if count != 1:
-            found = "no column" if not count else f"{count} columns"
-            raise InputError(f"{path}: {found} '{name}', which a table of {kind} has")
+            number = "no column" if not count else f"{count} columns"
+            raise InputError(f"{path}: {number} '{name}', which a table of {kind} has")
         if column is _TOKENS:
             column = replace(column, highest=(vocabulary_size or 1) - 1)
         width = (widths or {})[column.width] if column.width else None
@@ -239,8 +239,8 @@ def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: 
         raise InputError(f"{place}: row {pc.index(values.is_null(), True)}: {expected}, found null")
     if wrong := _first_wrong(pc.list_flatten(values), column):
         row, position = divmod(wrong[0], width)
-        found = f"expected {column.one}, found {wrong[1]}"
-        raise InputError(f"{place}: row {row}, position {position}: {found}")
+        mistake = f"expected {column.one}, found {wrong[1]}"
+        raise InputError(f"{place}: row {row}, position {position}: {mistake}")
 
 
 def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | None:

@@ -66,6 +66,6 @@ def _read_column(path: Path) -> np.ndarray:
         raise InputError(f"{path}: column 'tokens': has missing tokens")
     lengths = np.diff(column.offsets) if pa.types.is_list(column.type) else np.array([column.type.list_size])
     if len(others := np.flatnonzero(lengths != lengths[:1])):
-        found = f"{lengths[0]} tokens in row 0 and {lengths[others[0]]} in row {others[0]}"
-        raise InputError(f"{path}: expected rows of one length, found {found}")
+        unequal = f"{lengths[0]} tokens in row 0 and {lengths[others[0]]} in row {others[0]}"
+        raise InputError(f"{path}: expected rows of one length, found {unequal}")
     return values.to_numpy(zero_copy_only=False).reshape(len(column), lengths[0] if len(lengths) else 0)

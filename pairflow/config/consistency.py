@@ -83,8 +83,8 @@ def _flow(experiment: "Experiment") -> None:
             bases = ", ".join(name for name, base in BASES.items() if flow.name in base.flows)
             raise ValueError(f"methods: '{name}' has no {flow.name} flow; expected one of {bases}")
     if experiment.training.loss not in flow.losses:
-        expected, found = " or ".join(flow.losses), experiment.training.loss
-        raise ValueError(f"training.loss: expected {expected} in a {flow.name} flow, found {found}")
+        expected, loss = " or ".join(flow.losses), experiment.training.loss
+        raise ValueError(f"training.loss: expected {expected} in a {flow.name} flow, found {loss}")
     if flow.name not in experiment.data.flows:
         raise ValueError(f"data: a {flow.name} flow is not for {experiment.data.kind}; see `flow`")
     if flow.name not in experiment.network.modules:

@@ -209,9 +209,9 @@ def require_free(configuration: Path, name: str, force: bool) -> None:
         names, is_target = names_in(file), file == experiment_file(configuration, name)
         replaceable = is_target and names == {name}
         if (is_target or name in names) and not (force and replaceable):
-            found = f"there is an experiment '{name}'" if name in names else "there are other experiments"
+            reason = f"there is an experiment '{name}'" if name in names else "there are other experiments"
             advice = "give another --name" + ", or --force" * replaceable
-            raise InputError(f"{file}: {found} already; {advice}")
+            raise InputError(f"{file}: {reason} already; {advice}")
 
 
 def describe(configuration: Path, name: str, values: dict[str, Any], comment: str) -> str:

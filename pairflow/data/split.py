@@ -19,7 +19,7 @@ def split_rows(
 ) -> np.ndarray:
     """Assign each row to `train`, `validation` or `reference`: an array (M,) of str objects.
 
-    `rows` (M,) are the numbers of the rows in the raw data, and `validation_rows` those of the published
+    `rows` (M,) are row numbers in the raw data, and `validation_rows` has the numbers of the published
     validation set. Without one, the validation set is the first `ceil(validation_fraction * M)` rows of a
     permutation drawn from `split_seed`. With `groups` (M,), the number of each row's group, all rows of a
     group are on the same side: see `held_out_groups`. The training set is the first `training_rows` of the

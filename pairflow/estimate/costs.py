@@ -124,7 +124,7 @@ def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) 
 
 
 def busy_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost]) -> tuple[float, float]:
-    """Sum the seconds of all CPU cores together, and those of the GPU; unknown times count as 0."""
+    """Sum the seconds of all CPU cores, and the seconds of the GPU; unknown times count as 0."""
     seconds = {True: 0.0, False: 0.0}
     for cost in (costs[job] for job in todo):
         seconds[cost.gpu] += (cost.seconds or 0.0) * (1 if cost.gpu else cost.threads)

@@ -92,8 +92,10 @@ def forecast(
         if not recorded:
             absent = [work for work in works if work not in known]
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
-        found = {work: known.get(work) or packaged().get(work) or _assume(work, experiment) for work in works}
-        rates = {work: rate for work, rate in found.items() if rate}
+        candidates = {
+            work: known.get(work) or packaged().get(work) or _assume(work, experiment) for work in works
+        }
+        rates = {work: rate for work, rate in candidates.items() if rate}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, todo, works, rates, costs, cores, device)
 

@@ -91,8 +91,12 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
     rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps, "subsets": work.subsets}
     backend = "gpu" if work.device == "cuda" else "cpu"
 
-    def step(count: int) -> object:
-        return pair(rows, **rule, threads=1, backend=backend, rows=(0, count), progress=False)
+    def step(count: int) -> None:
+        for first in range(
+            0, count, len(rows)
+        ):  # a GPU may take more than the measured rows: pair them again
+            last = min(len(rows), count - first)
+            pair(rows, **rule, threads=1, backend=backend, rows=(0, last), progress=False)
 
     return step, work.rows, {}
 

@@ -1,6 +1,6 @@
 """Finds the long work of jobs: which kind, how many units, and how many seconds a unit takes.
 
-Seconds are those of one CPU core, or of a GPU.
+Seconds are of one CPU core, or of a GPU.
 """
 
 import json

@@ -102,19 +102,8 @@ class Corruption(ABC):
     ) -> Tensor:
         """Compute the NELBO (negative evidence lower bound), an upper bound on -log p(x1).
 
-        Args:
-            log_p: log x_theta (B, N, K).
-            prediction: the kind of denoiser that log_p comes from, "leave_one_out" or "posterior".
-            x1: data tokens (B, N).
-            x_t: noised tokens (B, N).
-            alpha: kappa(t) in (0, 1), (B,) or a number.
-            derivative: kappa'(t), (B,) or a number.
-
-        Returns:
-            (B, N), in nats.
-
-        Raises:
-            InputError: if shapes, dtypes or `prediction` are wrong.
+        `prediction` is the kind of denoiser that `log_p` comes from, "leave_one_out" or "posterior". Other
+        arguments, the result (B, N) and the errors are as in `losses.uniform_nelbo`.
         """
 
     def _logits(self, network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:

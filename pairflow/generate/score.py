@@ -74,10 +74,10 @@ class Scorer:
         """Raise InputError unless both models write rows in the same way, so that their bounds compare."""
         ours, theirs = ((judge.noun, judge.rows.notation) for judge in (self, other))
         if ours != theirs:
-            found, expected = (
+            given, expected = (
                 f"{noun}s{f' as {notation}' * bool(notation)}" for noun, notation in (theirs, ours)
             )
-            raise InputError(f"--against: expected a model of {expected}, like --model; found {found}")
+            raise InputError(f"--against: expected a model of {expected}, like --model; found {given}")
 
     def _measure(self, tokens: np.ndarray) -> dict[str, float]:
         model, settings, padding = self.model, self.settings, self.rows.padding

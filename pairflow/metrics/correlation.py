@@ -61,7 +61,7 @@ def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: i
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
-    """Metrics in bits of a model's total correlations (S,) and of those of the data, `of_data` (groups,).
+    """Metrics in bits of total correlations of a model (S,), and of the data, `of_data` (groups,).
 
     - `total_correlation`: the mean, and `total_correlation_se`: its standard error over the source states.
     - `total_correlation_ceiling`: the mean over the groups of data rows.

@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any
 
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from pairflow.config import CONTINUOUS, DISCRETE, NETWORKS
 from pairflow.errors import InputError
@@ -80,3 +81,12 @@ def load(name: str, flow: str) -> type[nn.Module]:
     """Return the class of the network `name` for `flow`."""
     module, _, kind = NETWORKS[name].modules[flow].rpartition(".")
     return getattr(import_module(f"pairflow.networks.{module}"), kind)
+
+
+class Uninitialised(TorchFunctionMode):
+    """Skips the initialisation of parameters, which takes seconds on the device "meta"."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return kwargs["tensor"]
+        return func(*args, **(kwargs or {}))

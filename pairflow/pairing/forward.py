@@ -20,7 +20,7 @@ from pairflow.pairing.cpu.compiled import compiled
 from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 30  # comparisons per task, a fraction of a second
-_FORWARD = 1 << 31  # added to a step's number, so that the random numbers differ from those of Algorithm 1
+_FORWARD = 1 << 31  # added to a step's number, so that no random numbers are the same as in Algorithm 1
 
 _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)

@@ -66,9 +66,9 @@ def write_potentials(
         space = space_of(data[members], metadata.vocabulary_size, device)
         search = start(space, settings.tau, settings.seed, threads)
         snapshots = Snapshots(folder / f"class-{label}", resume.save_every)
-        found = _search(search, snapshots, lambda: provenance.write(folder / "spent"), progress)
-        x0[members], potentials[members] = found.sources(threads), found.potentials
-        balances.append((len(members), found.balance))
+        coupling = _search(search, snapshots, lambda: provenance.write(folder / "spent"), progress)
+        x0[members], potentials[members] = coupling.sources(threads), coupling.potentials
+        balances.append((len(members), coupling.balance))
     balance = _mean(balances)
     columns = {name: _column(rows, metadata) for name, rows in (("x0", x0), ("x1", data))}
     columns["potential"] = pa.array(potentials)
@@ -128,9 +128,9 @@ def _search(
             raise Interrupted(f"stopped after {search.step} steps, {RERUN}", stop)
 
     with signals.collect() as received:
-        found = complete(search, progress=progress, after_step=save_if_wanted)
+        coupling = complete(search, progress=progress, after_step=save_if_wanted)
         save_if_wanted(True)  # so that a signal during the next phase, the draw of sources, loses no step
-        return found
+        return coupling
 
 
 def _mean(balances: list[tuple[int, Any]]) -> Balance:

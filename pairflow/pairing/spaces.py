@@ -154,6 +154,6 @@ class PointPosterior:
             entropies[part] = -(shares * logs.clamp_min(-100)).sum(dim=1, dtype=torch.float64).cpu()
             sums = shares.cumsum(dim=1, dtype=torch.float64)
             uniforms = torch.from_numpy(rng.draws(seed, numbers[part], STEP, draws)[0]).to(device)
-            found = torch.searchsorted(sums, uniforms * sums[:, -1:], right=True)
-            rows[part] = found.clamp_max(len(self.points) - 1).cpu()
+            picked = torch.searchsorted(sums, uniforms * sums[:, -1:], right=True)
+            rows[part] = picked.clamp_max(len(self.points) - 1).cpu()
         return rows, entropies

@@ -346,11 +346,11 @@ def complete(
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:
             if search.step and search.step % _BETWEEN == 0:
-                found = search.result()
-                balance = found.measured(search.threads, after_step)
+                coupling = search.result()
+                balance = coupling.measured(search.threads, after_step)
                 steps.set_postfix_str(f"hits' variance/mean {balance.spread:.2f}")
                 if balance.reached or search.step >= _STEPS:
-                    return replace(found, balance=balance)
+                    return replace(coupling, balance=balance)
             search.advance()
             steps.update()
             after_step()

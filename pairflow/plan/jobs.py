@@ -95,7 +95,7 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
-    """Yield the jobs that train one method, without those of its parent (the model that it distils)."""
+    """Yield the jobs that train one method, without its parent's (the model that it distils)."""
     job = partial(Job, method=name, seed=seed, gpu=True, priority=1)
     files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
     inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}

@@ -18,7 +18,7 @@ class TrainingCost:
 
     `work` names the piece: base training, pairing or a round of distillation. `method` is the distilled
     method for a round, else the base. Numbers are means over seeds, but the memory (MiB) is the largest;
-    `share` is `seconds` relative to those of the base training.
+    `share` is `seconds` relative to the base training.
     """
 
     method: str

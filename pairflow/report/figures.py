@@ -74,7 +74,7 @@ def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> lis
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
-    """Draw how the Hamming distances of couplings are distributed, and those of independent uniform sources.
+    """Draw the distribution of Hamming distances for each coupling, and for independent uniform sources.
 
     `histograms` has counts or shares (N+1,) by coupling. For long rows only the distances that occur are
     drawn, several to a bin.

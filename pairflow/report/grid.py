@@ -38,7 +38,7 @@ _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": 
 class Cell:
     """A cell of a table: the mean and sample standard deviation of `count` values; NaN if it is empty.
 
-    With several seeds, `mean` and `std` are those of the means of the `seeds` seeds, and `trials` is the
+    With several seeds, `mean` and `std` are of the means of the `seeds` seeds, and `trials` is the
     deviation between trials of one seed. With a single seed, `std` is between its trials. Cells with `best`
     are in bold.
     """
@@ -247,7 +247,7 @@ class Grid:
         return tests
 
     def test(self, ours: tuple[Any, int], baseline: tuple[Any, int]) -> Difference:
-        """Test the values in one cell of the table, a (method, NFE), against those in another."""
+        """Test the values in one cell of the table, a (method, NFE), against another cell's."""
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:

@@ -240,16 +240,16 @@ def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: 
         return replace(shared, reason=f"only {fewest} {over}, and a test needs {REPETITIONS}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # one of Welch's groups may have no spread
-        found = ttest_rel(ours, baseline) if paired else ttest_ind(ours, baseline, equal_var=False)
-    low, high = map(float, found.confidence_interval(LEVEL))
+        result = ttest_rel(ours, baseline) if paired else ttest_ind(ours, baseline, equal_var=False)
+    low, high = map(float, result.confidence_interval(LEVEL))
     return replace(
         shared,
         test="paired t" if paired else "Welch",
-        statistic=float(found.statistic),
-        freedom=float(found.df),
+        statistic=float(result.statistic),
+        freedom=float(result.df),
         low=low,
         high=high,
-        p=float(found.pvalue),
+        p=float(result.pvalue),
         base=float(np.mean(baseline)),
     )
 

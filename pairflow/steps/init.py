@@ -42,10 +42,10 @@ def require_empty(folder: Path) -> None:
     """Raise InputError unless `folder` is absent or a folder without files."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: expected a new or an empty folder, found a file")
-    found = next((path for path in folder.rglob("*") if not path.is_dir()), None)
-    if found:
+    entry = next((path for path in folder.rglob("*") if not path.is_dir()), None)
+    if entry:
         raise InputError(
-            f"{folder}: expected a new or an empty folder, found {found.relative_to(folder)} in it"
+            f"{folder}: expected a new or an empty folder, found {entry.relative_to(folder)} in it"
         )
 
 

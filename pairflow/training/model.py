@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest
@@ -31,12 +30,11 @@ from pairflow.files import require_regular
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.training.model_files import (
     Description,
+    ModelFolder,
     read_description,
-    read_vocabulary,
     read_weights,
     write_description,
 )
-from pairflow.training.options import KNOWN, VOCABULARY
 
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
 
@@ -48,7 +46,7 @@ Draws = SampleSettings | DemandSettings | TeachSettings | CorrelateSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model(ABC):
+class Model(ModelFolder, ABC):
     """A network that turns sources (rows of noise) into data rows, with its settings and metadata.
 
     Attributes:
@@ -138,7 +136,7 @@ class Model(ABC):
         )
         network_settings = described.network.model_dump()
         # Only shapes are computed here: no memory is allocated before the file is known to fit.
-        with torch.device("meta"), _Uninitialised():
+        with torch.device("meta"), networks.Uninitialised():
             tensors = model.build(network_settings).state_dict().items()
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in tensors}
         loaded = read_weights(weights, f"{which}.", shapes)
@@ -228,37 +226,6 @@ class Model(ABC):
         return Metadata(
             kind=kind, parameters=parameters, inputs={"model": str(self.weights)}, **facts, **more
         )
-
-    def vocabulary_file(self) -> Path:
-        """The path of vocabulary.json; InputError if it is missing or belongs to another model."""
-        path = self.folder / VOCABULARY
-        if not path.is_file():
-            raise InputError(
-                f"{path}: no such file; copy it from the folder of the data that the model was trained on"
-            )
-        read_vocabulary(path, self.vocabulary, self.vocabulary_size, self.folder / "model.json")
-        return path
-
-    def known_file(self) -> Path:
-        """The path of known.parquet; InputError if the model has none, or if it is missing or altered."""
-        path, description = self.folder / KNOWN, self.folder / "model.json"
-        if self.known is None:
-            raise InputError(
-                f"{description}: the model was saved without {KNOWN}, so --novel is not available"
-            )
-        require_regular(path)
-        if digest(path) != self.known:
-            raise InputError(f"{path}: these are not the known molecules that {description} describes")
-        return path
-
-    def stored_files(self) -> dict[str, bytes]:
-        """The additional files, by name, which a model distilled from this one also gets."""
-        files = {}
-        if (self.folder / VOCABULARY).is_file():
-            files[VOCABULARY] = self.vocabulary_file().read_bytes()
-        if self.known is not None:
-            files[KNOWN] = self.known_file().read_bytes()
-        return files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,12 +402,3 @@ def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> C
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
     return corruption(vocabulary_size, mask)
-
-
-class _Uninitialised(TorchFunctionMode):
-    """Skips the initialisation of parameters, which takes seconds on the device "meta"."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__module__", None) == nn.init.__name__:
-            return kwargs["tensor"]
-        return func(*args, **(kwargs or {}))

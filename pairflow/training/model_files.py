@@ -73,6 +73,46 @@ class Symbols(Settings, extra="ignore"):
     tokens: tuple[str, ...] | None = None
 
 
+class ModelFolder:
+    """The data set's files in the folder of a trained model; `Model` sets the attributes."""
+
+    folder: Path
+    vocabulary: str | None
+    vocabulary_size: int | None
+    known: str | None
+
+    def vocabulary_file(self) -> Path:
+        """The path of vocabulary.json; InputError if it is missing or belongs to another model."""
+        path = self.folder / VOCABULARY
+        if not path.is_file():
+            raise InputError(
+                f"{path}: no such file; copy it from the folder of the data that the model was trained on"
+            )
+        read_vocabulary(path, self.vocabulary, self.vocabulary_size, self.folder / "model.json")
+        return path
+
+    def known_file(self) -> Path:
+        """The path of known.parquet; InputError if the model has none, or if it is missing or altered."""
+        path, description = self.folder / KNOWN, self.folder / "model.json"
+        if self.known is None:
+            raise InputError(
+                f"{description}: the model was saved without {KNOWN}, so --novel is not available"
+            )
+        require_regular(path)
+        if digest(path) != self.known:
+            raise InputError(f"{path}: these are not the known molecules that {description} describes")
+        return path
+
+    def stored_files(self) -> dict[str, bytes]:
+        """The additional files, by name, which a model distilled from this one also gets."""
+        files = {}
+        if (self.folder / VOCABULARY).is_file():
+            files[VOCABULARY] = self.vocabulary_file().read_bytes()
+        if self.known is not None:
+            files[KNOWN] = self.known_file().read_bytes()
+        return files
+
+
 def files_of_data(
     vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
 ) -> dict[str, bytes]:
@@ -153,12 +193,12 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
             slices = {name: file.get_slice(name) for name in names}
-            found = {name: part.get_shape() for name, part in slices.items()}
-            if found != shapes:
-                name = next(key for key in {**shapes, **found} if found.get(key) != shapes.get(key))
+            stored = {name: part.get_shape() for name, part in slices.items()}
+            if stored != shapes:
+                name = next(key for key in {**shapes, **stored} if stored.get(key) != shapes.get(key))
                 raise InputError(
                     f"{path}: does not fit the network that its description names: "
-                    f"{name} is {found.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
+                    f"{name} is {stored.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
                     f"train the model again"
                 )
             for name, part in slices.items():

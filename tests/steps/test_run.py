@@ -87,22 +87,12 @@ def odd_project(workflow, monkeypatch):
 
 
 @pytest.mark.workflow
-def test_a_folder_with_an_odd_name_and_a_user_without_a_home(odd_project):
-    command = [sys.executable, *COMMAND, "--until", "preprocess_molecules"]
-    process = subprocess.Popen(command, **PIPES, **odd_project)
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
-    assert errors.splitlines()[-1].startswith("1/6 preprocess, ")
-    made = [path for path in Path("results").rglob("*") if path.is_file()]
-    assert {path.stat().st_mode & 0o777 for path in made} == {0o600}
-
-
-@pytest.mark.workflow
-def test_a_run_prints_its_jobs_its_result_and_the_next_command(workflow, run):
-    workflow()
-    process = run()
+def test_a_run_prints_its_jobs_its_result_and_the_next_command(odd_project, run):
+    process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, **odd_project)
     output, errors = process.communicate()
     assert process.returncode == 0, errors
+    made = [path for path in Path("results").rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o600}
     lines = re.findall(r"^(\d+)/6 (.+), \d+ s$", errors, re.MULTILINE)
     assert [int(number) for number, _ in lines] == [1, 2, 3, 4, 5, 6]
     assert {name for _, name in lines} == JOBS

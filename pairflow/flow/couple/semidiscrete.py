@@ -26,11 +26,11 @@ class Semidiscrete(Coupling):
             if labels is None:
                 return torch.from_numpy(self.assign[None](x0, numbers)).to(x1.device)
             wanted = labels[batches(iteration)].cpu().numpy()
-            found = np.empty(len(x0), np.int64)
+            assigned = np.empty(len(x0), np.int64)
             for label in np.unique(wanted):
                 members = wanted == label
-                found[members] = self.assign[int(label)](x0[members], numbers[members])
-            return torch.from_numpy(found).to(x1.device)
+                assigned[members] = self.assign[int(label)](x0[members], numbers[members])
+            return torch.from_numpy(assigned).to(x1.device)
 
         return rows
 

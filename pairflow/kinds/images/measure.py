@@ -108,8 +108,8 @@ class ImageComparison:
         references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
         if len(test.tokens):
             if real.test_reference is None:
-                found = f"{test.path} has {len(test.tokens)} images"
-                raise InputError(f"--test-reference: {found}; expected a file")
+                unexpected = f"{test.path} has {len(test.tokens)} images"
+                raise InputError(f"--test-reference: {unexpected}; expected a file")
             references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
         return cls(rows, train, test, extractor, references)
 

@@ -131,8 +131,8 @@ class ReferenceStatistics:
             raise InputError(f"{path}: was made from a file other than {images.path}")
         count, kept = facts["count"], facts["kept"]
         if count != images.originals or kept > count:
-            found = f"{kept} of {count}"
-            raise InputError(f"{path}: expected statistics of {images.originals} images, found {found}")
+            part = f"{kept} of {count}"
+            raise InputError(f"{path}: expected statistics of {images.originals} images, found {part}")
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
         features = np.ascontiguousarray(token_array(table["features"]).T)

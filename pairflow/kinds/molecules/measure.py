@@ -137,14 +137,14 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
     values: dict[str, Any] = {}
     met = np.ones(len(valid), bool)
     for own, labels in asked.items():
-        found = valid[own.property].to_numpy(np.float64)
+        reached = valid[own.property].to_numpy(np.float64)
         classes = own.numbers(own.values(labels)) if own.knots else labels
-        inside = own.numbers(found) == classes
+        inside = own.numbers(reached) == classes
         met &= inside
         values |= {f"{own.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
         if own.knots:
             targets = own.values(labels)
-            error = found - targets
+            error = reached - targets
             values[f"{own.property}_error"] = _mean(np.abs(error))
             if len(np.unique(targets)) > 1:
                 values[f"{own.property}_r2"] = 1 - (error**2).mean() / targets.var()
@@ -190,8 +190,8 @@ class SampledMolecules:
         if settings.plausible:
             norms = read_norms(files.norms, self.known)
             new = self.described[~self.described.index.isin(self.known.every)]
-            found = plausible.survive(new, norms, *work)
-            self.described = self.described.join(found).fillna(dict.fromkeys(found, False))
+            stages = plausible.survive(new, norms, *work)
+            self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
         if settings.moses:
             chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
             held_out = [self.known.held_out[row] for row in chosen]

@@ -349,8 +349,8 @@ def _read_numbers(table: Path, column: str) -> np.ndarray:
         raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
     fields = library.columns(table, 2**31)
     if column not in fields:
-        found = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
-        raise InputError(f"{table}: {found}")
+        missing = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
+        raise InputError(f"{table}: {missing}")
     try:
         numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
     except ValueError as error:

@@ -74,7 +74,7 @@ def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def distinct_share(rows: np.ndarray, size: int) -> float:
-    """The share of different n-grams (distinct-n) among those of all rows; NaN if there are no n-grams."""
+    """The share of different n-grams (distinct-n) among all n-grams of all rows; NaN without any."""
     numbers = number_ngrams(rows, size)
     present = numbers[numbers >= 0]
     return len(np.unique(present)) / present.size if present.size else float("nan")

@@ -61,7 +61,7 @@ class LawWorkspace(NamedTuple):
 
 
 class Posterior:
-    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,) are those of their potentials, from 0 on."""
+    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,), from 0 on, have their potentials."""
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
         data = tokens.astype(np.min_scalar_type(vocabulary_size - 1), copy=False)
@@ -262,14 +262,14 @@ def _entropy(counts, weights, levels, whole):
 
 
 @compiled
-def _find_cell(counts, weights, found, pick):
-    """Point 5 of the law: writes level, bucket and number within the cell for `pick` to `found`."""
+def _find_cell(counts, weights, chosen, pick):
+    """Point 5 of the law: writes level, bucket and number within the cell for `pick` to `chosen`."""
     for level in range(len(counts)):
         for bucket in range(counts.shape[1]):
             weight = weights[level, bucket]
             cell = counts[level, bucket] * weight
             if pick < cell:
-                found[0], found[1], found[2] = level, bucket, pick // weight
+                chosen[0], chosen[1], chosen[2] = level, bucket, pick // weight
                 return
             pick -= cell
 

@@ -129,8 +129,10 @@ def missing() -> Lack | None:
         return Lack("needs a CUDA device, and none is visible")
     capability = cupy.cuda.Device().compute_capability
     if int(capability) < MIN_CAPABILITY:
-        found, least = (f"{number // 10}.{number % 10}" for number in (int(capability), MIN_CAPABILITY))
-        return Lack(f"needs a GPU of compute capability {least} or more, and this one has {found}", gpu=True)
+        version, least = (f"{number // 10}.{number % 10}" for number in (int(capability), MIN_CAPABILITY))
+        return Lack(
+            f"needs a GPU of compute capability {least} or more, and this one has {version}", gpu=True
+        )
     return None
 
 

@@ -18,7 +18,7 @@ _ONE_HOT = 1 << 13  # largest N K for which matches are computed as a matrix pro
 
 
 class TorchPosterior:
-    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,) are those of their potentials, from 0 on."""
+    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,), from 0 on, have their potentials."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class TorchPosterior:
         for first in range(0, len(sources), size):
             part = slice(first, first + size)
             cells, counts = self._count_cells(sources[part])
-            found = np.empty((len(counts), draws, 3), np.int64)
+            drawn = np.empty((len(counts), draws, 3), np.int64)
             weights = np.empty(counts.shape[1:], np.int64)
             sizes = len(self.rows), np.uint64(seed), numbers[part], weights
-            cells_of_counts(self.law, counts, *sizes, found, entropies[part])
-            rows[part] = self.rows[self._find_rows(cells, found)]
+            cells_of_counts(self.law, counts, *sizes, drawn, entropies[part])
+            rows[part] = self.rows[self._find_rows(cells, drawn)]
         return rows, entropies
 
     def _count_cells(self, sources: np.ndarray) -> tuple[Tensor, np.ndarray]:
@@ -85,10 +85,10 @@ class TorchPosterior:
             matches += sources[:, position, None] == self.tokens[:, position]
         return matches
 
-    def _find_rows(self, cells: Tensor, found: np.ndarray) -> np.ndarray:
-        """Return the indices (S, D) of drawn rows; `found` has their level, bucket and number in the cell."""
-        wanted = torch.from_numpy(found[:, :, 0] * len(self.law.high) + found[:, :, 1]).to(self.device)
-        numbers = torch.from_numpy(found[:, :, 2].astype(np.int32)).to(self.device)
+    def _find_rows(self, cells: Tensor, drawn: np.ndarray) -> np.ndarray:
+        """Return the indices (S, D) of drawn rows; `drawn` has their level, bucket and number in the cell."""
+        wanted = torch.from_numpy(drawn[:, :, 0] * len(self.law.high) + drawn[:, :, 1]).to(self.device)
+        numbers = torch.from_numpy(drawn[:, :, 2].astype(np.int32)).to(self.device)
         indices = torch.empty_like(wanted)
         for draw in range(wanted.shape[1]):
             one = slice(draw, draw + 1)

@@ -150,7 +150,7 @@ class DataSection:
     """Experiments on the same data, and their tables.
 
     `baseline` is the name of an experiment, or of a method if there is a single experiment. `apart` says how
-    these data differ from those of the first section.
+    these data differ from the first section's.
     """
 
     runs: list[FinishedExperiment]

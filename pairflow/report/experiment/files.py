@@ -16,8 +16,8 @@ from pairflow.report.words import name_file
 
 _RC: dict[Any, Any] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-# A PDF has each glyph at its place. To reduce tables that position glyphs took half the time of a page.
-Options._drop_tables_default += ["GDEF", "GPOS", "GSUB"]
+# A PDF does not use the tables that position glyphs. To reduce them took a third of the time of saving.
+getattr(Options, "_drop_tables_default", []).extend(["GDEF", "GPOS", "GSUB"])
 
 
 def save(parts: Mapping[str, Any], folder: Path) -> None:

@@ -143,8 +143,8 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
 def _step_costs(timings: pd.DataFrame, methods: Sequence[str]) -> list[dict[str, Any]]:
     """Sum up the jobs by step, method and device, in the order of the workflow.
 
-    A record has the number of runs, their total seconds, the largest memory (MiB), and the share of its
-    seconds in those of the longest record."""
+    A record has the number of runs, their total seconds, the largest memory (MiB), and its seconds
+    as a share of the longest record's."""
     if timings.empty:
         return []
     keys = ["step", "method", "device"]

@@ -160,7 +160,7 @@ def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
 def find_warnings(
     values: Mapping[str, float], real: Mapping[str, float], shuffled: Mapping[str, float]
 ) -> list[str]:
-    """List what is suspicious about samples, by their mean metrics and those of real and shuffled text.
+    """List what is suspicious about samples, by their mean metrics and the metrics of real and shuffled text.
 
     A good perplexity does not prove good text: a common word, repeated, has one (arXiv 2606.08417).
     """

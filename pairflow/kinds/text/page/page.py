@@ -62,12 +62,14 @@ class TextPage(KindPage):
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], results: FinishedExperiment
     ) -> str:
         perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
-        found = [entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}]
+        entropies = [
+            entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}
+        ]
         limit = ""
-        if differ_in_entropy(min(found), max(found)):
+        if differ_in_entropy(min(entropies), max(entropies)):
             limit = (
-                f" The methods’ entropies, {min(found):.2f} to {max(found):.2f} nats, are too different for "
-                "a comparison of perplexities, so that best here only means likeliest."
+                f" The methods’ entropies, {min(entropies):.2f} to {max(entropies):.2f} nats, are too "
+                "different for a comparison of perplexities, so that best here only means likeliest."
             )
         return (
             f"{name_best(leading, best, 'The')} writes text of perplexity "
