@@ -112,13 +112,15 @@ CASES = {
         "unique",
         2048,
     ),
-    "zinc": Case(
+    "zinc": Case(  # network, batches and temperature as of the shipped model `zinc250k`
         "zinc250k_small",
         {
             "data": {"representation": "selfies"},
-            "network": {"name": "mlp", "width": 512, "blocks": 2},
-            "training": {"iterations": 2000, "validate_every": 1000},
-            "evaluations": {"main": {"nfe": [1, 2, 4, 8, 32], "samples": 1024, "trials": 1}},
+            "network": {"name": "transformer", "width": 128, "blocks": 4, "heads": 4},
+            "training": {"batch_size": 16, "iterations": 5000, "validate_every": 5000},
+            "evaluations": {
+                "main": {"nfe": [1, 2, 4, 8, 32], "samples": 1024, "trials": 1, "temperature": 0.7}
+            },
             "chemistry": {"plausible": True, "useful": True},
         },
         3,
