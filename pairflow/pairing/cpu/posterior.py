@@ -1,7 +1,8 @@
 """Draws data rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
 
-Keys are sorted by bucket, and each bucket starts a new block (`planes`). So the keys of a cell are counted as
-bits of a few blocks. The keys that pad a bucket's last block are not rows.
+Keys are sorted by bucket, so most blocks of 512 keys (`planes`) have keys of one bucket only, and the keys of
+a cell are counted block by block. A block with several buckets is counted word by word (64 keys), and a word
+with several buckets key by key.
 """
 
 from typing import NamedTuple
@@ -33,15 +34,13 @@ _weigh = compiled(posterior.weigh)
 
 
 class Buckets(NamedTuple):
-    """Bucket b has the blocks first_blocks[b]..first_blocks[b + 1] - 1 of 512 keys each.
+    """Bucket b has the keys starts[b]..starts[b + 1] - 1."""
 
-    `rows` (M',) are the rows of the keys; a padding key has the row -1.
-    """
-
-    rows: np.ndarray
-    of_block: np.ndarray  # the bucket of each block
-    first_blocks: np.ndarray
-    number: int  # M
+    rows: np.ndarray  # (M,): the row of each key
+    starts: np.ndarray
+    of_key: np.ndarray  # the bucket of each key, up to the end of the last block
+    of_word: np.ndarray  # the bucket of all keys of a word, or -1 if they are in several
+    of_block: np.ndarray  # likewise of a block
 
 
 class Law(NamedTuple):
@@ -58,6 +57,7 @@ class LawWorkspace(NamedTuple):
     scratch: Scratch
     counts: np.ndarray  # (L, B): n[g, b]
     weights: np.ndarray  # (L, B): W[g, b]
+    totals: np.ndarray  # (L,): n[g, b] W[g, b], summed over the buckets
 
 
 class Posterior:
@@ -65,14 +65,11 @@ class Posterior:
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
         data = tokens.astype(np.min_scalar_type(vocabulary_size - 1), copy=False)
-        order, self.buckets = _in_blocks(data, buckets)
-        keys = prepare(data, vocabulary_size, np.where(order >= 0, order, ~order))
-        if not keys.listed:
-            real = np.packbits(order >= 0, bitorder="little").view(np.uint64)
-            keys.bitmaps.valid.reshape(-1)[:] = real
-        self.keys: Keys = keys
+        order = posterior.sorted_by_bucket(data, buckets)
+        self.buckets = _buckets(order, buckets)
+        self.keys: Keys = prepare(data, vocabulary_size, order)
         self.law = Law(
-            posterior.nearness(tau, data.shape[1]), posterior.heights(len(self.buckets.first_blocks) - 1)
+            posterior.nearness(tau, data.shape[1]), posterior.heights(len(self.buckets.starts) - 1)
         )
         self._idle: list[LawWorkspace] = []  # of threads that have ended
 
@@ -121,23 +118,20 @@ class Posterior:
     def _workspace(self) -> LawWorkspace:
         cells = len(self.law.near), len(self.law.high)
         counts, weights = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-        return LawWorkspace(state_for(self.keys), scratch_for(self.keys), counts, weights)
+        totals = np.zeros(len(counts), np.int64)
+        return LawWorkspace(state_for(self.keys), scratch_for(self.keys), counts, weights, totals)
 
 
-def _in_blocks(data: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, Buckets]:
-    """Return keys as row numbers of `data`, where ~r is a copy of row r that pads a block, and `Buckets`."""
-    order = posterior.sorted_by_bucket(data, buckets)
-    sizes = np.bincount(buckets)
-    blocks = -(-sizes // BITS)
-    first_blocks = np.cumsum([0, *blocks])
-    keys = np.empty(int(blocks.sum()) * BITS, np.int64)
-    ends = np.cumsum(sizes)
-    for end, size, first, last in zip(ends, sizes, first_blocks, first_blocks[1:], strict=False):
-        if size:
-            keys[first * BITS : last * BITS] = ~order[end - 1]
-            keys[first * BITS : first * BITS + size] = order[end - size : end]
-    rows = np.where(keys >= 0, keys, -1).astype(np.int32)
-    return keys, Buckets(rows, np.repeat(np.arange(len(sizes)), blocks), first_blocks, len(data))
+def _buckets(order: np.ndarray, buckets: np.ndarray) -> Buckets:
+    """Return `Buckets` for keys in this `order` of the rows; `buckets` (M,) has the bucket of each row."""
+    of_key = np.pad(buckets[order], (0, -len(order) % BITS), mode="edge").astype(np.int32)
+
+    def common(keys: int) -> np.ndarray:
+        first, last = of_key[::keys], of_key[keys - 1 :: keys]
+        return np.where(first == last, first, -1)
+
+    starts = np.cumsum([0, *np.bincount(buckets)])
+    return Buckets(order.astype(np.int32), starts, of_key, common(BITS // WORDS), common(BITS))
 
 
 @compiled
@@ -148,28 +142,39 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropi
         _start(keys, sources[number], work)
         nearest, levels, mass = _count_cells(keys, buckets, law, work)
         entropies[number] = _draw_cells(
-            law, work.counts, levels, mass, work.weights, seed_words, numbers[number], cells
+            law, work.counts, levels, mass, work.weights, work.totals, seed_words, numbers[number], cells
         )
         for level in range(levels):
             _find_rows(keys, buckets, nearest - level, level, work, cells, rows[number])
 
 
 @compiled
-def _draw_cells(law, counts, levels, mass, weights, seed_words, number, cells):
+def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, cells):
     """Points 4 and 5 of the law for the source `number`; fills `cells`, and returns the entropy."""
     whole = _weigh(counts, levels, law.near, law.high, mass, weights)
+    for level in range(levels):
+        totals[level] = 0
+        for bucket in range(counts.shape[1]):
+            totals[level] += counts[level, bucket] * weights[level, bucket]
     row_words = split(number)
     for n in range(len(cells)):
         w0, w1, _, _ = philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
-        _find_cell(counts, weights, cells[n], min(np.int64(uniform(w0, w1) * whole), whole - 1))
+        pick = min(np.int64(uniform(w0, w1) * whole), whole - 1)
+        level = 0
+        while pick >= totals[level]:
+            pick -= totals[level]
+            level += 1
+        cells[n, 0] = level
+        cells[n, 1], cells[n, 2] = _find_in_level(counts[level], weights[level], pick)
     return _entropy(counts, weights, levels, whole)
 
 
 @compiled
-def cells_of_counts(law, counts, rows, seed, numbers, weights, cells, entropies):
+def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, entropies):
     """Fills `cells` (S, D, 3) and `entropies` (S,) from the numbers of rows in all cells, `counts` (S, L, B).
 
-    `rows` is M and `weights` (L, B) is scratch. L must be at least the number of levels that point 3 uses.
+    `rows` is M; `weights` (L, B) and `totals` (L,) are scratch. L must be at least the number of levels that
+    point 3 uses.
     """
     seed_words = split(seed)
     for s in range(len(counts)):
@@ -181,7 +186,9 @@ def cells_of_counts(law, counts, rows, seed, numbers, weights, cells, entropies)
             level += 1
             if left == 0 or _is_enough(left, law.near[level], mass):
                 break
-        entropies[s] = _draw_cells(law, counts[s], level, mass, weights, seed_words, numbers[s], cells[s])
+        entropies[s] = _draw_cells(
+            law, counts[s], level, mass, weights, totals, seed_words, numbers[s], cells[s]
+        )
 
 
 @compiled
@@ -212,7 +219,7 @@ def _count_cells(keys, buckets, law, work):
         number = open_level(keys, state, nearest, scratch)
     if keys.listed:
         _count_all_levels(keys, buckets, nearest, state.counters, counts)
-    left, mass, level = buckets.number, 0.0, 0
+    left, mass, level = keys.number, 0.0, 0
     while True:
         if not keys.listed:
             _count_level(buckets, nearest - level, number, scratch, counts[level])
@@ -233,8 +240,7 @@ def _count_all_levels(keys, buckets, nearest, counters, counts):
         for bucket in range(counts.shape[1]):
             counts[level, bucket] = 0
     for key in range(keys.number):
-        if buckets.rows[key] >= 0:
-            counts[nearest - np.int64(counters[key]), buckets.of_block[key // BITS]] += 1
+        counts[nearest - np.int64(counters[key]), buckets.of_key[key]] += 1
 
 
 @compiled
@@ -243,9 +249,24 @@ def _count_level(buckets, matches, number, scratch, counts):
     for bucket in range(len(counts)):
         counts[bucket] = 0
     if number > 0:
-        first = (matches % OCTAVE) * len(buckets.of_block)
+        mask = scratch.masks[matches % OCTAVE]
         for block in scratch.touched[: scratch.written[0]]:
-            counts[buckets.of_block[block]] += total(popcount(load(scratch.masks, first + block)))
+            if buckets.of_block[block] >= 0:
+                counts[buckets.of_block[block]] += total(popcount(load(mask, block)))
+            else:
+                for word in range(block * WORDS, (block + 1) * WORDS):
+                    _count_word(buckets, word, mask[block, word % WORDS], counts)
+
+
+@compiled
+def _count_word(buckets, word, bits, counts):
+    """Counts the keys of a word bucket by bucket."""
+    if buckets.of_word[word] >= 0:
+        counts[buckets.of_word[word]] += bit_count(bits)
+        return
+    while bits != 0:
+        counts[buckets.of_key[word * 64 + lowest_bit(bits)]] += 1
+        bits &= bits - np.uint64(1)
 
 
 @compiled
@@ -262,21 +283,21 @@ def _entropy(counts, weights, levels, whole):
 
 
 @compiled
-def _find_cell(counts, weights, chosen, pick):
-    """Point 5 of the law: writes level, bucket and number within the cell for `pick` to `chosen`."""
-    for level in range(len(counts)):
-        for bucket in range(counts.shape[1]):
-            weight = weights[level, bucket]
-            cell = counts[level, bucket] * weight
-            if pick < cell:
-                chosen[0], chosen[1], chosen[2] = level, bucket, pick // weight
-                return
-            pick -= cell
+def _find_in_level(counts, weights, pick):
+    """Point 5 of the law in a level: returns the bucket of the cell, and the row's number in the cell."""
+    bucket = 0
+    while pick >= counts[bucket] * weights[bucket]:
+        pick -= counts[bucket] * weights[bucket]
+        bucket += 1
+    return bucket, pick // weights[bucket]
 
 
 @compiled
 def _find_rows(keys, buckets, matches, level, work, cells, rows):
-    """Writes the rows of those draws whose cell is in `level` to `rows` (D,)."""
+    """Finds the data row of each draw whose cell is in `level`, and writes its number to `rows` (D,).
+
+    `cells` (D, 3) are level, bucket and number of each draw. The keys of the level have `matches` matches.
+    """
     is_open = False
     for n in range(len(cells)):
         if cells[n, 0] == level:
@@ -286,43 +307,38 @@ def _find_rows(keys, buckets, matches, level, work, cells, rows):
                     mask = work.scratch.masks[matches % OCTAVE]
                     clear_untouched(mask, work.scratch.touched, work.scratch.written[0])
                 is_open = True
-            bucket, number = cells[n, 1], cells[n, 2]
-            first, end = buckets.first_blocks[bucket], buckets.first_blocks[bucket + 1]
+            first, number = buckets.starts[cells[n, 1]], cells[n, 2]
             if keys.listed:
-                key = _find_counter(work.state.counters, buckets.rows, matches, first * BITS, number)
+                key = _find_counter(work.state.counters, matches, first, number)
             else:
-                key = _find_bit(work.scratch.masks[matches % OCTAVE], first, end, number)
+                key = _find_bit(work.scratch.masks[matches % OCTAVE], first, number)
             rows[n] = buckets.rows[key]
 
 
 @compiled
-def _find_counter(counters, rows, matches, first, number):
-    """Returns the `number`-th key (from 0) with `matches` matches, from key `first` on."""
-    key = first
-    while True:
-        if counters[key] == matches and rows[key] >= 0:
-            if number == 0:
-                return key
-            number -= 1
+def _find_counter(counters, matches, key, number):
+    """Returns the `number`-th key (from 0) with `matches` matches, from `key` on."""
+    while counters[key] != matches or number > 0:
+        number -= counters[key] == matches
         key += 1
+    return key
 
 
 @compiled
-def _find_bit(mask, first, end, number):
-    """Returns the `number`-th key (from 0) in a mask, from block `first` on."""
-    for block in range(first, end):
-        count = total(popcount(load(mask, block)))
-        if number >= count:
-            number -= count
-            continue
-        for word in range(WORDS):
-            bits = mask[block, word]
-            count = bit_count(bits)
-            if number >= count:
-                number -= count
-                continue
-            while number > 0:
-                bits &= bits - np.uint64(1)
-                number -= 1
-            return block * BITS + word * 64 + lowest_bit(bits)
-    return -1
+def _find_bit(mask, first, number):
+    """Returns the `number`-th key (from 0) in a mask, from key `first` on."""
+    block, word = first // BITS, first % BITS // 64
+    bits = mask[block, word] >> np.uint64(first % 64) << np.uint64(first % 64)
+    while number >= bit_count(bits):
+        number -= bit_count(bits)
+        word += 1
+        if word == WORDS:
+            word, block = 0, block + 1
+            while number >= total(popcount(load(mask, block))):
+                number -= total(popcount(load(mask, block)))
+                block += 1
+        bits = mask[block, word]
+    while number > 0:
+        bits &= bits - np.uint64(1)
+        number -= 1
+    return block * BITS + word * 64 + lowest_bit(bits)

@@ -57,8 +57,8 @@ class TorchPosterior:
             part = slice(first, first + size)
             cells, counts = self._count_cells(sources[part])
             drawn = np.empty((len(counts), draws, 3), np.int64)
-            weights = np.empty(counts.shape[1:], np.int64)
-            sizes = len(self.rows), np.uint64(seed), numbers[part], weights
+            weights, totals = np.empty(counts.shape[1:], np.int64), np.empty(counts.shape[1], np.int64)
+            sizes = len(self.rows), np.uint64(seed), numbers[part], weights, totals
             cells_of_counts(self.law, counts, *sizes, drawn, entropies[part])
             rows[part] = self.rows[self._find_rows(cells, drawn)]
         return rows, entropies
