@@ -94,7 +94,8 @@ class Method(Settings):
 
     @property
     def coupling(self) -> str | None:
-        """The name of the base's file of pairs; None for a base that trains without pairs."""
+        """The name of the pairs on which the first training learns, such as `pairflow-sub4` for the file
+        pairs/pairflow-sub4.parquet. None if it learns without pairs."""
         if not BASES[self.base].coupled:
             return None
         if self.own:

@@ -53,13 +53,23 @@ def local_consensus(
 def closed_form_denoiser(
     z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
 ) -> np.ndarray:
-    """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of the data.
+    """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of each position of the data.
 
-    The closed-form forward velocity follows from it (PairFlow; docs/method.md, "Closed-form fields"). Args
-    and Raises are as in `local_consensus`.
+    weight_m(z), as in `local_consensus`, is gamma^-h(d_m, z), normalised over m. The closed-form forward
+    velocity follows from this posterior (PairFlow; docs/method.md, "Closed-form fields").
+
+    Args:
+        z: states (B, N), integers.
+        data: data points (M, N), integers.
+        t: time in [0, 1], from noise to data.
+        vocabulary_size: K, the number of symbols.
+        schedule: kappa(t).
 
     Returns:
-        (B, N, K) float64; the last axis sums to 1.
+        Probabilities (B, N, K) float64; the last axis, the symbols, sums to 1.
+
+    Raises:
+        InputError: if shapes do not fit, values are masked, or `t` or K is out of range.
     """
     z, data, size = _checked(z, data, t, vocabulary_size)
     denoiser = np.zeros((*z.shape, size))

@@ -50,7 +50,7 @@ class Job:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters for the metadata of its outputs, each of which may have only a part of them."""
+        """All parameters of the job by name. An output file records in its metadata those it depends on."""
         parameters = {"method": self.method} if self.method else {}
         for settings in (self.origin, self.settings):
             parameters |= settings.model_dump(mode="json") if settings else {}

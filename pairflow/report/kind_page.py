@@ -74,10 +74,11 @@ class KindPage:
     # Asked by what reads the results
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-        """Read what only pages of this kind show, by name; `samples` come from the first trial.
+        """Read the values that only pages of this kind of data show, as a dict for the page's template.
 
-        `rows` are some rows as text: training rows under `data`, and samples of each method. `pictures` are
-        the same rows as images (B, H, W, C) uint8, if the kind draws them.
+        The dict has at least `rows`: some rows as text, of the training data (under `data`) and of the
+        samples of each method. A kind that draws rows adds `pictures`, the same rows as images (B, H, W, C)
+        uint8. `root` is the folder of the experiment's results, and `samples` are of the first trial.
         """
         named = name_rows(root, samples, self.shown)
         drawn = {name: self.to_pictures(rows) for name, rows in named.items()}

@@ -168,11 +168,16 @@ class Difference:
 
 
 def difference(ours: Values, baseline: Values) -> Difference:
-    """Test whether two sets of values differ, with one of four tests.
+    """Test whether the mean of our values differs from the baseline's.
 
-    If they share several seeds, the test is paired over these; if both have several but share fewer than two,
-    it is Welch's over seeds. If one has a single seed, which both share, it is paired over the trials of that
-    seed; for two different single seeds it is Welch's over trials. It needs `REPETITIONS` observations.
+    A seed is a training, and a trial is one of several sets of samples of that training. The test is
+
+    - paired over the seeds, if the two sides share several;
+    - Welch's over the seeds, if both have several but share at most one;
+    - paired over the trials of a seed, if one side has only this seed and the other has it, too;
+    - Welch's over the trials, if each side has one seed, and not the same.
+
+    Otherwise, or with fewer than `REPETITIONS` seeds (trials), nothing is tested, and the result says why.
     """
     shared = sorted(ours.keys() & baseline.keys())
     if len(shared) > 1:

@@ -80,7 +80,8 @@ def _require_free_outputs(ctx: click.Context) -> None:
 
 
 def _is_there(value: str | Path) -> bool:
-    """Whether a path exists, or a text names an existing file. Raises InputError for an impossible path."""
+    """Whether a path exists, or a text names an existing file. Raises InputError for a path that
+    the system refuses, such as a name that is too long."""
     try:
         # A text such as the method `udlm` must not count as a folder of that name.
         return value.exists() if isinstance(value, Path) else Path(value).is_file()

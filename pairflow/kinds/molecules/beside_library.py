@@ -24,7 +24,14 @@ from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingN
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a comparison: a text with the metrics, the file's rows, the library, and its norms."""
+    """The molecules of a file, compared with a user's library of molecules.
+
+    Attributes:
+        summary: the metrics, as text.
+        rows: the rows of the file.
+        library: the molecules of the library, to find the nearest one to each row.
+        norms: what is usual in the library, by which rows are plausible or not.
+    """
 
     summary: str
     rows: list[Row]

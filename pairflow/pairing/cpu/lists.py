@@ -16,7 +16,11 @@ _NO_KEY = 65535  # padding of the last counters; no key has as many matches
 
 
 class Lists(NamedTuple):
-    """Index row r has the keys keys[starts[r]:starts[r + 1]], ascending."""
+    """The data rows (keys) that have a certain symbol at a certain position, for all symbols and positions.
+
+    Each pair of position and symbol has a number r in the index, and its keys are
+    keys[starts[r]:starts[r + 1]], ascending.
+    """
 
     keys: np.ndarray
     starts: np.ndarray

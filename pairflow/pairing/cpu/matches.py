@@ -93,7 +93,10 @@ def move(keys, state, i, symbol, scratch):
 
 @inlined
 def apply_moves(keys, state, scratch):
-    """Updates planes and counters by the pending changes of symbols."""
+    """Brings the match counts of all keys in `state` up to date with the query's symbols.
+
+    `move` has collected the changed symbols in `scratch`, which is emptied.
+    """
     lost, gained = scratch.lost[: scratch.number[0]], scratch.gained[: scratch.number[0]]
     if keys.listed:
         changed = lists.sizes(keys.lists, lost) + lists.sizes(keys.lists, gained)
