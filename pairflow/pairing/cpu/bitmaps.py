@@ -1,7 +1,8 @@
 """An index as bitmaps: the keys (data rows) of an index row are bits, in blocks of 512 keys.
 
 Only non-empty blocks are stored, as in a compressed sparse row matrix. So rare symbols cost little, and
-because keys are sorted, even common symbols cluster.
+because keys are sorted, even common symbols cluster. With two symbols few blocks are empty: all are stored,
+those of `none` too, so that `planes.move_binary` finds a block without a search.
 """
 
 from typing import NamedTuple
@@ -28,6 +29,8 @@ class Bitmaps(NamedTuple):
 
 def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.ndarray:
     """Return `Bitmaps.starts` for `columns` (C, M), the transposed tokens of the keys."""
+    if vocabulary_size == 2:
+        return np.arange(index.none + 2) * -(-columns.shape[1] // BITS)
     starts, last = np.zeros(index.none + 2, np.int64), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
         _count_blocks(rows, starts[1:], last)
@@ -37,14 +40,26 @@ def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.nd
 def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size: int) -> Bitmaps:
     """Make the bitmaps of `columns` (C, M); `starts` comes from `row_starts`."""
     keys = columns.shape[1]
-    valid = zero_blocks(-(-keys // BITS))
-    real = np.arange(len(valid) * BITS) < keys
-    valid.reshape(-1)[:] = np.packbits(real, bitorder="little").view(np.uint64)
+    valid = _packed(np.ones(keys, bool))
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
+    if vocabulary_size == 2:
+        bitmaps.numbers[:] = np.arange(starts[-1]) % max(1, len(valid))
+        for rows in index.rows_of_keys(columns, vocabulary_size):
+            for row in np.unique(rows):
+                bitmaps.blocks[starts[row] : starts[row + 1]] = _packed(rows == row)
+        return bitmaps
     following, last = starts.copy(), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
         _fill_blocks(rows, following, bitmaps.blocks, bitmaps.numbers, last)
     return bitmaps
+
+
+def _packed(keys: np.ndarray) -> np.ndarray:
+    """Pack booleans (M,) as bits of blocks, filled up with zeros."""
+    blocks = zero_blocks(-(-len(keys) // BITS))
+    bits = np.packbits(keys, bitorder="little")
+    blocks.reshape(-1).view(np.uint8)[: len(bits)] = bits
+    return blocks
 
 
 @compiled

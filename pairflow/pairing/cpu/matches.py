@@ -36,7 +36,6 @@ class Scratch(NamedTuple):
     number: np.ndarray  # (1,): the number of pending changes
     lost: np.ndarray  # (A,): the index rows of the old symbols
     gained: np.ndarray  # (A,): the index rows of the new symbols
-    whole: np.ndarray  # (7, blocks, 8): seven index rows with their empty blocks, for `move_binary`
     octave: np.ndarray  # (1,): the open octave, eight match counts of which `masks` has the keys
     masks: np.ndarray  # (8, blocks, 8): the keys of each match count of the octave
     sizes: np.ndarray  # (8,): the numbers of these keys
@@ -63,7 +62,6 @@ def scratch_for(keys: Keys) -> Scratch:
         number=np.zeros(1, np.int64),
         lost=np.zeros(len(keys.columns), np.int64),
         gained=np.zeros(len(keys.columns), np.int64),
-        whole=zero_blocks(7 if keys.binary else 0, blocks),
         octave=np.array([-1]),
         masks=zero_blocks(planes.OCTAVE, blocks),
         sizes=np.zeros(planes.OCTAVE, np.int64),
@@ -105,7 +103,7 @@ def apply_moves(keys, state, scratch):
         else:
             lists.move(keys.lists, state.counters, lost, gained)
     elif len(gained) > 0:
-        planes.move_binary(state.planes, keys.bitmaps, gained, scratch.whole)
+        planes.move_binary(state.planes, keys.bitmaps, gained)
     scratch.number[0] = 0
     scratch.octave[0] = -1
 

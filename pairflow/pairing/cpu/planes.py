@@ -59,39 +59,30 @@ def move(planes, bitmaps, lost, gained):
 
 
 @compiled
-def move_binary(planes, bitmaps, gained, whole):
+def move_binary(planes, bitmaps, gained):
     """Updates the counts after symbols of the query changed to the `gained` index rows, if K = 2.
 
     A key without the new symbol has the old one, and loses a match. Carry-save adders sum seven rows at a
-    time, so that the planes are read and written only once for them. `whole` (7, blocks, 8) is scratch.
+    time, so that the planes are read and written only once for them.
     """
-    size, none = len(planes), len(bitmaps.starts) - 2
-    for start in range(0, len(gained), 7):
-        rows = gained[start : start + 7]
-        for n in range(7):
-            _spread(bitmaps, rows[n] if n < len(rows) else none, whole[n])
-        for block in range(size):
-            ones, two_a = _full_add(
-                load(whole, block), load(whole, size + block), load(whole, 2 * size + block)
-            )
-            one_b, two_b = _full_add(
-                load(whole, 3 * size + block), load(whole, 4 * size + block), load(whole, 5 * size + block)
-            )
-            ones, two_c = _full_add(ones, one_b, load(whole, 6 * size + block))
+    rows = bitmaps.blocks
+    for n in range(0, len(gained), 7):
+        a, b = _first_block(bitmaps, gained, n), _first_block(bitmaps, gained, n + 1)
+        c, d = _first_block(bitmaps, gained, n + 2), _first_block(bitmaps, gained, n + 3)
+        e, f = _first_block(bitmaps, gained, n + 4), _first_block(bitmaps, gained, n + 5)
+        g = _first_block(bitmaps, gained, n + 6)
+        for block in range(len(planes)):
+            one_a, two_a = _full_add(load(rows, a + block), load(rows, b + block), load(rows, c + block))
+            one_b, two_b = _full_add(load(rows, d + block), load(rows, e + block), load(rows, f + block))
+            ones, two_c = _full_add(one_a, one_b, load(rows, g + block))
             twos, fours = _full_add(two_a, two_b, two_c)
-            _add_sum(planes, block, ones, twos, fours, len(rows))
+            _add_sum(planes, block, ones, twos, fours, min(7, len(gained) - n))
 
 
 @compiled
-def _spread(bitmaps, row, whole):
-    """Writes an index row to `whole` (blocks, 8), with its empty blocks."""
-    following, end = bitmaps.starts[row], bitmaps.starts[row + 1]
-    for block in range(len(whole)):
-        bits = fill(np.uint64(0))
-        if following < end and bitmaps.numbers[following] == block:
-            bits = load(bitmaps.blocks, following)
-            following += 1
-        store(whole, block, bits)
+def _first_block(bitmaps, gained, n):
+    """Returns where the blocks of gained[n] begin, or those of a row without keys if there are fewer rows."""
+    return bitmaps.starts[gained[n]] if n < len(gained) else bitmaps.starts[-2]
 
 
 @compiled

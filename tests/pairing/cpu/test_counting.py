@@ -154,8 +154,8 @@ def test_many_moves_at_once_count_like_one_after_the_other(moves):
     together = one_by_one.copy()
     for column in range(moves):
         planes.move(one_by_one, bits, zeros[column], ones[column])
-    whole = block.zero_blocks(7, len(bits.valid))
-    planes.move_binary(together, bits, np.array(ones[:moves]), whole)
+    all_stored = bitmaps.build(columns, rows, bitmaps.row_starts(columns, rows, 2), 2)
+    planes.move_binary(together, all_stored, np.array(ones[:moves]))
     real = bits.valid[:, None]  # what is counted beyond the last key does not matter
     assert np.array_equal(together & real, one_by_one & real)
 
