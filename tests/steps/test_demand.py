@@ -147,6 +147,7 @@ def test_plausible_molecules_have_nothing_unusual(sample, made, model, step, tmp
     assert set(table["plausible"]) == {"yes"}
     assert all(table[name].max() <= limits[name] for name in ("new_rings", "new_atoms", "severity"))
     assert table["alerts"].fillna("").str.count(": ").max() <= limits["alerts"]
+    assert "chembl_alerts" in table
     assert sample("y.csv", properties=True, count=200).exit_code == 0
     assert set(pd.read_csv(tmp_path / "y.csv")["plausible"]) == {"yes", "no"}
 

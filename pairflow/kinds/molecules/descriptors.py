@@ -21,7 +21,8 @@ _CHUNK = 512  # molecules that are sent to a process at a time
 _FILTERS = ("PAINS", "NIH")
 """RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010) or are reactive
 (NIH, Jadhav et al. 2010, Doveston et al. 2015)."""
-_ALERTS = (*_FILTERS, "BRENK")  # BRENK: unwanted groups (Brenk et al. 2008)
+ALERTS = (*_FILTERS, "BRENK")  # BRENK: unwanted groups (Brenk et al. 2008)
+CHEMBL = ("CHEMBL",)  # the seven lists of ChEMBL, such as Glaxo's; 63 % of ZINC-250k has one
 EXCLUDED = 10  # NIBR's severity score of a molecule that must not be screened
 
 
@@ -76,9 +77,9 @@ def surroundings(molecule: Chem.Mol) -> list[int]:
     return [number for _, (_, number) in sorted(widest.items())]
 
 
-def alerts(molecule: Chem.Mol) -> list[str]:
+def alerts(molecule: Chem.Mol, catalogues: Sequence[str] = ALERTS) -> list[str]:
     """Return the unwanted groups in a molecule, sorted, each as the text `catalogue: name`."""
-    matches = _catalogue(*_ALERTS).GetMatches(molecule)
+    matches = _catalogue(*catalogues).GetMatches(molecule)
     return sorted(f"{match.GetProp('FilterSet')}: {match.GetDescription()}" for match in matches)
 
 

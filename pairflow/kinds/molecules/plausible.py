@@ -20,6 +20,7 @@ from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical, count
 from pairflow.kinds.molecules.descriptors import (
+    CHEMBL,
     DESCRIPTORS,
     alerts,
     ring_systems,
@@ -101,12 +102,14 @@ def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
-    and atoms, NIBR's severity score, and the names of the alerts."""
+    and atoms, NIBR's severity score, the names of the alerts, and those of ChEMBL's, which do not count."""
     names = alerts(molecule)
     quick = {name: measure(molecule, norms) for name, measure in MEASURES.items() if name != "alerts"}
     within = all(value <= norms.limits[name] for name, value in (quick | {"alerts": len(names)}).items())
     shown = {name: quick[name] for name in ("new_rings", "new_atoms", "severity")}
-    return {"plausible": "yes" if within else "no", **shown, "alerts": "; ".join(names)}
+    named = {"alerts": names, "chembl_alerts": alerts(molecule, CHEMBL)}
+    texts = {column: "; ".join(groups) for column, groups in named.items()}
+    return {"plausible": "yes" if within else "no", **shown, **texts}
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, own: int = 0) -> pd.DataFrame:

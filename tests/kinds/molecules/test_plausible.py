@@ -9,7 +9,14 @@ from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import plausible
 from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import EXCLUDED, alerts, ring_systems, severity, surroundings
+from pairflow.kinds.molecules.descriptors import (
+    CHEMBL,
+    EXCLUDED,
+    alerts,
+    ring_systems,
+    severity,
+    surroundings,
+)
 from pairflow.kinds.molecules.measure import read_norms
 from pairflow.kinds.molecules.plausible import count_left, find_norms, is_plausible, survive
 from pairflow.kinds.molecules.training_molecules import DatasetMolecules
@@ -60,7 +67,8 @@ def test_each_atom_has_a_number_that_only_its_neighbours_decide():
 def test_alerts_have_names_and_a_severity():
     aldehyde, propane = (Chem.MolFromSmiles(text) for text in ("CCC=O", "CCC"))
     assert alerts(aldehyde) == ["Brenk: aldehyde", "NIH: aldehyde"]
-    assert alerts(propane) == []
+    assert alerts(propane) == alerts(propane, CHEMBL) == []
+    assert "ChEMBL23_Dundee: aldehyde" in alerts(aldehyde, CHEMBL)
     assert severity(propane) == 0
     assert severity(Chem.MolFromSmiles("CC(=O)OC(=O)C")) == EXCLUDED  # an anhydride
 
