@@ -10,7 +10,8 @@ it prints the table.
 
 A training has the time of `--minutes` of two cores: that many CPU seconds of one thread, twice. The rate is
 measured before it, and the record has the time that the training took. The molecules are random ones of
-ZINC-250k, treated as `pairflow new` treats a user's file. `useful` is that of docs/metrics.md.
+ZINC-250k, treated as `pairflow new` treats a user's file. `plausible` and `useful` are those of
+docs/metrics.md; records of before 2026-11-26 have only `useful`.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from pairflow.kinds.molecules.settings import LONGEST, Molecules, NewLibrary, ch
 from pairflow.kinds.molecules.survey import Survey
 
 METRICS = (
+    "plausible",
     "useful_strict",
     "useful",
     "valid",
@@ -136,7 +138,8 @@ def prepare(folder: Path, rows: int, representation: str) -> dict[str, Any]:
         experiment, sizes, _ = plan(counts, settings, {"source": str(smiles)}, "cpu")
         files = [part for name in FILES for part in (f"--{name}", str(data_file(root, name)))]
         step("preprocess", "molecules", "--settings", json.dumps(experiment["data"]), *files)
-        step("describe_molecules", "--smiles", data_file(root, "smiles"), "--out", root / "molecules.parquet")
+        for name, rule in (("molecules", "describe_molecules"), ("norms", "norms")):
+            step(rule, "--smiles", data_file(root, "smiles"), "--out", root / f"{name}.parquet")
         size = {"K": sizes.vocabulary_size, "train": sizes.rows, "validation": sizes.validation_rows}
         (root / "plan.json").write_text(json.dumps({"experiment": experiment, "size": size}))
     return {"root": root, **json.loads((root / "plan.json").read_text())}
@@ -244,7 +247,7 @@ def measured(root: Path, folder: Path, experiment: Experiment, nfe: int, seed: i
     drawing = experiment.sample_settings("main", nfe, seed).model_dump_json()
     step("sample", "--settings", drawing, "--model", folder / "model", "--out", samples, *ON_CPU)
     inputs = {name: data_file(root, name) for name in ("vocabulary", "smiles")}
-    inputs |= {"samples": samples, "molecules": root / "molecules.parquet"}
+    inputs |= {"samples": samples, **{name: root / f"{name}.parquet" for name in ("molecules", "norms")}}
     outputs = {"out": rows, "properties": folder / f"nfe{nfe}-properties.parquet"}
     chemistry = chemistry_settings(experiment).model_dump_json()
     files = flags(inputs | outputs)
@@ -300,9 +303,10 @@ def table(lines: list[dict[str, Any]]) -> str:
         row |= {"iterations": line["iterations"], "CPU-s": round(line["cpu_seconds"])}
         row |= {"loss, end": line["training_loss"], "NLL": line["validation_nll"]}
         for nfe in (nfe for nfe in steps if f"nfe{nfe}" in line):
-            for name in ("useful_strict", "useful", "valid"):
+            for name in ("plausible", "useful_strict", "useful", "valid"):
+                counts = line[f"nfe{nfe}"].get(name, np.nan)
                 row[f"{name.replace('useful_strict', 'strict')} {nfe}"] = (
-                    100 * np.mean(line[f"nfe{nfe}"][name]) / line["samples"]
+                    100 * np.mean(counts) / line["samples"]
                 )
         rows.append(row)
     frame = pd.DataFrame(rows)
