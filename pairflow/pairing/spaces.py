@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
+from pairflow.pairing.cpu.numbers import uniform_tokens
 from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import STEP, UNITS
 
@@ -53,7 +54,7 @@ class TokenSpace(Space):
         self.vocabulary_size, self.device = vocabulary_size, device
 
     def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
-        drawn = rng.uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
+        drawn = uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
         return drawn.astype(self.data.dtype, copy=False)
 
     def checked(self, sources: ArrayLike) -> np.ndarray:

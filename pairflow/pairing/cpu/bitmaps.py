@@ -44,9 +44,9 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
     if vocabulary_size == 2:
         bitmaps.numbers[:] = np.arange(starts[-1]) % max(1, len(valid))
-        for rows in index.rows_of_keys(columns, vocabulary_size):
-            for row in np.unique(rows):
-                bitmaps.blocks[starts[row] : starts[row + 1]] = _packed(rows == row)
+        for column, first, end in zip(columns, index.first_rows, index.first_rows[1:], strict=False):
+            for row in range(first, end):
+                bitmaps.blocks[starts[row] : starts[row + 1]] = _packed(column == index.symbols[row])
         return bitmaps
     following, last = starts.copy(), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):

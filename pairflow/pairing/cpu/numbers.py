@@ -1,4 +1,4 @@
-"""The random numbers of a step: uniform numbers of all positions, and the new symbol of a position."""
+"""Compiled random numbers: rows of noise, and the numbers of a step of Algorithm 1."""
 
 import numpy as np
 
@@ -10,6 +10,29 @@ split = compiled(rng.split)
 philox = compiled(rng.philox4x32)
 uniform = compiled(rng.uniform)
 _choose = compiled(rng.choose)
+
+
+def uniform_tokens(seed: int, rows: np.ndarray, length: int, vocabulary_size: int) -> np.ndarray:
+    """Draw the rows of `rng.uniform_tokens` (B, N), some thirty times as fast."""
+    tokens = np.empty((len(rows), length), np.min_scalar_type(vocabulary_size - 1))
+    positions = np.arange(-(-length // WORDS) * WORDS, dtype=np.uint64)
+    numbers, size = np.asarray(rows, np.uint64), np.uint64(vocabulary_size)
+    _fill_uniform(numbers, np.uint64(seed), size, positions, np.empty_like(positions), tokens)
+    return tokens
+
+
+@compiled
+def _fill_uniform(rows, seed, size, positions, words, tokens):
+    """Fills `tokens` (B, N) with noise, from `words` (N',), eight at a time."""
+    seed_words = split(seed)
+    for number in range(len(rows)):
+        low, high = split(rows[number])
+        for block in range(len(positions) // WORDS):
+            step = fill(np.uint64(0))
+            _, _, word, _ = philox(load(positions, block), step, fill(low), fill(high), *seed_words)
+            store(words, block, _choose(word, fill(size)))
+        for position in range(tokens.shape[1]):
+            tokens[number, position] = words[position]
 
 
 @compiled

@@ -8,6 +8,7 @@ from pairflow import rng
 from pairflow.pairing.cpu import bitmaps, block, keys, matches, planes
 from pairflow.pairing.cpu import index as row_index
 from pairflow.pairing.cpu import lists as key_lists
+from pairflow.pairing.cpu.numbers import uniform_tokens
 
 KEYS, LENGTH, SYMBOLS = 70_000, 12, 5  # more than two tiles of blocks, the last block not full
 
@@ -83,6 +84,15 @@ def test_random_words_eight_at_a_time_are_those_of_numpy():
     number = [np.uint64(value) for value in (5, 7, 2**31, 1, 2**32 - 1)]
     w0, w1, _, _ = rng.philox4x32(positions, *number)
     assert np.array_equal(words, w0 | (w1 << np.uint64(32)))
+
+
+@pytest.mark.parametrize(("length", "size"), [(1, 2), (13, 300), (784, 2), (5, 65_536)])
+def test_compiled_noise_is_that_of_numpy(length, size):
+    numbers = np.arange(2**33 - 5, 2**33 + 5)
+    tokens = uniform_tokens(11, numbers, length, size)
+    expected = rng.uniform_tokens(11, numbers, length, size)
+    assert tokens.dtype == expected.dtype
+    assert np.array_equal(tokens, expected)
 
 
 def test_the_index_has_every_key_in_the_row_of_its_symbol(data, rows, bits, lists):
