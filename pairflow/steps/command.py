@@ -27,7 +27,7 @@ from pairflow.training.options import MODEL_FILES
 _LONGEST = 2000  # characters of a message
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 GIVE_WAY = 2.0  # seconds in which torchrun ends all processes of a step if one has failed
-SAME_MISTAKE = 60.0  # seconds in which process 0 makes the same mistake as another process
+RANK_0_FIRST = 60.0  # seconds in which process 0 makes the same mistake as another process
 
 
 class Command(click.Command):
@@ -45,7 +45,7 @@ class Command(click.Command):
                     raise
                 text = f"{error.filename}: {error.strerror}"
             elif distributed.rank():
-                time.sleep(SAME_MISTAKE)  # usually all processes make it, and only process 0 reports it
+                time.sleep(RANK_0_FIRST)  # usually all processes make it, and only process 0 reports it
             click.echo(f"pairflow {ctx.command.name}: error: {_one_line(text)}", err=True)
             sys.exit(2)
         except Interrupted as stop:

@@ -43,7 +43,7 @@ _TILE = 32 * _LANES  # keys per warp: one 32-bit word per lane
 _LAUNCH_SECONDS = 1.0  # the progress bar, Ctrl-C and displays wait for the end of a launch
 
 
-class Lack(NamedTuple):
+class Missing(NamedTuple):
     """What the engine lacks, as the end of a sentence. `gpu`: there is a GPU, but it cannot be used."""
 
     text: str
@@ -54,7 +54,7 @@ class Lack(NamedTuple):
 
 
 class UnusableGpu(Exception):
-    """The GPU cannot pair these data, but a CPU can. The text is the end of a sentence, as in `Lack`."""
+    """The GPU cannot pair these data, but a CPU can. The text is the end of a sentence, as in `Missing`."""
 
 
 @dataclass(frozen=True)
@@ -112,25 +112,25 @@ def defines(macros: dict[str, object]) -> list[str]:
     return [f"-D{name}={value}" for name, value in macros.items()]
 
 
-def missing() -> Lack | None:
+def missing() -> Missing | None:
     """Return what this engine lacks on this machine, or None if it can run."""
     try:
         import cupy
     except ImportError:
-        return Lack('needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12')
+        return Missing('needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12')
     runtime = cupy.cuda.runtime
     try:
         count = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as error:
         has_driver = runtime.driverGetVersion() > 0
         advice = '; the extra "gpu-cuda12" suits drivers below 580' if has_driver else ""
-        return Lack(f"needs a CUDA device, and none is visible ({error}){advice}", gpu=has_driver)
+        return Missing(f"needs a CUDA device, and none is visible ({error}){advice}", gpu=has_driver)
     if not count:
-        return Lack("needs a CUDA device, and none is visible")
+        return Missing("needs a CUDA device, and none is visible")
     capability = cupy.cuda.Device().compute_capability
     if int(capability) < MIN_CAPABILITY:
         version, least = (f"{number // 10}.{number % 10}" for number in (int(capability), MIN_CAPABILITY))
-        return Lack(
+        return Missing(
             f"needs a GPU of compute capability {least} or more, and this one has {version}", gpu=True
         )
     return None
