@@ -150,10 +150,16 @@ class SemidiscreteCoupling:
     def _law(self) -> Any:
         return self.space.law(self.potentials.max() - self.potentials.astype(np.int64), self.tau)
 
-    def measured(self, threads: int | None = None, after_block: Callable[[], None] = lambda: None) -> Balance:
+    def measured(
+        self,
+        threads: int | None = None,
+        after_block: Callable[[], None] = lambda: None,
+        until_clear: bool = False,
+    ) -> Balance:
         """Measure the balance on at least HITS M sources of a separate random stream.
 
-        `after_block` is called repeatedly, since many long rows take minutes.
+        `after_block` is called repeatedly, since many long rows take minutes. With `until_clear` the
+        measurement ends as soon as it is clear that the rows are not balanced.
         """
         rows, space = len(self.data), self.space
         count = max(HITS * rows, _MEASURED)
@@ -168,12 +174,16 @@ class SemidiscreteCoupling:
             distance += float(space.distances(sources, drawn[:, 0]).sum())
             entropy += float(entropies.sum())
             after_block()
-        # Squared coefficient of variation of the rows' probabilities, without the Poisson noise of the hits.
-        excess = (hits.var() / hits.mean() - 1) / hits.mean()
+            # Squared coefficient of variation of the rows' probabilities, without the Poisson noise of the
+            # hits. Of balanced rows it is 0, with a standard deviation of about sqrt(2 / M) / mean.
+            excess = (hits.var() / hits.mean() - 1) / hits.mean()
+            if until_clear and HITS * (excess - 4 * np.sqrt(2 / rows) / hits.mean()) > TOLERANCE:
+                break
+        total = int(hits.sum())
         return Balance(
             spread=float(1 + HITS * excess),
-            distance=distance / count,
-            information=float(np.log(rows) - entropy / count),
+            distance=distance / total,
+            information=float(np.log(rows) - entropy / total),
         )
 
 
@@ -347,9 +357,10 @@ def complete(
         while True:
             if search.step and search.step % _BETWEEN == 0:
                 coupling = search.result()
-                balance = coupling.measured(search.threads, after_step)
+                last = search.step >= _STEPS
+                balance = coupling.measured(search.threads, after_step, until_clear=not last)
                 steps.set_postfix_str(f"hits' variance/mean {balance.spread:.2f}")
-                if balance.reached or search.step >= _STEPS:
+                if balance.reached or last:
                     return replace(coupling, balance=balance)
             search.advance()
             steps.update()

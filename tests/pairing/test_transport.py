@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,18 @@ def test_measures_agree_with_the_enumeration(small):
     entropy = -(law * np.log(law)).sum() / len(states)
     assert balance.information == pytest.approx(math.log(40) - entropy, abs=0.02)
     assert balance.information < math.log(40)
+
+
+def test_a_measurement_ends_early_only_if_the_rows_are_clearly_not_balanced(small, monkeypatch):
+    monkeypatch.setattr(transport, "_BLOCK", 5 * 2000)  # tokens: 100 blocks of 2,000 sources
+    blocks = []
+    whole = small.measured(until_clear=True, after_block=lambda: blocks.append(1))
+    assert (whole.spread, len(blocks)) == (small.balance.spread, 100)
+    equal = replace(small, potentials=np.zeros_like(small.potentials))
+    full, early = (equal.measured(until_clear=clear, after_block=blocks.clear) for clear in (False, True))
+    assert not early.reached
+    assert early.spread == pytest.approx(full.spread, rel=0.2)
+    assert early != full
 
 
 def test_a_low_temperature_comes_near_to_optimal_transport():
