@@ -14,15 +14,20 @@ INDEPENDENT = "independent"
 
 
 class Base(NamedTuple):
-    """A base method: a way to pair sources (rows of noise) with data rows, and so to train a model.
+    """A base method: a way to pair sources (rows of noise) with data rows, on which a model is then trained.
 
-    corruption: the type of noise (see `flow.corruption`), None if the method is not discrete. coupled:
-    whether it trains on a file of pairs. closed_form: whether these pairs are computed by the closed-form
-    flow, in a number of steps, perhaps in subsets of the data. own: whether they are made by the user, who
-    names them. balanced: whether their file also has potentials, by which each batch gets new sources.
-    couple: the module of `flow.couple` that assigns data rows to the sources of a batch. flows: the flows
-    that it supports. learns: what it learns from, in words for report pages. style: the colour and marker in
-    charts that are reserved for it, if any.
+    Attributes:
+        corruption: the type of noise (see `flow.corruption`), None if the method is not discrete.
+        coupled: whether the training needs a file of pairs.
+        closed_form: whether Algorithm 1 of PairFlow makes that file, with settings for the numbers of steps
+            and of subsets that are paired separately.
+        own: whether the user makes the file, and gives it a name in the configuration.
+        balanced: whether the file also has the potentials of semidiscrete transport, with which a training
+            pairs new sources in every batch.
+        couple: the module of `flow.couple` that assigns data rows to the sources of a batch.
+        flows: the flows that it supports.
+        learns: what it learns from, in words for report pages.
+        style: the colour and marker in charts that are reserved for it, if any.
     """
 
     corruption: str | None

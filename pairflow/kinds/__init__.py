@@ -48,7 +48,8 @@ def load_kind(name: str) -> "Kind":
 
 
 def page_of(experiment: "Experiment") -> "KindPage":
-    """Return what pages show of an experiment's data, from the kind's folder `page` or by default."""
+    """Return what report pages show for the experiment's kind of data: the `PAGE` of the kind's own package
+    `page`, or that of all kinds without one."""
     page = f"pairflow.kinds.{experiment.data.kind}.page"
     return import_module(f"{page}.page" if find_spec(page) else "pairflow.report.kind_page").PAGE
 

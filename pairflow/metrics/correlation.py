@@ -39,11 +39,14 @@ def total_correlation(samples: ArrayLike) -> np.ndarray:
 
 
 def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:
-    """The total correlation of groups of independent data rows.
+    """The total correlation between the N positions of rows that are drawn at random from the data.
+
+    Reports compare it with that of samples which start from one source. It is estimated several times, each
+    time from a group of R rows.
 
     Args:
         tokens: the data (M, N).
-        samples: R, draws per group, with replacement.
+        samples: R, rows per group, drawn with replacement.
         groups: the number of groups.
         seed: the draws are a function of (seed, group).
 

@@ -32,7 +32,7 @@ def data(root: Path, name: str) -> Path:
 
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Return the files that preprocessing writes, by the names that the rules use."""
+    """Return the files that preprocessing writes, by their names in the Snakemake rules, such as `train`."""
     return {Path(name).stem: data(root, name) for name in kind_of(experiment.data).prepared}
 
 

@@ -108,7 +108,10 @@ def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
-    """Draw how many positions of a row jump in a backward step, (T,) by coupling, against its start time."""
+    """Draw how many positions of a row change in each backward step of a pairing, against the step's time.
+
+    `per_step` has the means over the rows (T,) for each coupling, by its name, and `name` is the file's.
+    """
     lines = [
         Line(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
         for coupling, y in per_step.items()

@@ -18,7 +18,8 @@ class Snapshots:
     """Keeps the last two states of a run in `folder`. A state is a dict of tensors and plain values.
 
     The folder belongs to a single run: its name has a hash of inputs, settings and versions. A save is `due`
-    every `seconds`. The costs of earlier attempts are added to `provenance`.
+    every `seconds`. The seconds and the memory of earlier attempts are added to `provenance`, the record of
+    what the run has cost.
     """
 
     def __init__(self, folder: Path, seconds: float = 300.0, provenance: Provenance | None = None):

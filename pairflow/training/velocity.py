@@ -19,9 +19,10 @@ from pairflow.training.objectives import WHOLE, PairObjective, random_generator
 
 
 class VelocityObjective(PairObjective):
-    """The mean of (v_theta(x_t, t) - (x1 - x0))^2 over a batch of x1 (M, ...) and its numbers, for uniform t.
+    """The loss of flow matching: (v_theta(x_t, t) - (x1 - x0))^2, averaged over a batch of rows x1 (M, ...)
+    and over the elements of a row.
 
-    x0 comes from N(0, I) or from the pairs.
+    x_t = (1 - t) x0 + t x1 for a uniform t, and x0 comes from N(0, I) or from the pairs.
     """
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
