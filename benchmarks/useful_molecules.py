@@ -303,7 +303,7 @@ def table(lines: list[dict[str, Any]]) -> str:
         row |= {"iterations": line["iterations"], "CPU-s": round(line["cpu_seconds"])}
         row |= {"loss, end": line["training_loss"], "NLL": line["validation_nll"]}
         for nfe in (nfe for nfe in steps if f"nfe{nfe}" in line):
-            for name in ("plausible", "useful_strict", "useful", "valid"):
+            for name in ("useful_strict", "useful", "valid", "plausible"):
                 counts = line[f"nfe{nfe}"].get(name, np.nan)
                 row[f"{name.replace('useful_strict', 'strict')} {nfe}"] = (
                     100 * np.mean(counts) / line["samples"]
