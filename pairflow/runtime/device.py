@@ -38,7 +38,7 @@ def _keep_freed_memory() -> None:
     """Let this process keep the memory of freed tensors of up to 1 GB for its next ones.
 
     By default glibc gives it back to the system, which fills it with zeros before it gives it out again. In
-    sampling on a CPU that takes a quarter of the time (benchmarks/README.md).
+    sampling on a CPU that takes a sixth of the time (benchmarks/README.md).
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
