@@ -103,6 +103,7 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tr
     for step in range(steps):
         slope = _slope(velocity, x, step, steps, solver)
         energy += _squares(slope) / steps
+        # An update in place would change x0, which is the same tensor at first and is needed after the loop.
         x = x + slope / steps
     # Rounding can make the difference of a straight trajectory slightly negative.
     return Trajectories(x, energy, (energy - _squares(x - x0)).clamp_(min=0))
@@ -119,4 +120,5 @@ def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) ->
 
 def _squares(x: Tensor) -> Tensor:
     """Return |x|^2 of each row of x (B, ...): (B,) float64."""
+    # Float64 is needed, because `trace` subtracts two nearly equal sums where paths are straight.
     return x.double().square().flatten(1).sum(dim=1)

@@ -109,6 +109,7 @@ class Corruption(ABC):
     def _logits(self, network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:
         logits = network(x_t, sigma)
         require_shape("network", logits, (*x_t.shape, self.symbols))
+        # Under autocast logits may come in bfloat16, but softmax and losses are computed in float32.
         return logits.float()  # (B, N, K)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
@@ -322,6 +323,7 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | Non
     x1 = as_tokens("x1", x1)
     x0, kappa = as_tokens("x0", x0, x1.shape), each_row("kappa", kappa, len(x1))
     u = torch.rand(x1.shape, generator=generator, device=x1.device)
+    # u is in [0, 1), so that `<` always gives x1 at kappa = 1 and never at kappa = 0.
     return torch.where(u < kappa, x1, x0)
 
 

@@ -141,6 +141,7 @@ def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None =
     """
     x1 = as_tokens("x1", x1)
     vocabulary_size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY + 1)
+    # One generator makes the next three tensors: another order would change every model of DCD.
     u = torch.rand(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)
     maximum = -torch.special.ndtri(-torch.expm1(u.log() / (vocabulary_size - 1)))
     at_x1 = torch.randn(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)

@@ -48,6 +48,7 @@ def uniform_nelbo(
     """
     batch, shape = len(log_probabilities), log_probabilities.shape[:-1]
     x1, x_t = as_tokens("x1", x1, shape), as_tokens("x_t", x_t, shape)
+    # A single number must be expanded, since `split` below cuts it like the rows.
     levels = (per_row(level, log_probabilities).expand(batch, 1) for level in (alpha, alpha_derivative))
     inputs = (log_probabilities, x1, x_t, *levels)
     if log_probabilities.numel() <= NELBO_VALUES:
@@ -55,6 +56,7 @@ def uniform_nelbo(
     rows = max(1, NELBO_VALUES // log_probabilities[0].numel())
     parts = zip(*(tensor.split(rows) for tensor in inputs), strict=True)
     return torch.cat(
+        # The loss draws no random numbers, so their state need not be saved for the second computation.
         [checkpoint(_uniform_nelbo, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
     )
 

@@ -110,6 +110,7 @@ class Sampler:
             given = as_given(given, x0)
         checked_choice("prediction", prediction, PREDICTIONS)
         x, convert = with_given(x0, given), convert and prediction != self.takes
+        # The temperature acts on the network's logits, so it comes before any conversion.
         denoise = tempered(denoise, temperature)
         if guidance:
             guidance = guidance._replace(unconditional=tempered(guidance.unconditional, temperature))
@@ -172,6 +173,7 @@ unmask = Sampler(euler_update, takes="posterior", guides_symbols=True)
 def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:
     """Return alpha = kappa(t) at the steps + 1 uniform times from 0 to 1 - 1e-5, as Python floats."""
     steps = checked_integer("steps", steps, 1, MOST_STEPS)
+    # In float32 the last 1 - alpha, about 1e-5, would be wrong by up to 0.3 %.
     times = torch.linspace(0, LAST_TIME, steps + 1, dtype=torch.float64)
     return schedule.kappa(times).tolist()
 
@@ -190,6 +192,7 @@ class CachedDenoiser:
             state, output = self._last
             changed = (x_t != state).any(dim=-1)  # (B,)
             if changed.any():
+                # This overwrites the output of the last call, so a sampler must not keep it.
                 output[changed] = self.denoise(x_t[changed], kappa[changed])
         self._last = x_t, output
         return output
@@ -208,6 +211,7 @@ def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
     cumulative = probabilities.cumsum(dim=-1)  # (B, N, K)
     total = cumulative[..., -1:]
     u = torch.rand(total.shape, generator=generator, device=total.device, dtype=total.dtype)
+    # With right=False u = 0 would draw the first symbol, even if its probability is 0.
     symbols = torch.searchsorted(cumulative, u * total, right=True)[..., 0]  # (B, N)
     # u * total can round up to total, which lies behind the last symbol.
     return symbols.clamp_(max=probabilities.shape[-1] - 1)
@@ -235,6 +239,7 @@ def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser
     """Return the denoisers whose transitions guidance multiplies, with their exponents, which are not 0."""
     if guidance is None:
         return [(denoise, 1.0)]
+    # No factor has the exponent 0, so that the weights 0 and 1 sample as without guidance, to the bit.
     powers = [(denoise, guidance.weight), (guidance.unconditional, 1 - guidance.weight)]
     return [(factor, weight) for factor, weight in powers if weight]
 
@@ -254,6 +259,7 @@ def _power_law(factors: list[tuple[Tensor, float]]) -> Tensor:
     """
     if len(factors) == 1:
         return factors[0][0]
+    # The clamp hides -inf, which a negative exponent would turn into +inf, so it is noted here first.
     impossible = torch.stack([factor == -torch.inf for factor, weight in factors if weight > 0]).any(dim=0)
     total = sum(weight * factor.double().clamp(min=LEAST_LOG) for factor, weight in factors)
     return torch.as_tensor(total).masked_fill(impossible, -torch.inf)

@@ -101,4 +101,5 @@ def rotary_table(length: int, head_width: int) -> tuple[Tensor, Tensor]:
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate the pairs (x_j, x_{j + d/2}) of x (B, heads, N, d) by the angles of their position."""
     first, second = x.chunk(2, dim=-1)
+    # The tables are float32: without the cast, q and k would not have the type of v under autocast.
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

@@ -153,6 +153,7 @@ class UNet(ImageTrunk):
         if self.mask is None:
             return pixels, []
         masked = tokens == self.mask
+        # As a number the mask, K, would be a pixel that is brighter than white.
         return pixels.masked_fill(masked, 0.0), [masked.float()]
 
 

@@ -70,6 +70,7 @@ def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
     velocity = np.empty(x.shape)
     for row, point in enumerate(x):
         logits = -((point - t * data) ** 2).sum(axis=1) / (2 * (1 - t) ** 2)
+        # Without the maximum all weights could underflow to 0, and their quotient would be NaN.
         weights = np.exp(logits - logits.max())
         velocity[row] = (weights @ data / weights.sum() - point) / (1 - t)
     return velocity
@@ -144,7 +145,9 @@ class _Field:
 
     def __init__(self, data: Tensor, steps: int, device: torch.device):
         self.data, self.steps = data.to(device), steps
+        # Sums in float64 leave only one rounding, to float32, however many coordinates there are.
         self.half_squares = self.data.square().sum(dim=1, dtype=torch.float64).float() / 2  # (M,)
+        # Blocks must not depend on the shard: products of another size may round differently.
         largest = min(_LARGEST_BLOCK[device.type], _WEIGHTS[device.type] // len(data))
         if device.type == "cpu":
             largest = min(largest, data.shape[1])

@@ -149,6 +149,7 @@ def _replace(data, columns, z, distance, weight_at, wanted, positions):
             done += 1
         if done == len(order):
             break
+    # Distances change only now: all positions of a step are drawn by the weights at its beginning.
     for j in range(len(positions)):
         i = positions[j]
         column, old, new = columns[i], z[i], symbols[j]

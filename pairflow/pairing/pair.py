@@ -109,6 +109,7 @@ class Pairer:
         for part in subset_rows(len(self.tokens), self.subsets, self.seed):
             queries = part[(first <= part) & (part < last)]
             if len(queries):
+                # Without a copy the GPU engine sees that it has packed these keys already.
                 keys = self.tokens if self.subsets == 1 else self.tokens[part]
                 sources[queries - first] = self._pair_rows(keys, queries)
         return sources

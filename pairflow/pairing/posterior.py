@@ -51,6 +51,7 @@ def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
     """
     total = 0.0
     for bucket in range(len(counts)):
+        # The brackets are part of point 3: (count * near) * high would round differently.
         total += counts[bucket] * (near * high[bucket])
     return total
 

@@ -118,9 +118,11 @@ def _search(
         search.state = {name: value.numpy() for name, value in state.items()}
 
     def save_if_wanted(wanted: bool = False) -> None:
+        # A signal may arrive between these two lines, and `clear` would lose it.
         handled = received[:]
         del received[: len(handled)]
         if handled or wanted or snapshots.due:
+            # Costs come first: if the process is killed in between, no saved step lacks its costs.
             note_costs()
             state = {name: torch.from_numpy(value) for name, value in search.state.items()}
             snapshots.save(search.step, state)

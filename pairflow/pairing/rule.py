@@ -95,11 +95,14 @@ def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) ->
     total = 0.0
     kept = 0
     while left > 0:
+        # All engines add from the nearest level on: another order would change the last bits of the total.
         total += counts[kept] * table[kept]
         left -= counts[kept]
         kept += 1
+        # Without `left > 0` the last level would read behind the end of the table.
         if left > 0 and left * table[kept] <= TOLERANCE * total:
             break
+    # A product with a power of two is exact, so that only int() rounds.
     shift = WEIGHT_BITS - math.frexp(total)[1]
     for level in range(kept):
         weights[level] = int(math.ldexp(table[level], shift))

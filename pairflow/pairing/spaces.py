@@ -153,6 +153,7 @@ class PointPosterior:
             shares = logs.exp()
             # Clamped, because 0 * -inf would be NaN.
             entropies[part] = -(shares * logs.clamp_min(-100)).sum(dim=1, dtype=torch.float64).cpu()
+            # Near 1 a float32 sum cannot grow by less than 3e-8, and points of small shares would be lost.
             sums = shares.cumsum(dim=1, dtype=torch.float64)
             uniforms = torch.from_numpy(rng.draws(seed, numbers[part], STEP, draws)[0]).to(device)
             picked = torch.searchsorted(sums, uniforms * sums[:, -1:], right=True)

@@ -131,6 +131,7 @@ class SemidiscreteCoupling:
         """
         rows, space = len(self.data), self.space
         seed = rng.stream_seed(self.seed, "sources")
+        # Numbers 0 to M - 1 are only for rows that no source reaches: the loop begins behind them.
         x0 = space.sources(seed, np.arange(rows))
         missing = np.ones(rows, bool)
         count = max(1, min(rows, _BLOCK // space.length))
@@ -140,6 +141,7 @@ class SemidiscreteCoupling:
             numbers = np.arange(first, first + count)
             drawn = space.sources(seed, numbers)
             ends, _ = self._law.draw(drawn, numbers, seed, threads=threads)
+            # The first occurrence counts, so that a row keeps its first source, whatever the block size.
             hit, which = np.unique(ends[:, 0], return_index=True)
             new = missing[hit]
             x0[hit[new]] = drawn[which[new]]
@@ -163,8 +165,10 @@ class SemidiscreteCoupling:
         """
         rows, space = len(self.data), self.space
         count = max(HITS * rows, _MEASURED)
+        # The balance must be measured on sources that no step has seen, so they have their own stream.
         seed, hits = rng.stream_seed(self.seed, "balance"), np.zeros(rows, np.int64)
         distance = entropy = 0.0
+        # Blocks decide the order in which floats are added, so their size does not depend on the threads.
         size = max(1, _BLOCK // space.length)
         for first in range(0, count, size):
             numbers = np.arange(first, min(first + size, count))
@@ -208,6 +212,7 @@ class Search:
         rows = len(self.space.data)
         count = max(_LEAST, rows // 4)
         seed = rng.stream_seed(self.seed, "potentials")
+        # The sources depend only on the number of the step, so a search that resumes draws the same ones.
         numbers = np.arange(self.step * count, (self.step + 1) * count)
         sources = self.space.sources(seed, numbers)
         potentials, shares = self.state["potentials"], self.state["shares"]

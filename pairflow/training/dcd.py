@@ -105,6 +105,7 @@ class Consistency(Objective):
         The student's times are stratified over the batch, plus one step, at most 1. The teacher's are one
         step less.
         """
+        # The times are on the CPU, because `_predict` hands them to SciPy's interpolator.
         generator = random_generator(CPU, self.seed, "dcd times", iteration)
         step = step_size(iteration, self.settings.teacher_every)
         t = 1 - stratified_times(self.settings.batch_size, generator).double()  # noise times, in [1e-3, 1]

@@ -223,6 +223,7 @@ def fit(
     if distributed.rank() == 0:
         _write(model, trained, outputs, files)
         provenance.write(outputs.model)
+        # States are removed last: a run that is killed before this can still resume.
         remove_states(folder)
 
 

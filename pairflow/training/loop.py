@@ -87,6 +87,7 @@ def optimise(
             collected = signals.collect(distributed.world_size() == 1)
         with collected as received:
             for iteration in iterations:
+                # The rate is read before the schedule moves on, so that the log has that of this iteration.
                 learning_rate = float(state.schedule.get_last_lr()[0])
                 network.train()
                 state.optimizer.zero_grad(set_to_none=True)
@@ -141,6 +142,7 @@ def _resume(state: TrainingState, snapshots: Snapshots) -> int:
     Raises InputError if the processes find different snapshots.
     """
     done = state.restore(snapshots)
+    # The maximum of -done is minus the least `done`, so one call tells whether all are equal.
     if distributed.all_reduce_max(done, -done) != [done, -done]:
         raise InputError(f"{snapshots.folder}: the processes do not share this folder of saved states")
     return done
@@ -154,6 +156,7 @@ def _save_or_stop(
     del received[: len(handled)]  # each signal counts once
     first_process = distributed.rank() == 0
     stop = max((number for number in handled if number in signals.STOP), default=0)
+    # All processes must agree: if one stopped by itself, the others would wait for its gradients.
     save, stop = distributed.all_reduce_max(bool(handled) or (first_process and snapshots.due), stop)
     if save and first_process:
         state.save(snapshots, done)

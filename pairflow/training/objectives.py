@@ -55,6 +55,7 @@ class Batches:
         return torch.cat(list(self._epochs.values()))[start : start + self.batch_size]  # (B,)
 
     def _permutation(self, epoch: int) -> Tensor:
+        # A generator of the CPU gives the same order on every device.
         generator = torch.Generator().manual_seed(rng.stream_seed(self.seed, "epoch", epoch))
         return torch.randperm(self.rows, generator=generator).to(self.device)
 
@@ -113,6 +114,7 @@ class PairObjective(Objective):
 
     def pairs(self, batch: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """The sources and the data of a batch of row numbers (B,), each (B, ...)."""
+        # Sources must be the generator's first numbers, because the coupling has drawn them in the same way.
         return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
 
     def generator(self, iteration: int) -> torch.Generator:
@@ -169,6 +171,7 @@ class FlowObjective(PairObjective):
         if self.padding is None:
             return losses.mean()
         counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
+        # The loop multiplies by the slice's share of the rows, which the last factor undoes.
         return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
 
     def draw(self, generator: torch.Generator) -> Tensor:

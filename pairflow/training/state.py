@@ -83,6 +83,7 @@ class TrainingLog:
 
     def state(self) -> dict[str, Any]:
         """The state of the log, to save in a snapshot."""
+        # Without the losses of the unfinished row, an interruption would change its mean.
         return {"rows": self.rows, "losses": self.losses, "seconds": time.perf_counter() - self.started}
 
     def restore(self, state: dict[str, Any], device: torch.device) -> None:
@@ -105,6 +106,7 @@ def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisat
         decay = ConstantLR(optimizer, factor=1.0, total_iters=0)
     if settings.warmup_iterations == 0:
         return decay
+    # The first of W iterations has the rate peak / W and the last the peak: the rate changes W - 1 times.
     warmup = LinearLR(optimizer, 1 / settings.warmup_iterations, total_iters=settings.warmup_iterations - 1)
     return SequentialLR(optimizer, [warmup, decay], milestones=[settings.warmup_iterations])
 

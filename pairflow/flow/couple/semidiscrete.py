@@ -22,6 +22,7 @@ class Semidiscrete(Coupling):
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         def rows(iteration: int) -> Tensor:
             x0 = sources(iteration).cpu().numpy()
+            # Every source of a training has a number of its own, so that no random number is used twice.
             numbers = iteration * len(x0) + np.arange(len(x0))
             if labels is None:
                 return torch.from_numpy(self.assign[None](x0, numbers)).to(x1.device)

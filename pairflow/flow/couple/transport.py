@@ -32,6 +32,7 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
     if flat0.shape != flat1.shape:
         raise InputError(f"x1: expected shape {tuple(np.shape(x0))}, found {tuple(np.shape(x1))}")
     tokens = all(np.issubdtype(np.asarray(x).dtype, np.integer) for x in (x0, x1))
+    # `cdist` divides Hamming distances by N, which does not change the best order.
     costs = cdist(flat0, flat1, "hamming" if tokens else "sqeuclidean")
     if not np.isfinite(costs).all():
         raise InputError("x0 and x1: expected finite numbers, whose squared distances are finite")

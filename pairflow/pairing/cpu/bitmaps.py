@@ -31,6 +31,7 @@ def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.nd
     """Return `Bitmaps.starts` for `columns` (C, M), the transposed tokens of the keys."""
     if vocabulary_size == 2:
         return np.arange(index.none + 2) * -(-columns.shape[1] // BITS)
+    # Blocks are counted before they are made, because `keys.prepare` may still choose lists.
     starts, last = np.zeros(index.none + 2, np.int64), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
         _count_blocks(rows, starts[1:], last)
@@ -57,6 +58,7 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
 def _packed(keys: np.ndarray) -> np.ndarray:
     """Pack booleans (M,) as bits of blocks, filled up with zeros."""
     blocks = zero_blocks(-(-len(keys) // BITS))
+    # Key k must be bit k of its word, as in `_fill_blocks`: hence the little order.
     bits = np.packbits(keys, bitorder="little")
     blocks.reshape(-1).view(np.uint8)[: len(bits)] = bits
     return blocks

@@ -56,6 +56,7 @@ def load(typing, array, index):
 
     def build(context, builder, signature, arguments):
         block = builder.load(_address(context, builder, signature.args[0], *arguments))
+        # Without this LLVM assumes 64 bytes, but arrays of NumPy may be aligned only to their words.
         block.align = 8
         return block
 
@@ -178,6 +179,7 @@ total = _unary(_of_block("llvm.vector.reduce.add.v8i64", _WORD), types.int64, bl
 any_bit = _unary(_is_any_bit_set, types.boolean, block_type)
 """Whether any bit is set."""
 
+# The 1 lets LLVM assume that the word is not 0; all callers have tested this.
 lowest_bit = _unary(
     lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)), types.int64, types.uint64
 )

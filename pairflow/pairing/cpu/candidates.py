@@ -88,6 +88,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
         total += number * table[level]
         left -= number
         level += 1
+        # If no keys are left, `level` may lie behind the end of the table.
         rest = left * table[level] if left > 0 else 0.0
         count, leaving = _settle(candidates, count, leaving, rate, margin, total, rest)
         if count == 0:
@@ -102,6 +103,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
 def _settle(candidates, count, leaving, rate, margin, total, rest):
     """Decides candidates by the bounds above; returns how many are still undecided, and how many leave."""
     undecided = 0
+    # One division serves all candidates: its rounding is far below `margin`, which widens the bounds.
     share = 1.0 / (total + rest)
     for n in range(count):
         column, drawn, agreeing = candidates.columns[n], candidates.draws[n], candidates.sums[n]
@@ -109,6 +111,7 @@ def _settle(candidates, count, leaving, rate, margin, total, rest):
             candidates.leaving[leaving] = column
             leaving += 1
         elif drawn < rate * ((agreeing + rest) * share + margin):
+            # `undecided` is at most n, so no candidate is overwritten before it is read.
             candidates.columns[undecided], candidates.draws[undecided] = column, drawn
             candidates.sums[undecided] = agreeing
             undecided += 1
@@ -137,6 +140,7 @@ def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
             candidates.agreements[n] += work.weights[g] * candidates.tally[n]
         total += work.weights[g] * number
     for n in range(count):
+        # The brackets are part of the rule: w_i is one division, and another order would round differently.
         if candidates.draws[n] < rate * (candidates.agreements[n] / total):
             candidates.leaving[leaving] = candidates.columns[n]
             leaving += 1

@@ -36,6 +36,7 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
     for step in range(len(rates), 0, -1):
         if step == 1:
             weight = _weight_of_others(keys, z, data_row, table, work)
+            # More draws can only lower `slack`, so the certificate has already failed here.
             if weight + margin >= slack:
                 break
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
@@ -68,6 +69,7 @@ def _weight_of_others(keys, z, data_row, table, work):
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:
             return 1.0
+    # `here` is free: if the certificate fails, `home` is copied into it before it is used.
     state, matches = work.here, 0
     for i in range(len(keys.columns)):
         column = keys.columns[i]

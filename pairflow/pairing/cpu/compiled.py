@@ -52,6 +52,7 @@ def compiled(function, *, makes_arrays=False):
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=makes_arrays)(
         function
     )  # C never calls it
+    # Numba reads the folder only while it makes a cache, so the user's setting can be put back.
     before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
     try:
         dispatcher._cache = _Cache(function)

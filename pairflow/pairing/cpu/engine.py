@@ -64,6 +64,7 @@ def pair_rows(
     works: list[Workspace] = []
 
     def pair_block(rows: slice) -> None:
+        # A thread keeps its workspace from block to block, so that a query starts from the previous counts.
         if not hasattr(local, "work"):
             local.work = workspace(keys, steps)
             works.append(local.work)
@@ -73,6 +74,7 @@ def pair_rows(
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
     run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
     if jumps is not None:
+        # The order in which the threads have come does not matter for whole numbers.
         jumps += np.sum([work.jumps for work in works], axis=0, dtype=np.int64)
     sources = np.empty_like(queries)
     sources[order] = states

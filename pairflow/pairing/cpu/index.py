@@ -26,6 +26,7 @@ class Index(NamedTuple):
         """Yield, for each of `columns` (C, M), the index rows (M,) of its tokens."""
         rows = np.empty(vocabulary_size, np.int64)
         for column, first, end in zip(columns, self.first_rows, self.first_rows[1:], strict=False):
+            # Entries of other symbols are old or unset, but no token of this column has such a symbol.
             rows[self.symbols[first:end]] = np.arange(first, end)
             yield rows[column]
 

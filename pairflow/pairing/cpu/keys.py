@@ -64,5 +64,6 @@ def sorted_rows(data: np.ndarray) -> np.ndarray:
 
     Rows of padded sequences are thus sorted by their lengths first.
     """
+    # The draws of semidiscrete transport depend on this order, also of equal rows (`pairing.posterior`).
     reversed_rows = np.ascontiguousarray(data[:, ::-1])
     return np.argsort(reversed_rows.view(f"V{data.itemsize * data.shape[1]}")[:, 0], kind="stable")

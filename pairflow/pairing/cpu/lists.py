@@ -33,14 +33,17 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
     """
     keys, sizes = np.empty(columns.shape, np.int32), [0]
     for sorted_keys, column in zip(keys, columns, strict=True):
+        # Only a stable sort leaves the keys of a symbol in ascending order.
         sorted_keys[:] = np.argsort(column, kind="stable")
         size = np.bincount(column, minlength=vocabulary_size)
         sizes.extend(size[size > 0])
+    # The 0 is the size of the last index row, `none`, which has no keys.
     return Lists(keys.reshape(-1), np.cumsum([*sizes, 0]))
 
 
 def counters_for(keys: int) -> np.ndarray:
     """Return counters (M',) uint16 of M = `keys` keys without a match, padded to M' >= M."""
+    # 16 bits are enough for N <= 16,384. `equal_bits` reads COMPARED counters at a time, hence the padding.
     counters = np.full(-(-keys // COMPARED) * COMPARED, _NO_KEY, np.uint16)
     counters[:keys] = 0
     return counters
@@ -92,6 +95,7 @@ def sizes(lists, rows):
 def greatest(counters, keys):
     """Returns the greatest counter of the M = `keys` keys."""
     most = counters[0]
+    # The padding must be left out, because it has the greatest number of all.
     for key in range(keys):
         most = max(most, counters[key])
     return np.int64(most)

@@ -81,6 +81,7 @@ def move(keys, state, i, symbol, scratch):
     state.symbols[i] = symbol
     if lost != gained:
         state.rows[i] = gained
+        # `move_binary` takes a match from all keys without the new symbol; from `none` no key had one.
         if keys.listed or (keys.binary and lost != keys.rows.none):
             scratch.lost[scratch.number[0]] = lost
             scratch.gained[scratch.number[0]] = gained
@@ -105,6 +106,7 @@ def apply_moves(keys, state, scratch):
     elif len(gained) > 0:
         planes.move_binary(state.planes, keys.bitmaps, gained)
     scratch.number[0] = 0
+    # The counts have changed, so the masks of an open octave are out of date.
     scratch.octave[0] = -1
 
 
@@ -160,6 +162,7 @@ def count_level(keys, state, matches, number, scratch, columns, tally):
         count_by_keys(keys.tokens, scratch.listed[:number], state.symbols, columns, tally)
         return
     if not keys.listed:
+        # `count_in_row` reads the mask at any block, also where an earlier octave has left bits.
         planes.clear_untouched(mask, scratch.touched, scratch.written[0])
     for n in range(len(columns)):
         row = state.rows[columns[n]]

@@ -26,6 +26,7 @@ _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 def planes_for(length: int) -> int:
     """P, the number of planes for match counts of 0..`length`."""
+    # `split_octave` reads three planes of every block, even if rows have fewer than four positions.
     return max(3, length.bit_length())
 
 
@@ -38,6 +39,7 @@ def move(planes, bitmaps, lost, gained):
     count = planes.shape[1]
     nothing = fill(np.uint64(0))
     end = len(planes)
+    # Both lists of blocks ascend, so that one pass reads and writes each block of planes only once.
     while old < old_end or new < new_end:
         old_block = numbers[old] if old < old_end else end
         new_block = numbers[new] if new < new_end else end
@@ -89,6 +91,7 @@ def _first_block(bitmaps, gained, n):
 def _add_sum(planes, block, ones, twos, fours, number):
     """Adds 2 (ones + 2 twos + 4 fours) - `number` to the match counts of a block."""
     count = planes.shape[1]
+    # A bit of 1 adds 1 and a bit of 0 subtracts 1: `number` bits of sum s change a count by 2 s - number.
     gain = carry = borrow = fill(np.uint64(0))
     for plane in range(count):
         bits, carry = _full_add(load(planes, block * count + plane), gain, carry)
@@ -96,6 +99,7 @@ def _add_sum(planes, block, ones, twos, fours, number):
         half = bits ^ lose
         store(planes, block * count + plane, half ^ borrow)
         borrow = (~bits & lose) | (~half & borrow)
+        # `ones` enters at plane 1 and not at plane 0, which doubles the sum.
         gain, ones, twos, fours = ones, twos, fours, fill(np.uint64(0))
 
 
@@ -112,10 +116,13 @@ def split_octave(planes, valid, octave, masks, touched, counts):
     Only blocks with such a key are written. They are listed in `touched`, and their number is returned.
     """
     size, bits = planes.shape[:2]
+    # Masks of only the levels that are asked for were slower: 176 us a query in place of 151 on QM9
+    # (benchmarks/README.md).
     n0 = n1 = n2 = n3 = n4 = n5 = n6 = n7 = fill(np.uint64(0))
     written = 0
     for block in range(size):
         first = block * bits
+        # Bits behind the last key have match counts, too; `valid` keeps them out of all levels.
         high = load(valid, block)
         for plane in range(3, bits):
             wanted = (octave >> (plane - 3)) & 1
@@ -149,6 +156,7 @@ def _store_and_count(masks, block, mask):
 @compiled
 def clear_untouched(mask, touched, written):
     """Sets all blocks of a mask (blocks, 8) that `split_octave` did not write to zero."""
+    # One pass is enough, because `split_octave` lists the blocks in ascending order.
     following = 0
     for block in range(len(mask)):
         if following < written and touched[following] == block:

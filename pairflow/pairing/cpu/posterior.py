@@ -28,6 +28,7 @@ from pairflow.pairing.cpu.planes import OCTAVE, clear_untouched
 from pairflow.runtime.threads import available_cpus, run_blocks
 
 _BLOCK = 1 << 31  # comparisons of tokens per task, a fraction of a second
+# The oracle calls the same three functions, so that both round in the same way.
 _add_level = compiled(posterior.add_level)
 _is_enough = compiled(posterior.is_enough)
 _weigh = compiled(posterior.weigh)
@@ -124,10 +125,12 @@ class Posterior:
 
 def _buckets(order: np.ndarray, buckets: np.ndarray) -> Buckets:
     """Return `Buckets` for keys in this `order` of the rows; `buckets` (M,) has the bucket of each row."""
+    # The padding repeats the last bucket: with another one the last block would count as mixed.
     of_key = np.pad(buckets[order], (0, -len(order) % BITS), mode="edge").astype(np.int32)
 
     def common(keys: int) -> np.ndarray:
         first, last = of_key[::keys], of_key[keys - 1 :: keys]
+        # Keys are sorted by bucket: if the first and the last key agree, all keys between them do, too.
         return np.where(first == last, first, -1)
 
     starts = np.cumsum([0, *np.bincount(buckets)])
@@ -160,6 +163,7 @@ def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, 
     for n in range(len(cells)):
         w0, w1, _, _ = philox(np.uint64(n), np.uint64(posterior.STEP), *row_words, *seed_words)
         pick = min(np.int64(uniform(w0, w1) * whole), whole - 1)
+        # To skip whole levels first leads to the same cell as point 5, in fewer steps.
         level = 0
         while pick >= totals[level]:
             pick -= totals[level]
@@ -203,6 +207,7 @@ def _start(keys, z, work):
             state.rows[i] = keys.rows.none
     for i in range(len(keys.columns)):
         symbol = z[keys.columns[i]]
+        # After the reset a symbol may be the same as before, but its keys must be counted again.
         if symbol != state.symbols[i] or state.rows[i] == keys.rows.none:
             move(keys, state, i, symbol, work.scratch)
     apply_moves(keys, state, work.scratch)
@@ -272,6 +277,7 @@ def _count_word(buckets, word, bits, counts):
 @compiled
 def _entropy(counts, weights, levels, whole):
     """Returns the entropy in nats of the drawn row, given the source."""
+    # The GPU engine runs this loop, too, so that both add in the same order.
     entropy = 0.0
     for level in range(levels):
         for bucket in range(counts.shape[1]):
@@ -304,6 +310,7 @@ def _find_rows(keys, buckets, matches, level, work, cells, rows):
             if not is_open:
                 open_level(keys, work.state, matches, work.scratch)
                 if not keys.listed:
+                    # Other blocks may have bits of an earlier octave, which `_find_bit` would count.
                     mask = work.scratch.masks[matches % OCTAVE]
                     clear_untouched(mask, work.scratch.touched, work.scratch.written[0])
                 is_open = True

@@ -33,6 +33,7 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
             count = find_candidates(keys, work.here.rows, work.uniforms, rate, work.candidates)
             if count > 0:
                 leaving, nearest = decide(keys, tables[step - 1], rate, margin, ceiling, count, work)
+                # A new symbol depends only on seed, row, step and column, so these may come in any order.
                 for i in work.candidates.leaving[:leaving]:
                     column = keys.columns[i]
                     z[column] = other(z[column], column, step, row_words, seed_words, others)
@@ -60,6 +61,7 @@ def _start(keys, z, work):
     """Moves the `home` state from the previous query's data point to this one, and copies it to `here`."""
     for i in range(len(keys.columns)):
         symbol = z[keys.columns[i]]
+        # Before its first move a column has no index row, but its symbol is 0, which may be the wanted one.
         if symbol != work.home.symbols[i] or work.home.rows[i] == keys.rows.none:
             move(keys, work.home, i, symbol, work.scratch)
     apply_moves(keys, work.home, work.scratch)

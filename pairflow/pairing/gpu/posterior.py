@@ -73,6 +73,7 @@ class TorchPosterior:
         last = self.levels * len(self.law.high)
         cells = (levels * len(self.law.high) + self.buckets).clamp_max(last)
         counts = torch.zeros(len(sources), last + 1, dtype=torch.int64, device=self.device)
+        # A GPU adds in any order, which does not matter for whole numbers.
         counts.scatter_add_(1, cells, torch.ones_like(cells))
         return cells, counts[:, :last].reshape(len(sources), self.levels, -1).cpu().numpy()
 
@@ -107,5 +108,6 @@ class TorchPosterior:
 
 def _levels_that_matter(law: Law, rows: int) -> int:
     """Return the largest number of levels that point 3 of the law uses, for any source."""
+    # The nearest level has a row, whose weight is at least that of the last bucket.
     least = TOLERANCE * law.high[-1]
     return int(np.argmax(np.r_[rows * law.near[1:] <= least, True])) + 1
