@@ -10,8 +10,8 @@ it prints the table.
 
 A training has the time of `--minutes` of two cores: that many CPU seconds of one thread, twice. The rate is
 measured before it, and the record has the time that the training took. The molecules are random ones of
-ZINC-250k, treated as `pairflow new` treats a user's file. `plausible` and `useful` are those of
-docs/metrics.md; records of before 2026-11-26 have only `useful`.
+ZINC-250k, treated as `pairflow new` treats a user's file. docs/metrics.md
+defines `plausible` and `useful`; records of before 2026-11-26 have only `useful`.
 """
 
 import argparse

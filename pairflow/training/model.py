@@ -111,7 +111,6 @@ class Model(ModelFolder, ABC):
             **attributes,
         )
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
-        # Weights are drawn on the CPU and then moved, so that they are the same on every device.
         return replace(model, network=model.build(model.network_settings).to(device))
 
     @staticmethod

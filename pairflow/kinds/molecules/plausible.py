@@ -102,7 +102,7 @@ def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
-    and atoms, NIBR's severity score, the names of the alerts, and those of ChEMBL's, which do not count."""
+    and atoms, NIBR's severity score, the names of the alerts, and of ChEMBL's alerts, which do not count."""
     names = alerts(molecule)
     quick = {name: measure(molecule, norms) for name, measure in MEASURES.items() if name != "alerts"}
     within = all(value <= norms.limits[name] for name, value in (quick | {"alerts": len(names)}).items())

@@ -2,7 +2,7 @@
 
 Only non-empty blocks are stored, as in a compressed sparse row matrix. So rare symbols cost little, and
 because keys are sorted, even common symbols cluster. With two symbols few blocks are empty: all are stored,
-those of `none` too, so that `planes.move_binary` finds a block without a search.
+also for `none`, so that `planes.move_binary` finds a block without a search.
 """
 
 from typing import NamedTuple

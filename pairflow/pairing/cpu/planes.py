@@ -83,7 +83,7 @@ def move_binary(planes, bitmaps, gained):
 
 @compiled
 def _first_block(bitmaps, gained, n):
-    """Returns where the blocks of gained[n] begin, or those of a row without keys if there are fewer rows."""
+    """Returns where the blocks of row gained[n] begin; if there is no such row, of the row without keys."""
     return bitmaps.starts[gained[n]] if n < len(gained) else bitmaps.starts[-2]
 
 
