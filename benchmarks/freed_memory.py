@@ -1,4 +1,4 @@
-"""What keeping freed memory gains (`runtime.device`): sampling and training with it and without it, in turns.
+"""What keeping freed memory gains (`runtime.memory`): sampling and training with it and without it, in turns.
 
     python benchmarks/freed_memory.py --out benchmarks/records/freed-memory.json      (minutes)
 
@@ -15,14 +15,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 from compile import TRANSFORMER, Case, deliver, rate, trainer
 from pairing import spread
 
 import pairflow
 from pairflow.artifacts.provenance import peak_memory_mb
-from pairflow.runtime import device
+from pairflow.runtime import memory
 
 SAMPLES, NFE = 1024, 8
+CPU = torch.device("cpu")
 LIKE_PUBLISHED = Case(TRANSFORMER, 72, 98, 16)
 WORK = ("sampling", "training")
 KEPT, GIVEN_BACK = "freed memory kept", "given back"
@@ -62,11 +64,11 @@ def side_by_side(work: str, turns: int) -> dict:
 
 def once(work: str, contender: str) -> tuple[float, float]:
     """Rows per second and peak memory in MB of this process."""
-    if contender == GIVEN_BACK:
-        device._keep_freed_memory = lambda: None
-    chosen = device.choose("cpu", 1)
+    if contender == KEPT:
+        memory.keep_freed()
+    torch.set_num_threads(1)
     if work == "training":
-        rows = rate(trainer(LIKE_PUBLISHED, "plain", chosen), LIKE_PUBLISHED.rows, chosen)
+        rows = rate(trainer(LIKE_PUBLISHED, "plain", CPU), LIKE_PUBLISHED.rows, CPU)
     else:
         pairflow.sample("zinc250k", 8, nfe=1, device="cpu")
         started = time.perf_counter()

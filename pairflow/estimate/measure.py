@@ -21,6 +21,7 @@ from pairflow.config.training import TAU
 from pairflow.estimate.rates import Rate, Work
 from pairflow.pairing.blocks import extrapolated
 from pairflow.pairing.spaces import space_of
+from pairflow.runtime.memory import keep_freed
 
 SECONDS = 1.0  # of a measurement
 MOST_TOKENS = 1 << 25  # of the rows of a pairing that is measured; time and memory are linear in the rows
@@ -45,6 +46,7 @@ def measure(
 
 def main(request: dict) -> dict:
     """Measure the work that `measure` requests: seconds of a unit, memory, and a network's parameters."""
+    keep_freed()  # as the steps do
     work = Work(**request["work"])
     prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
     unused = peak_memory_mb(work.device)
@@ -131,19 +133,21 @@ def _clusters(work: Work) -> np.ndarray:
 
 def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
     """Prepare training a new model on made-up rows, or drawing from it in one step."""
+    import torch
+
     from pairflow.generate.sample import trials
-    from pairflow.runtime.device import choose
     from pairflow.training.fit import TrainingRows, base_objective
     from pairflow.training.loop import optimise
     from pairflow.training.model import Model
 
+    torch.set_num_threads(1)
     flow, batch = FLOWS[work.flow], work.batch or 1
     *_, method = (name for name, base in BASES.items() if base.independent and flow.name in base.flows)
     training = {"batch_size": batch, "iterations": 1, "learning_rate": 1e-4, "loss": request["loss"]}
     values = {"method": method, "network": json.loads(work.network), "training": training}
     shape, size = request["shape"], work.vocabulary_size or None
     metadata = Metadata(kind="tokens", length=work.length, vocabulary_size=size, shape=shape)
-    model = Model.create(check(TrainSettings, values, "training"), metadata, choose(work.device, 1))
+    model = Model.create(check(TrainSettings, values, "training"), metadata, torch.device(work.device))
     facts = {"parameters": sum(tensor.numel() for tensor in model.network.parameters())}
     if work.kind == "draw":
         once = {"samples": 1, "trials": 1, "nfe": 1} | ({"greedy_tail": False} if flow.tokens else {})

@@ -1,8 +1,5 @@
 """The device on which a step runs."""
 
-import ctypes
-import platform
-
 import torch
 
 from pairflow.artifacts import Provenance
@@ -10,7 +7,6 @@ from pairflow.errors import InputError
 from pairflow.runtime import distributed, gpus
 
 DEVICES = ("auto", "cuda", "cpu")
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names in glibc's malloc.h
 
 
 def choose(name: str, threads: int | None, provenance: Provenance | None = None) -> torch.device:
@@ -23,7 +19,6 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")
     if threads:
         torch.set_num_threads(max(1, threads // distributed.local_world_size()))
-    _keep_freed_memory()
     if name != "cpu":
         gpus.take()
     if name == "cuda" and not torch.cuda.is_available():
@@ -32,15 +27,3 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     if provenance:
         provenance.device = str(device)
     return device
-
-
-def _keep_freed_memory() -> None:
-    """Let this process keep the memory of freed tensors of up to 1 GB for its next ones.
-
-    By default glibc gives it back to the system, which fills it with zeros before it gives it out again. In
-    sampling on a CPU that takes a sixth of the time (benchmarks/README.md).
-    """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_MMAP_THRESHOLD, 2**30)
-        libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)

@@ -20,7 +20,7 @@ from pairflow.config import Settings, check, nearest
 from pairflow.errors import InputError, Interrupted
 from pairflow.kinds import KINDS, load_kind
 from pairflow.kinds.kind import Kind
-from pairflow.runtime import distributed, signals
+from pairflow.runtime import distributed, memory, signals
 from pairflow.steps.options import Output, together
 from pairflow.training.options import MODEL_FILES
 
@@ -36,6 +36,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             _require_free_outputs(ctx)
+            memory.keep_freed()
             with signals.for_a_command():
                 return super().invoke(ctx)
         except (InputError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The device of a step, and the memory that it keeps."""
+"""Memory that a process keeps for its next tensors."""
 
 import platform
 import resource
@@ -10,7 +10,7 @@ import pytest
 PAGES = 100_000_000 / resource.getpagesize()  # of a tensor of 100 MB
 TEN_TENSORS = """
 import resource, torch
-from pairflow.runtime.device import choose
+from pairflow.runtime import memory
 
 {first}
 for number in range(11):
@@ -31,4 +31,4 @@ def count_new_pages(first):
 def test_tensors_take_the_memory_of_freed_ones():
     assert count_new_pages("") > 8 * PAGES
     # How many of the ten need new pages depends on where the heap begins, which the system draws.
-    assert min(count_new_pages('choose("cpu", 1)') for _ in range(5)) < 5 * PAGES
+    assert min(count_new_pages("memory.keep_freed()") for _ in range(5)) < 5 * PAGES
