@@ -12,7 +12,7 @@ GROUPS = {
     "Where to start": ("new", "run", "sample", "score", "compare", "doctor"),
     "Without a model": tuple(command for kind in KINDS for command in load_kind(kind).commands),
     "Before you start": ("init", "estimate"),
-    "Steps, in the order of the workflow": (
+    "Steps, in the order of the workflow (`pairflow STEP --help` describes one)": (
         "preprocess",
         "pair",
         "gather",
@@ -54,10 +54,13 @@ class Steps(click.Group):
         return [*COMMANDS, *STEPS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands for users first, and the steps of the workflow below them."""
-        for title, names in GROUPS.items():
-            with formatter.section(title):
+        """Write the commands for users first, and only the names of the workflow's steps below them."""
+        *starts, (title, steps) = GROUPS.items()
+        for heading, names in starts:
+            with formatter.section(heading):
                 formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
+        with formatter.section(title):
+            formatter.write_text(", ".join(steps))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _renamed(args))

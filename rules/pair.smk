@@ -117,7 +117,7 @@ rule adopt:
     input:
         tokens="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",
-        own=own_pairs,
+        user_pairs=own_pairs,
     output:
         pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
     log:
@@ -134,5 +134,5 @@ rule adopt:
     params:
         settings=settings_of("pair_settings", "base", "seed"),
     shell:
-        "python -m pairflow.steps.adopt --settings {params.settings:q} --own {input.own:q}"
+        "python -m pairflow.steps.adopt --settings {params.settings:q} --pairs {input.user_pairs:q}"
         " --tokens {input.tokens:q} --validation {input.validation:q} --out {output.pairs:q} > {log:q} 2>&1"

@@ -179,11 +179,11 @@ def require_contents(
     row_count = len(table) if row_count is None else row_count
     kind, parameters = facts["kind"], facts["parameters"]
     for name, expected in _PARAMETERS.get(kind, {}).items():
-        place, value = f"{path}: parameter '{name}'", parameters.get(name)
+        location, value = f"{path}: parameter '{name}'", parameters.get(name)
         if expected is not str:
-            _require_integer(place, value, *expected)
+            _require_integer(location, value, *expected)
         elif not isinstance(value, str):
-            raise InputError(f"{place}: expected a text, found {value!r}")
+            raise InputError(f"{location}: expected a text, found {value!r}")
     widths = {**parameters, "rows": row_count, "length": facts["length"]}
     widths["properties"] = len(facts.get("condition") or ())
     require_columns(path, table, COLUMNS.get(kind, {}), kind, widths, facts["vocabulary_size"])
@@ -221,26 +221,26 @@ def require_columns(
         _require_values(f"{path}: column '{name}'", table[name], column, width, kind)
 
 
-def _require_values(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
+def _require_values(location: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
     """Raise InputError unless each row is a value that `column` allows, or a list of `width` such values."""
     # A column in which all values are missing has the type null.
     if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
         return
     if not (types.is_fixed_size_list(values.type) if column.width else column.fits(values.type)):
-        raise InputError(f"{place} cannot be of type {values.type} in {kind}")
+        raise InputError(f"{location} cannot be of type {values.type} in {kind}")
     if not column.width:
         if wrong := _first_wrong(values, column):
-            raise InputError(f"{place}: row {wrong[0]}: expected {column.one}, found {wrong[1]}")
+            raise InputError(f"{location}: row {wrong[0]}: expected {column.one}, found {wrong[1]}")
         return
     expected = f"expected {width} {column.noun}"
     if values.type.list_size != width or not column.fits(values.type.value_type):
-        raise InputError(f"{place}: {expected} in each row, found {values.type}")
+        raise InputError(f"{location}: {expected} in each row, found {values.type}")
     if values.null_count:
-        raise InputError(f"{place}: row {pc.index(values.is_null(), True)}: {expected}, found null")
+        raise InputError(f"{location}: row {pc.index(values.is_null(), True)}: {expected}, found null")
     if wrong := _first_wrong(pc.list_flatten(values), column):
         row, position = divmod(wrong[0], width)
         mistake = f"expected {column.one}, found {wrong[1]}"
-        raise InputError(f"{place}: row {row}, position {position}: {mistake}")
+        raise InputError(f"{location}: row {row}, position {position}: {mistake}")
 
 
 def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | None:
@@ -268,16 +268,16 @@ def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
     if kind in ("samples", "vector samples") and type(parameters.get("trials")) is int:
         expected = parameters["samples"] * parameters["trials"]
     if kind.startswith("shard of "):
-        span, of = parameters.get("rows"), parameters["of"]
+        span, total = parameters.get("rows"), parameters["of"]
         if not isinstance(span, list) or len(span) != 2 or any(type(row) is not int for row in span):
             raise InputError(f"{path}: parameter 'rows': expected the first row and the end, found {span!r}")
-        if not 0 <= span[0] < span[1] <= of:
-            raise InputError(f"{path}: parameter 'rows': expected rows in 0..{of}, found {span}")
+        if not 0 <= span[0] < span[1] <= total:
+            raise InputError(f"{path}: parameter 'rows': expected rows in 0..{total}, found {span}")
         expected = span[1] - span[0]
     if expected not in (None, rows):
         raise InputError(f"{path}: expected {expected} rows, as its metadata say, found {rows}")
 
 
-def _require_integer(place: str, value: Any, lowest: int, highest: int) -> None:
+def _require_integer(location: str, value: Any, lowest: int, highest: int) -> None:
     if type(value) is not int or not lowest <= value <= highest:  # isinstance would accept a bool
-        raise InputError(f"{place}: expected an integer in {lowest}..{highest}, found {value!r}")
+        raise InputError(f"{location}: expected an integer in {lowest}..{highest}, found {value!r}")

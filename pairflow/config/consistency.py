@@ -50,10 +50,10 @@ def _methods(experiment: "Experiment") -> None:
         for distillation in method.distillations:
             if getattr(experiment.distillation, distillation) is None:
                 raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
-        if method.own and method.own not in experiment.pairs:
+        if method.pairs_name and method.pairs_name not in experiment.pairs:
             raise ValueError(
-                f"methods: '{name}' needs a file of pairs{nearest(method.own, experiment.pairs)}: "
-                f"set pairs: {{{method.own}: <file>}}"
+                f"methods: '{name}' needs a file of pairs{nearest(method.pairs_name, experiment.pairs)}: "
+                f"set pairs: {{{method.pairs_name}: <file>}}"
             )
     for key in ("methods", "seeds"):
         values = getattr(experiment, key)

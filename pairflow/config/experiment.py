@@ -193,14 +193,14 @@ class CommonExperiment(Settings):
 
     def own_pairs(self, coupling: str) -> str | None:
         """The user's file with the pairs of a coupling; None if the workflow computes them."""
-        own = parse_method(coupling).own
-        return self.pairs[own] if own else None
+        name = parse_method(coupling).pairs_name
+        return self.pairs[name] if name else None
 
     def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings | PotentialsSettings:
         method = parse_method(coupling)
         if BASES[method.base].balanced:
             return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, seed=seed, flow=self.flow)
-        if method.own:
+        if method.pairs_name:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if BASES[method.base].closed_form else None
         shared = {"steps": steps, "subsets": method.subsets, "seed": seed, "flow": self.flow}

@@ -83,9 +83,9 @@ class _Loader(yaml.SafeLoader):
             self._require(len(text) <= _LONGEST_NUMBER, problem, node)
 
     @staticmethod
-    def _require(holds: bool, problem: str, place: Any) -> None:
+    def _require(holds: bool, problem: str, location: Any) -> None:
         if not holds:
-            raise yaml.composer.ComposerError(None, None, problem, place.start_mark)
+            raise yaml.composer.ComposerError(None, None, problem, location.start_mark)
 
 
 def load(text: str, path: Path) -> Any:
@@ -93,9 +93,9 @@ def load(text: str, path: Path) -> Any:
     try:
         return _Loader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
-        place = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        location = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
         problem = " ".join(filter(None, (error.context, error.problem)))
-        raise InputError(f"{path}: not YAML: {problem}{place}") from None
+        raise InputError(f"{path}: not YAML: {problem}{location}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 

@@ -21,7 +21,7 @@ class Base(NamedTuple):
         coupled: whether the training needs a file of pairs.
         closed_form: whether Algorithm 1 of PairFlow makes that file, with settings for the numbers of steps
             and of subsets that are paired separately.
-        own: whether the user makes the file, and gives it a name in the configuration.
+        user_pairs: whether the user makes the file, and gives it a name in the configuration.
         balanced: whether the file also has the potentials of semidiscrete transport, with which a training
             pairs new sources in every batch.
         couple: the module of `flow.couple` that assigns data rows to the sources of a batch.
@@ -33,7 +33,7 @@ class Base(NamedTuple):
     corruption: str | None
     coupled: bool
     closed_form: bool = False
-    own: bool = False
+    user_pairs: bool = False
     balanced: bool = False
     couple: str = INDEPENDENT
     flows: tuple[str, ...] = (DISCRETE.name,)
@@ -48,7 +48,7 @@ class Base(NamedTuple):
     @property
     def uninformed(self) -> bool:
         """Whether sources are independent of their data rows, whether drawn once or in every iteration."""
-        return self.couple == INDEPENDENT and not (self.closed_form or self.own)
+        return self.couple == INDEPENDENT and not (self.closed_form or self.user_pairs)
 
 
 _BOTH, _REAL = (DISCRETE.name, CONTINUOUS.name), (CONTINUOUS.name,)
@@ -58,7 +58,7 @@ BASES = {
     "udlm": Base("uniform", coupled=False, style=("blue", "s")),
     "random": Base("uniform", coupled=True, style=("green", "^")),
     "pairflow": Base("uniform", coupled=True, closed_form=True, flows=_BOTH, style=("vermillion", "o")),
-    "pairs": Base("uniform", coupled=True, own=True),
+    "pairs": Base("uniform", coupled=True, user_pairs=True),
     "condot": Base(None, coupled=False, flows=_REAL, style=("blue", "s")),
     "ot": Base(
         "uniform", coupled=False, couple="transport", flows=_BOTH, learns=_BY_TRANSPORT, style=("sky", "h")
@@ -73,28 +73,28 @@ BASES = {
         style=("orange", "p"),
     ),
 }
-PAIRED = [name for name, base in BASES.items() if base.coupled and not (base.own or base.balanced)]
+PAIRED = [name for name, base in BASES.items() if base.coupled and not (base.user_pairs or base.balanced)]
 BALANCED = [name for name, base in BASES.items() if base.balanced]
 DRAWN = [name for name, base in BASES.items() if not base.coupled]
 
 _FORMS = [f"{name}-sub<P>" for name, base in BASES.items() if base.closed_form]
-_FORMS += [f"{name}-<name>" for name, base in BASES.items() if base.own]
-KNOWN = ", ".join(name for name, base in BASES.items() if not base.own) + f", {' and '.join(_FORMS)}"
+_FORMS += [f"{name}-<name>" for name, base in BASES.items() if base.user_pairs]
+KNOWN = ", ".join(name for name, base in BASES.items() if not base.user_pairs) + f", {' and '.join(_FORMS)}"
 _METHOD = re.compile(
-    r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]{0,8})|-(?P<own>[a-z0-9]+))?(?P<distillations>(\+[a-z]+)*)"
+    r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]{0,8})|-(?P<pairs_name>[a-z0-9]+))?(?P<distillations>(\+[a-z]+)*)"
 )
 
 
 class Method(Settings):
     """A parsed method name: its `base`, the number of `subsets` (P), and its `distillations` in order.
 
-    `own` is the name that the configuration gives to a user's pairs.
+    `pairs_name` is the name that the configuration gives to a user's pairs.
     """
 
     name: str
     base: str
     subsets: int = Field(1, ge=1, le=10**9)
-    own: str | None = None
+    pairs_name: str | None = None
     distillations: tuple[str, ...] = ()
 
     @property
@@ -103,8 +103,8 @@ class Method(Settings):
         pairs/pairflow-sub4.parquet. None if it learns without pairs."""
         if not BASES[self.base].coupled:
             return None
-        if self.own:
-            return f"{self.base}-{self.own}"
+        if self.pairs_name:
+            return f"{self.base}-{self.pairs_name}"
         return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
 
     @property
@@ -162,9 +162,9 @@ def parse_method(name: str) -> Method:
     base = BASES[match["base"]]
     if match["subsets"] and not base.closed_form:
         raise InputError(f"unknown method '{name}': only pairflow has subsets")
-    if match["own"] and not base.own:
+    if match["pairs_name"] and not base.user_pairs:
         raise InputError(f"unknown method '{name}': known are {KNOWN}")
-    if base.own and not match["own"]:
+    if base.user_pairs and not match["pairs_name"]:
         raise InputError(f"method '{name}': your own pairs have a name, write '{match['base']}-<name>'")
     if match["subsets"] == "1":
         raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
@@ -176,11 +176,11 @@ def parse_method(name: str) -> Method:
     if distillations and base.corruption == "absorbing":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     subsets = int(match["subsets"] or 1)
-    shared: dict[str, Any] = {"base": match["base"], "own": match["own"], "subsets": subsets}
+    shared: dict[str, Any] = {"base": match["base"], "pairs_name": match["pairs_name"], "subsets": subsets}
     method = Method(name=name, distillations=distillations, **shared)
     if not method.flows:
         flows = {name.partition("+")[0]: Method(name=name, **shared).flows}
         flows |= {f"+{key}": (DISTILLATIONS[key].flow,) for key in distillations}
-        parts = ", ".join(f"{part} is for {' and '.join(of)} flows" for part, of in flows.items())
+        parts = ", ".join(f"{part} is for {' and '.join(kinds)} flows" for part, kinds in flows.items())
         raise InputError(f"'{name}': its parts have no flow in common: {parts}")
     return method

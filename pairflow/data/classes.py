@@ -85,7 +85,7 @@ class Classes(Settings):
         """The value that each label stands for, (M,) float64, if there are knots."""
         return np.interp(labels, np.arange(len(self.knots)), self.knots)
 
-    def targets(self, asked: str | float | None, places: np.ndarray) -> np.ndarray:
+    def targets(self, asked: str | float | None, positions: np.ndarray) -> np.ndarray:
         """The labels of samples, (M,) float64, that should have what is `asked`.
 
         `asked` is a class, a number, or None for "no value": all labels are then equal. With knots, a class
@@ -93,7 +93,7 @@ class Classes(Settings):
         from 0 (lowest) up to 1.
         """
         if asked == SPREAD:
-            return places * (self.size() - 1) if self.knots else np.floor(places * self.size())
+            return positions * (self.size() - 1) if self.knots else np.floor(positions * self.size())
         label = float(self.size())
         if isinstance(asked, str):
             label = number = self.names.index(asked)
@@ -102,7 +102,7 @@ class Classes(Settings):
                 label = self.labels(np.array(ends[number : number + 2])).mean()
         elif asked is not None:
             label = self.labels(np.array(asked)).item()
-        return np.full(len(places), label, np.float64)
+        return np.full(len(positions), label, np.float64)
 
 
 # The JSON form of one property, or of several. Messages leave out the names of tags in angle brackets.
@@ -126,12 +126,12 @@ class Properties(NamedTuple):
         """The properties from the entry `condition` of a table's metadata; None if it is empty."""
         if not facts:
             return None
-        return cls(tuple(Classes(**own) for own in ([facts] if isinstance(facts, Mapping) else facts)))
+        return cls(tuple(Classes(**fields) for fields in ([facts] if isinstance(facts, Mapping) else facts)))
 
     @property
     def facts(self) -> dict[str, Any] | list[dict[str, Any]]:
         """The properties as JSON: one object if labels are integers, else a list."""
-        every = [own.model_dump(mode="json", exclude_defaults=True) for own in self.properties]
+        every = [classes.model_dump(mode="json", exclude_defaults=True) for classes in self.properties]
         return every[0] if self.are_integers else every
 
     @property
@@ -142,19 +142,21 @@ class Properties(NamedTuple):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The `size()` of each property, which is also its label for rows without a value."""
-        return tuple(own.size() for own in self.properties)
+        return tuple(classes.size() for classes in self.properties)
 
     def labels(self, values: Iterable[np.ndarray]) -> np.ndarray:
         """The labels (M,) or (M, P) of rows. `values` has the values (M,) of each property."""
         pairs = zip(self.properties, values, strict=True)
-        return self._as_stored(own.labels(column) for own, column in pairs)
+        return self._as_stored(classes.labels(column) for classes, column in pairs)
 
     def read(self, conditions: Iterable[str]) -> dict[str, str | float]:
         """Read `conditions` such as `logp=2.5`: a dict from a property to the class or number asked for.
 
         Raises InputError for a property or a class that the model does not know.
         """
-        return read_conditions(conditions, {own.property: own.choice() for own in self.properties})
+        return read_conditions(
+            conditions, {classes.property: classes.choice() for classes in self.properties}
+        )
 
     def targets(self, conditions: Iterable[str], first: int, rows: int) -> np.ndarray:
         """The labels (rows,) or (rows, P) of samples from number `first` on that should meet `conditions`.
@@ -165,16 +167,17 @@ class Properties(NamedTuple):
 
     def spread(self, first: int, rows: int) -> np.ndarray:
         """The labels of samples that cover the range of every property: `targets` with SPREAD for each."""
-        return self._targets({own.property: SPREAD for own in self.properties}, first, rows)
+        return self._targets({classes.property: SPREAD for classes in self.properties}, first, rows)
 
     def _targets(self, asked: Mapping[str, str | float], first: int, rows: int) -> np.ndarray:
-        samples, places = np.arange(first, first + rows), list[np.ndarray]()
+        samples, positions = np.arange(first, first + rows), list[np.ndarray]()
         if self.are_integers:
-            places = [(samples % self.sizes[0] + 0.5) / self.sizes[0]]  # each class in turn
+            positions = [(samples % self.sizes[0] + 0.5) / self.sizes[0]]  # each class in turn
         else:
-            places = [(samples + 0.5) * step % 1 for step in _even_steps(len(self.properties))]
+            positions = [(samples + 0.5) * step % 1 for step in _even_steps(len(self.properties))]
         return self._as_stored(
-            own.targets(asked.get(own.property), at) for own, at in zip(self.properties, places, strict=True)
+            classes.targets(asked.get(classes.property), at)
+            for classes, at in zip(self.properties, positions, strict=True)
         )
 
     def _as_stored(self, labels: Iterable[np.ndarray]) -> np.ndarray:

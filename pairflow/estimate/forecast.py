@@ -149,9 +149,9 @@ def _assume(work: Work, experiment: Experiment) -> Rate | None:
         seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
         memory = 1200.0 + 1.2e-5 * work.rows * work.length
         return Rate(seconds, memory, "docs/continuous.md (AMD EPYC, 2026-11-22)")
-    own = experiment.network.model_dump()
+    settings = experiment.network.model_dump()
     for network in (suggest.SMALL, suggest.TRANSFORMER):
-        if own | network == own:
+        if settings | network == settings:
             seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
             if work.kind == "draw":  # half of an iteration, for it computes no gradients
                 seconds *= 0.5 / (suggest.BATCH if network is suggest.SMALL else 1)

@@ -342,7 +342,7 @@ def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None 
         parts = [network(*part) for part in zip(*inputs, strict=True)]
     else:
         labels = label.expand(len(x_t), *label.shape[1:]).split(rows)
-        parts = [network(*part, label=of) for *part, of in zip(*inputs, labels, strict=True)]
+        parts = [network(*part, label=rows_label) for *part, rows_label in zip(*inputs, labels, strict=True)]
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 

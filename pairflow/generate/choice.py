@@ -100,8 +100,8 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
 def _as_measured(folder: Path, content: dict[str, Any]) -> ModelChoice:
     """The choice of a single model, with the settings at which it was measured."""
     nfe, temperature = dict(check(MeasuredAt, content, str(folder / MEASURED))).values()
-    taken = f"--nfe {nfe}, and --temperature {temperature:g} unless you give another"
-    reason = f"{folder.name}: takes {taken}, as it was measured"
+    defaults = f"--nfe {nfe}, and --temperature {temperature:g} unless you give another"
+    reason = f"{folder.name}: takes {defaults}, as it was measured"
     return ModelChoice(folder, nfe, reason, folder / MEASURED, temperature)
 
 

@@ -66,8 +66,8 @@ class Scorer:
             raise InputError(
                 f"--against: this model splits the file into {len(rows):,} rows, --model into {len(table):,}"
             )
-        own = self.score(rows, quiet)
-        table.insert(table.columns.get_loc("reason"), "nll_difference", table.nll_bound - own.nll_bound)
+        scores = self.score(rows, quiet)
+        table.insert(table.columns.get_loc("reason"), "nll_difference", table.nll_bound - scores.nll_bound)
         return table
 
     def require_like(self, other: "Scorer") -> None:

@@ -139,11 +139,11 @@ class Pairer:
                 self._leave_gpu(str(error))
         return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
 
-    def _leave_gpu(self, lack: str) -> None:
+    def _leave_gpu(self, reason: str) -> None:
         """Note that the CPU takes over because of `lack`. Raise InputError if the backend is "gpu"."""
         if self.backend == "gpu":
-            raise InputError(f'backend: "gpu" {lack}') from None
-        _note_that_the_cpu_pairs(lack)
+            raise InputError(f'backend: "gpu" {reason}') from None
+        _note_that_the_cpu_pairs(reason)
         self.on_gpu = False
 
 
@@ -247,15 +247,15 @@ def _takes_gpu(backend: str, comparisons: int) -> bool:
     """Whether to use the GPU: if requested, or if it should be faster. Prints a note if it cannot be used."""
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
         return False
-    lack = gpu.missing()
-    if lack and backend == "gpu":
-        raise InputError(f'backend: "gpu" {lack}')
-    if lack and lack.gpu:
-        _note_that_the_cpu_pairs(str(lack))
-    return lack is None
+    reason = gpu.missing()
+    if reason and backend == "gpu":
+        raise InputError(f'backend: "gpu" {reason}')
+    if reason and reason.gpu:
+        _note_that_the_cpu_pairs(str(reason))
+    return reason is None
 
 
 @cache
-def _note_that_the_cpu_pairs(lack: str) -> None:
+def _note_that_the_cpu_pairs(reason: str) -> None:
     """Print once why a GPU is not used."""
-    print(f"pairflow: note: the CPU pairs, because the GPU engine {lack}", file=sys.stderr)
+    print(f"pairflow: note: the CPU pairs, because the GPU engine {reason}", file=sys.stderr)

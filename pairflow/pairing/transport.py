@@ -142,9 +142,9 @@ class SemidiscreteCoupling:
             drawn = space.sources(seed, numbers)
             ends, _ = self._law.draw(drawn, numbers, seed, threads=threads)
             # The first occurrence counts, so that a row keeps its first source, whatever the block size.
-            hit, which = np.unique(ends[:, 0], return_index=True)
+            hit, indices = np.unique(ends[:, 0], return_index=True)
             new = missing[hit]
-            x0[hit[new]] = drawn[which[new]]
+            x0[hit[new]] = drawn[indices[new]]
             missing[hit] = False
         return x0.reshape(self.data.shape)
 

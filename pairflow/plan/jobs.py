@@ -77,8 +77,8 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     """Yield the job that makes pairs, or one per shard and one that joins the shards, which then vanish."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
-    if own := experiment.own_pairs(name):
-        yield job("adopt", paths.real_files(root) | {"own": root.parent.parent / own}, pairs)
+    if pairs_file := experiment.own_pairs(name):
+        yield job("adopt", paths.real_files(root) | {"user_pairs": root.parent.parent / pairs_file}, pairs)
         return
     if BASES[parse_method(name).base].balanced:
         gpu = not FLOWS[experiment.flow].tokens

@@ -12,7 +12,7 @@ NAMED = 3  # most methods that a sentence lists; otherwise it counts the compari
 _WORDS = ("better", "higher", "worse", "lower")
 
 
-class Place(NamedTuple):
+class Comparison(NamedTuple):
     """A difference and where it was tested: a method (empty if the sentence already names it) and NFE."""
 
     method: str
@@ -26,31 +26,31 @@ def count_verdicts(verdicts: Counter[str]) -> str:
 
 
 def describe_differences(
-    subject: str, grid: Grid, places: Sequence[Place], warnings: str = "", intervals: bool = False
+    subject: str, grid: Grid, comparisons: Sequence[Comparison], warnings: str = "", intervals: bool = False
 ) -> str:
     """Say where `subject` is better or worse and by how much; if undecided, what difference would have shown.
 
     With `intervals`, the sentence also has the range of the 95 % intervals of the differences.
     """
-    tested = [place for place in places if place.cell.test]
+    tested = [comparison for comparison in comparisons if comparison.cell.test]
     if not tested:
-        reasons = "; ".join(dict.fromkeys(place.cell.reason for place in places))
-        return begin_sentence(f"{subject}: not tested ({reasons}){warnings}.", places)
+        reasons = "; ".join(dict.fromkeys(comparison.cell.reason for comparison in comparisons))
+        return begin_sentence(f"{subject}: not tested ({reasons}){warnings}.", comparisons)
     parts = []
     for word in _WORDS:
-        alike = [place for place in tested if grid.verdict(place.cell) == word]
-        if alike:
-            size = _span((abs(place.cell.value) for place in alike), grid)
-            ends = [end for place in alike for end in (place.cell.low, place.cell.high)]
+        same = [comparison for comparison in tested if grid.verdict(comparison.cell) == word]
+        if same:
+            size = _span((abs(comparison.cell.value) for comparison in same), grid)
+            ends = [end for comparison in same for end in (comparison.cell.low, comparison.cell.high)]
             within = f" (95 % intervals: {_span(ends, grid, '+')})" if intervals else ""
-            parts.append(f"{word} {_locate(alike, len(tested), grid.unit)}, by {size}{within}")
-    undecided = [place for place in tested if not place.cell.decided]
+            parts.append(f"{word} {_locate(same, len(tested), grid.unit)}, by {size}{within}")
+    undecided = [comparison for comparison in tested if not comparison.cell.decided]
     if undecided:
-        would = _describe_limits([place.cell for place in undecided], grid)
+        would = _describe_limits([comparison.cell for comparison in undecided], grid)
         if parts:
             parts.append(f"undecided {_locate(undecided, len(tested), grid.unit)}, where {would}")
         else:
-            family = max(place.cell.family for place in undecided)
+            family = max(comparison.cell.family for comparison in undecided)
             over = f" (corrected over {family})" * (family > len(tested))
             parts += [f"nothing is decided in {pluralise(len(tested), 'comparison')}{over}", would]
     return begin_sentence(f"{subject}: {'; '.join(parts)}{warnings}.", tested)
@@ -61,18 +61,18 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
 
     `entropies` has the mean entropies of both sides by NFE.
     """
-    apart = [nfe for nfe, (one, other) in entropies.items() if differ_in_entropy(one, other)]
-    if not apart:
+    nfes = [nfe for nfe, (one, other) in entropies.items() if differ_in_entropy(one, other)]
+    if not nfes:
         return ""
     return (
-        f"{pair} differ in entropy at {join_steps(apart, grid.unit)}, and perplexities compare only where it "
+        f"{pair} differ in entropy at {join_steps(nfes, grid.unit)}, and perplexities compare only where it "
         f"is equal: compare over temperatures (evaluations.{grid.evaluation}.temperatures)."
     )
 
 
-def begin_sentence(text: str, places: Iterable[Place]) -> str:
+def begin_sentence(text: str, comparisons: Iterable[Comparison]) -> str:
     """Begin a sentence with a capital, or with `In this training` if differences are between trials."""
-    if any(place.cell.over == Over.TRIALS for place in places):
+    if any(comparison.cell.over == Over.TRIALS for comparison in comparisons):
         return f"In this training, {text}"
     return f"T{text[1:]}" if text.startswith("the ") else text  # other texts begin with a name
 
@@ -86,18 +86,18 @@ def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
     return f"a difference of about {_span(possible, grid)} would have shown{among}"
 
 
-def _locate(places: Sequence[Place], of: int, unit: str) -> str:
+def _locate(comparisons: Sequence[Comparison], total: int, unit: str) -> str:
     """Write `with pairflow at 1 and 4 sampling steps`, or for many methods only `in 5 of 8 comparisons`."""
     steps: dict[str, list[int]] = {}
-    for place in places:
-        steps.setdefault(place.method, []).append(place.nfe)
-    if len(places) == of > NAMED and "" not in steps:
-        return f"in all {of} comparisons"
+    for comparison in comparisons:
+        steps.setdefault(comparison.method, []).append(comparison.nfe)
+    if len(comparisons) == total > NAMED and "" not in steps:
+        return f"in all {total} comparisons"
     if len(steps) > NAMED:
-        return f"in {len(places)} of {of} comparisons"
+        return f"in {len(comparisons)} of {total} comparisons"
     if "" in steps:
         return f"at {join_steps(steps[''], unit)}"
-    return join_words([f"with {method} at {join_steps(own, unit)}" for method, own in steps.items()])
+    return join_words([f"with {method} at {join_steps(nfes, unit)}" for method, nfes in steps.items()])
 
 
 def _span(values: Iterable[float], grid: Grid, sign: str = "") -> str:

@@ -167,11 +167,13 @@ class Grid:
 
     def _make_cell(self, method: Any, nfe: int) -> Cell:
         """Make a method's cell; all deviations of a table are between seeds, or all are between trials."""
-        own = self.estimates.get((method, nfe))
-        if own is None:
+        estimate = self.estimates.get((method, nfe))
+        if estimate is None:
             return Cell(digits=self.digits)
-        std, trials = (own.between, own.within) if self.seeds > 1 else (own.within, np.nan)
-        return Cell(own.mean, std, own.trials, digits=self.digits, seeds=own.seeds, trials=trials)
+        std, trials = (estimate.between, estimate.within) if self.seeds > 1 else (estimate.within, np.nan)
+        return Cell(
+            estimate.mean, std, estimate.trials, digits=self.digits, seeds=estimate.seeds, trials=trials
+        )
 
     def _find_best(self, column: Mapping[Any, Cell], nfe: int) -> list[Any]:
         """Return the methods to mark, if there is a choice. Without tests only ties are marked together."""
@@ -196,7 +198,7 @@ class Grid:
         """Whether tests decide what is marked besides the best mean."""
         return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
 
-    def lack(self, cell: Cell) -> str:
+    def missing(self, cell: Cell) -> str:
         """Say how many seeds or values a cell has, if fewer than a complete one; otherwise an empty text."""
         if not cell.count:
             return ""
@@ -290,8 +292,8 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
         metric, reference, extractor = map(str, key)
         if (metric, reference) in order and group.value.notna().any():
             floor = floors.get(key, rows.iloc[:0])
-            own = floor[floor.evaluation == evaluation]
-            real = floor if own.empty else own  # an evaluation without a floor uses all others
+            own_floor = floor[floor.evaluation == evaluation]
+            real = floor if own_floor.empty else own_floor  # an evaluation without a floor uses all others
             measured.append(Grid(evaluation, metric, known[metric], group, reference, extractor, real))
     return sorted(measured, key=lambda grid: order.index((grid.metric, grid.reference)))
 

@@ -261,7 +261,7 @@ def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
         flaws.setdefault(run, []).append(flaw)
     methods = {method for method, _ in flaws}
     of_trainings = {method: [*_find_training_flaws(results, method)] for method in methods}
-    return {run: [*own, *of_trainings[run[0]]] for run, own in flaws.items()}
+    return {run: [*flaws_of_run, *of_trainings[run[0]]] for run, flaws_of_run in flaws.items()}
 
 
 def _find_training_flaws(results: FinishedExperiment, method: str) -> Iterator[Flaw]:

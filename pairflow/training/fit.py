@@ -124,7 +124,7 @@ def read_base_rows(
     flow = model_class(settings.training.loss).flow
     rows = read_rows(data, validation, flow, pairs=parsed.coupling is not None)
     coupling = rows.metadata.parameters.get("coupling")
-    if parsed.coupling and coupling not in ([parsed.coupling, OWN] if parsed.own else [parsed.base]):
+    if parsed.coupling and coupling not in ([parsed.coupling, OWN] if parsed.pairs_name else [parsed.base]):
         raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
     return with_labels(rows, data, labelled)
 

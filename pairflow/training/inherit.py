@@ -55,8 +55,10 @@ def _requirements(model: Model) -> dict[str, Any]:
     facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}
     if isinstance(model, DiscreteModel):
         facts |= {"noise": type(model.corruption).__name__.lower(), "prediction": model.prediction}
-        own = model.condition
-        facts |= {"condition": own and (own.properties[0].names if own.are_integers else own.sizes)}
+        classes = model.condition
+        facts |= {
+            "condition": classes and (classes.properties[0].names if classes.are_integers else classes.sizes)
+        }
     return facts
 
 

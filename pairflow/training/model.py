@@ -349,10 +349,10 @@ class DiscreteModel(Model):
         rows = 0
         for batch in count():
             size = min(self.batch_rows, max(FIRST_ROWS, rows))
-            own = given
+            starts = given
             if given is not None and given.ndim == 2:
-                own = given[torch.arange(rows, rows + size) % len(given)]
-            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=own)
+                starts = given[torch.arange(rows, rows + size) % len(given)]
+            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=starts)
             yield from tokens.tolist()
             rows += size
 

@@ -110,12 +110,12 @@ def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_se
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
     found = table_of(frame, ["a"])
     both, one = found.rows["a"]
-    assert (both.spread, found.lack(both)) == ("± 2.8", "")
-    assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
+    assert (both.spread, found.missing(both)) == ("± 2.8", "")
+    assert (one.mean, one.spread, one.trial_spread, found.missing(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
     frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
     found = table_of(frame, ["a", "b"])
     [cell] = found.rows["a"]
-    assert (cell.mean, cell.spread, cell.count, found.lack(cell)) == (2.0, "", 2, "1 of 2 seeds")
+    assert (cell.mean, cell.spread, cell.count, found.missing(cell)) == (2.0, "", 2, "1 of 2 seeds")
 
 
 def test_seeds_are_those_of_the_evaluation_whatever_the_metric():

@@ -71,8 +71,8 @@ def surroundings(molecule: Chem.Mol) -> list[int]:
     output.AllocateBitInfoMap()
     _atom_generator().GetSparseCountFingerprint(molecule, additionalOutput=output)
     widest: dict[int, tuple[int, int]] = {}  # an atom without neighbours has radius 0 only
-    for number, places in output.GetBitInfoMap().items():
-        for atom, radius in places:
+    for number, centres in output.GetBitInfoMap().items():
+        for atom, radius in centres:
             widest[atom] = max(widest.get(atom, (0, 0)), (radius, number))
     return [number for _, (_, number) in sorted(widest.items())]
 

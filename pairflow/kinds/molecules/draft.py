@@ -232,8 +232,8 @@ def _lines(
 ) -> list[tuple[str, int, str]]:
     """Return the lines that describe the file, each a label, a number and a remark."""
     rejected = [
-        (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
-        for reason, number, place, text in islice(first_rejected(counts.rejects), 8)
+        (f"  {reason}", number, f"the first: {counts.unit} {location}, {text[:40]!r}")
+        for reason, number, location, text in islice(first_rejected(counts.rejects), 8)
     ]
     features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
     too_long = int(np.count_nonzero(counts.lengths > size.length))

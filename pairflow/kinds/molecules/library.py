@@ -120,9 +120,9 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
         header, records = _table(content, path)
         first = [record for _, record in islice(records, number)]
     return {
-        name: [record[place] if place < len(record) else "" for record in first]
-        for place, name in enumerate(header)
-        if header.index(name) == place  # the first of two columns with the same name
+        name: [record[index] if index < len(record) else "" for record in first]
+        for index, name in enumerate(header)
+        if header.index(name) == index  # the first of two columns with the same name
     }
 
 
@@ -205,10 +205,10 @@ def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:
     header, records = _table(content, path)
     if column not in header:
         raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
-    place, named = header.index(column), name_column(header, column)
-    name_place = len(header) if named is None else header.index(named)
+    index, named = header.index(column), name_column(header, column)
+    name_index = len(header) if named is None else header.index(named)
     for number, record in records:
-        text, name = (dict(enumerate(record[: len(header)])).get(k, "") for k in (place, name_place))
+        text, name = (dict(enumerate(record[: len(header)])).get(k, "") for k in (index, name_index))
         yield Row(number, text, name.strip())
 
 

@@ -69,8 +69,8 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
     held_out, trained = (
-        [own[row] for row in training_molecules.some(len(own), plausible.DRAWN)]
-        for own in (known.held_out, known.trained)
+        [molecules[row] for row in training_molecules.some(len(molecules), plausible.DRAWN)]
+        for molecules in (known.held_out, known.trained)
     )
     rows = []
     for text in trained:
@@ -120,9 +120,9 @@ def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
     asked, count = condition.read(conditions), metadata.parameters["samples"]
     labels = condition.targets(conditions, 0, count).reshape(count, -1)
     return {
-        own: labels[:, column]
-        for column, own in enumerate(condition.properties)
-        if own.property in asked and own.property in COMPUTED
+        classes: labels[:, column]
+        for column, classes in enumerate(condition.properties)
+        if classes.property in asked and classes.property in COMPUTED
     }
 
 
@@ -136,21 +136,21 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
     """
     values: dict[str, Any] = {}
     met = np.ones(len(valid), bool)
-    for own, labels in asked.items():
-        reached = valid[own.property].to_numpy(np.float64)
-        classes = own.numbers(own.values(labels)) if own.knots else labels
-        inside = own.numbers(reached) == classes
+    for classes, labels in asked.items():
+        reached = valid[classes.property].to_numpy(np.float64)
+        target_classes = classes.numbers(classes.values(labels)) if classes.knots else labels
+        inside = classes.numbers(reached) == target_classes
         met &= inside
-        values |= {f"{own.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
-        if own.knots:
-            targets = own.values(labels)
+        values |= {f"{classes.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
+        if classes.knots:
+            targets = classes.values(labels)
             error = reached - targets
-            values[f"{own.property}_error"] = _mean(np.abs(error))
+            values[f"{classes.property}_error"] = _mean(np.abs(error))
             if len(np.unique(targets)) > 1:
-                values[f"{own.property}_r2"] = 1 - (error**2).mean() / targets.var()
+                values[f"{classes.property}_r2"] = 1 - (error**2).mean() / targets.var()
                 values |= {
-                    f"{own.property}_error_{name}": _mean(np.abs(error[classes == number]))
-                    for number, name in enumerate(own.names)
+                    f"{classes.property}_error_{name}": _mean(np.abs(error[target_classes == number]))
+                    for number, name in enumerate(classes.names)
                 }
     return values | ({"in_class": int(met.sum())} if asked else {})
 
@@ -179,7 +179,7 @@ class SampledMolecules:
         self.training = training_molecules.read_training(files.molecules, self.known)
         work = machine.threads or 1, machine.progress
         self.asked = read_asked(self.metadata)
-        further = (*(PIECES if settings.moses else ()), *(own.property for own in self.asked))
+        further = (*(PIECES if settings.moses else ()), *(classes.property for classes in self.asked))
         further += plausible.PARTS if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         if settings.fcd:
@@ -218,7 +218,7 @@ class SampledMolecules:
             **count_reasons(text for text in texts if canonical(text) is None),
             "connected": chemistry.count_connected(texts),
             **{name: int(distinct[name].sum()) for name in chosen},
-            **measure_targets({own: labels[readable] for own, labels in self.asked.items()}, valid),
+            **measure_targets({classes: labels[readable] for classes, labels in self.asked.items()}, valid),
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:

@@ -199,14 +199,16 @@ class MoleculeDelivery(Delivery):
         text = "strings" if settings.raw else self.noun
         if not (settings.raw or settings.novel or self.model.known is None):
             known = KnownMolecules.load(self.model.known_file())
-            text += f" ({sum(own in known for own in smiles):,} of them in the data set)"
+            text += f" ({sum(molecule in known for molecule in smiles):,} of them in the data set)"
         if settings.prefix is not None and not settings.raw and smiles:
             with rdBase.BlockLogs():
                 start = Chem.MolFromSmiles(settings.prefix)
             if start is None:
                 text += " (the prefix is no molecule by itself, so that no substructure is looked for)"
             else:
-                share = sum(Chem.MolFromSmiles(own).HasSubstructMatch(start) for own in smiles) / len(smiles)
+                share = sum(
+                    Chem.MolFromSmiles(molecule).HasSubstructMatch(start) for molecule in smiles
+                ) / len(smiles)
                 text += f" ({share:.1%} of them with the substructure {settings.prefix})"
         (_, valid), *filters = self.selection.shares().items()
         kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
@@ -288,11 +290,11 @@ def training_smiles(folder: Path) -> Path:
     return path
 
 
-def find_file(folder: Path, name: str, place: Callable[[Path, str], Path]) -> Path | None:
+def find_file(folder: Path, name: str, path_in: Callable[[Path, str], Path]) -> Path | None:
     """Find a file about the training molecules of the model in `folder`: there, or in its experiment. `place`
     says where the file is in an experiment. Returns None if both are missing."""
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, if `folder` is seed0/models/<method>
-    files = [folder / name, *(place(root, name) for root in inside)]
+    files = [folder / name, *(path_in(root, name) for root in inside)]
     return next((path for path in files if path.is_file()), None)
 
 

@@ -112,21 +112,21 @@ def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     return {"plausible": "yes" if within else "no", **shown, **texts}
 
 
-def count_new(molecules: pd.DataFrame, norms: Norms, own: int = 0) -> pd.DataFrame:
+def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.DataFrame:
     """Count the ring systems and atoms of each molecule that no other molecule of the library has.
-    `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`. `own`
-    is 1 for molecules that are part of the library, else 0."""
+    `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`.
+    `copies` is 1 for molecules that are part of the library, else 0."""
     return pd.DataFrame(
         {
-            "new_rings": [_count_rare(systems, norms.rings, own) for systems in molecules["ring_systems"]],
-            "new_atoms": [_count_rare(atoms, norms.atoms, own) for atoms in molecules["surroundings"]],
+            "new_rings": [_count_rare(systems, norms.rings, copies) for systems in molecules["ring_systems"]],
+            "new_atoms": [_count_rare(atoms, norms.atoms, copies) for atoms in molecules["surroundings"]],
         },
         index=molecules.index,
     )
 
 
-def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], own: int = 0) -> int:
-    return sum(known.get(part, 0) <= own for part in parts)
+def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], copies: int = 0) -> int:
+    return sum(known.get(part, 0) <= copies for part in parts)
 
 
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
@@ -162,7 +162,7 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
     chosen = [trained[row] for row in rows]
     values = [
         tabulate(_OTHERS, chosen, threads, progress),
-        count_new(parts.iloc[rows].reset_index(drop=True), norms, own=1),
+        count_new(parts.iloc[rows].reset_index(drop=True), norms, copies=1),
         count_alerts(chosen, threads, progress),
     ]
     limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
@@ -184,8 +184,8 @@ def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Gene
     """Yield molecules with a C inserted into their SMILES, so that they are valid and not known (Renz et al.
     2019). This control makes novel molecules without a model."""
     for text in smiles:
-        for place in generator.permutation(len(text) + 1):
-            longer = canonical(text[:place] + "C" + text[place:])
+        for position in generator.permutation(len(text) + 1):
+            longer = canonical(text[:position] + "C" + text[position:])
             if longer is not None and longer not in known:
                 yield longer
                 break

@@ -264,11 +264,13 @@ class ReadMolecules:
         """Return the token rows (M, N), each as `Vocabulary.encode` gives it."""
         ids = {token: k for k, token in enumerate(vocabulary.tokens)}
         table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
-        own = np.array([ids[token] for token in self.tokens], table.dtype)
+        symbols = np.array([ids[token] for token in self.tokens], table.dtype)
         counts = np.frombuffer(self.token_counts, np.int64)
-        counts, places = counts[counts <= length - 2], np.arange(length)
+        counts, positions = counts[counts <= length - 2], np.arange(length)
         table[:, 0] = BOS
-        table[(places > 0) & (places <= counts[:, None])] = own[np.frombuffer(self.written, np.uint32)]
+        table[(positions > 0) & (positions <= counts[:, None])] = symbols[
+            np.frombuffer(self.written, np.uint32)
+        ]
         table[np.arange(len(table)), counts + 1] = EOS
         return table
 
@@ -328,15 +330,15 @@ def label_molecules(
     """
     training = (molecules["split"] == "train").to_numpy()
     values = [
-        compute(own.property, molecules["smiles"].tolist())
-        if own.property
-        else _read_numbers(table, str(own.column))[molecules["row"]]
-        for own in conditioned
+        compute(setting.property, molecules["smiles"].tolist())
+        if setting.property
+        else _read_numbers(table, str(setting.column))[molecules["row"]]
+        for setting in conditioned
     ]
     condition = Properties(
         tuple(
-            Classes.from_values(own.name(), column[training], own.labels(), own.number)
-            for own, column in zip(conditioned, values, strict=True)
+            Classes.from_values(setting.name(), column[training], setting.labels(), setting.number)
+            for setting, column in zip(conditioned, values, strict=True)
         )
     )
     return condition, condition.labels(values)

@@ -84,7 +84,7 @@ class Growth:
         """Return the SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
         self._number += 1
         _, start, gaps, given = self._rows[self._number % len(self._rows)]
-        drawn = [token for token, own in zip(tokens, given.tolist(), strict=True) if own == FREE]
+        drawn = [token for token, symbol in zip(tokens, given.tolist(), strict=True) if symbol == FREE]
         groups = map(self.vocabulary.symbols, np.split(np.array(drawn), np.cumsum(gaps)))
         graft, link = self.vocabulary.representation.graft, not start.endswith(OPEN)
         first, *pieces = start.split(OPEN)
@@ -202,8 +202,8 @@ def write_starts(molecule: Chem.Mol) -> Iterator[str]:
         grown = [molecule] if points else [*_with_point(molecule)]
         if not grown:
             raise InputError("no atom has a free valence")
-        yield from (_write_to(own, point.GetIdx()) for own in grown for point in _points(own))
-    elif len(fragments) == 2 and all(len(_points(own)) == 1 for own in fragments):
+        yield from (_write_to(fragment, point.GetIdx()) for fragment in grown for point in _points(fragment))
+    elif len(fragments) == 2 and all(len(_points(fragment)) == 1 for fragment in fragments):
         for one, other in (fragments, fragments[::-1]):
             [end], [begin] = _points(one), _points(other)
             yield _write_to(one, end.GetIdx()) + Chem.MolToSmiles(other, rootedAtAtom=begin.GetIdx())[1:]
@@ -218,7 +218,7 @@ def _points(molecule: Chem.Mol) -> list[Chem.Atom]:
 def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
     """Yield the molecule with a dummy atom in place of a hydrogen, once for each kind of atom with one."""
     full, ranks = Chem.AddHs(molecule), [*Chem.CanonicalRankAtoms(molecule, breakTies=False)]
-    for atom in {rank: place for place, rank in reversed([*enumerate(ranks)])}.values():
+    for atom in {rank: index for index, rank in reversed([*enumerate(ranks)])}.values():
         hydrogens = [near for near in full.GetAtomWithIdx(atom).GetNeighbors() if near.GetAtomicNum() == 1]
         if hydrogens:
             grown = Chem.RWMol(full)

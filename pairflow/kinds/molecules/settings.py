@@ -227,8 +227,8 @@ class Molecules(Standardisation, DataSettings):
 
     def conditions(self) -> dict[str, Choice]:
         return {
-            own.name(): Choice(own.labels(), (-math.inf, math.inf) if own.number else None)
-            for own in self.conditioned
+            setting.name(): Choice(setting.labels(), (-math.inf, math.inf) if setting.number else None)
+            for setting in self.conditioned
         }
 
 

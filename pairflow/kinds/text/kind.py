@@ -100,8 +100,8 @@ class TextKind(OnDemandKind):
         return symbols in ("characters", "subwords", "bert")
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
-        taken = request.file.is_dir() or request.file.suffix.lower() == ".txt"
-        return self.load("survey").draft_text(request) if taken else None
+        is_text = request.file.is_dir() or request.file.suffix.lower() == ".txt"
+        return self.load("survey").draft_text(request) if is_text else None
 
     def is_timed(self, job: Job) -> bool:
         return not getattr(job.settings, "gen_ppl", False)  # GPT-2

@@ -134,8 +134,8 @@ def _packed(
     rows = sliding_window_view(tokens, width)[::stride]
     known = np.ones(len(rows), bool) if tokeniser.unknown is None else (rows != tokeniser.unknown).all(1)
     for row in np.flatnonzero(~known):
-        place = f"piece {row + 1} of {name}"
-        rejected.append(Rejected(place, tokeniser.decode(rows[row]), "unknown symbol"))
+        location = f"piece {row + 1} of {name}"
+        rejected.append(Rejected(location, tokeniser.decode(rows[row]), "unknown symbol"))
     return tokeniser.frame(rows[known])
 
 

@@ -151,8 +151,8 @@ def pair_rows(
     `progress` shows a bar. Raises InputError if there is no such device, if it cannot be used, or if `data`
     has 2^30 rows or more.
     """
-    if lack := missing():
-        raise InputError(f'backend: "gpu" {lack}')
+    if reason := missing():
+        raise InputError(f'backend: "gpu" {reason}')
     try:
         layout = KernelLayout.choose(data.shape[1], numbers["vocabulary_size"])
         pairer = GpuPairer(Cuda(), layout, progress=progress)

@@ -132,7 +132,7 @@ class ComparedGrid(Grid):
 
     def _warn(self, nfe: int, *sides: RowKey) -> dict[RowKey, list[str]]:
         flaws = {side: self.flaws[side.run].get((side.method, nfe), ()) for side in sides}
-        return {side: [flaw.text for flaw in own] for side, own in flaws.items() if own}
+        return {side: [flaw.text for flaw in side_flaws] for side, side_flaws in flaws.items() if side_flaws}
 
     @property
     def family(self) -> int:

@@ -82,7 +82,7 @@ def _sheet(
     write: Callable[[ComparedGrid, Any], Entry],
 ) -> Sheet:
     frame = tabulate([grid])
-    own = frame[frame.row == kind].dropna(axis="columns", how="all")
+    records = frame[frame.row == kind].dropna(axis="columns", how="all")
     printed: list[list[Entry | str]] = [
         [*row.key, *(write(grid, row.cells[nfe]) if nfe in row.cells else Entry("") for nfe in grid.columns)]
         for row in rows
@@ -90,7 +90,7 @@ def _sheet(
     head = ["Method", "Experiment", *map(str, grid.columns)]
     part = Part(title, head, printed, "ll" + "r" * len(grid.columns))
     names = ["comparison", grid.evaluation, grid.metric, grid.reference, grid.extractor, kind]
-    return Sheet("-".join(filter(None, names)), title, [part], own.to_dict("records"))
+    return Sheet("-".join(filter(None, names)), title, [part], records.to_dict("records"))
 
 
 def _mean(grid: ComparedGrid, cell: Estimate) -> Entry:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pairflow.report.compare.sections import ComparedGrid, Contrast, DataSection, RowKey
 from pairflow.report.differences import (
     NAMED,
-    Place,
+    Comparison,
     begin_sentence,
     count_verdicts,
     describe_differences,
@@ -26,14 +26,14 @@ def _explain(sections: Sequence[DataSection]) -> str:
     if others:
         return "; ".join(section.apart for section in others)
     leading = first.grids[0]
-    alike = [grid for grid in first.grids if grid.label == leading.label]
-    if len(alike) > 1:
-        runs = [join_words([*dict.fromkeys(row.run for row in grid.table)]) for grid in alike]
-        values = [f"{grid.full_label} from {grid.samples}" for grid in alike]
+    same = [grid for grid in first.grids if grid.label == leading.label]
+    if len(same) > 1:
+        runs = [join_words([*dict.fromkeys(row.run for row in grid.table)]) for grid in same]
+        values = [f"{grid.full_label} from {grid.samples}" for grid in same]
         return join_words([f"{run} has {value}" for run, value in zip(runs, values, strict=True)])
     names = join_words([run.name for run in first.runs])
-    lack = "have no methods of one name" if len(first.runs) > 1 else "has no two methods"
-    return f"{names} {lack} at the same number of sampling steps"
+    missing = "have no methods of one name" if len(first.runs) > 1 else "has no two methods"
+    return f"{names} {missing} at the same number of sampling steps"
 
 
 def _judge(section: DataSection) -> Iterator[str]:
@@ -42,11 +42,11 @@ def _judge(section: DataSection) -> Iterator[str]:
     if leading is None:
         return
     for subject in dict.fromkeys(contrast.subject for contrast in leading.contrasts):
-        own = [contrast for contrast in leading.contrasts if contrast.subject == subject]
+        contrasts = [contrast for contrast in leading.contrasts if contrast.subject == subject]
         name = _name(leading, section) + f" of {leading.samples}" * leading.about.counted
-        warnings = _warn(own, single=len(section.runs) == 1)
+        warnings = _warn(contrasts, single=len(section.runs) == 1)
         title = f"{subject} against {section.baseline}, {name}"
-        yield describe_differences(title, leading, list_places(own), warnings)
+        yield describe_differences(title, leading, list_comparisons(contrasts), warnings)
     yield from _limit(section, leading)
     shown = [grid for grid in section.grids if grid.about.best and grid.about.chart and grid is not leading]
     several = len(section.evaluations) > 1
@@ -54,15 +54,17 @@ def _judge(section: DataSection) -> Iterator[str]:
         _name(grid, section) + f" ({grid.evaluation})" * several: grid for grid in shown if grid.verdicts
     }
     if counted:
-        places = [place for grid in counted.values() for place in list_places(grid.contrasts)]
+        comparisons = [
+            comparison for grid in counted.values() for comparison in list_comparisons(grid.contrasts)
+        ]
         counts = "; ".join(f"{name} {count_verdicts(grid.verdicts)}" for name, grid in counted.items())
         text = f"the differences from {section.baseline} by other measures are: {counts}."
-        yield begin_sentence(text, [place for place in places if place.cell.test])
+        yield begin_sentence(text, [comparison for comparison in comparisons if comparison.cell.test])
 
 
-def list_places(contrasts: Sequence[Contrast]) -> list[Place]:
+def list_comparisons(contrasts: Sequence[Contrast]) -> list[Comparison]:
     return [
-        Place("" if row.key.run == row.baseline.run else row.key.method, nfe, cell)
+        Comparison("" if row.key.run == row.baseline.run else row.key.method, nfe, cell)
         for row in contrasts
         for nfe, cell in row.cells.items()
     ]
@@ -75,11 +77,11 @@ def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
         sides = [contrast.key, contrast.baseline]
         pair = " and ".join(f"{side.method} of {side.run}" for side in sides)
         calls = {nfe: [grid.table[side].calls[nfe] for side in sides] for nfe in contrast.cells}
-        if unequal := [nfe for nfe, (own, base) in calls.items() if own != base]:
-            own, base = calls[unequal[0]]
+        if unequal := [nfe for nfe, (subject, baseline) in calls.items() if subject != baseline]:
+            subject, baseline = calls[unequal[0]]
             yield (
-                f"{pair} are compared at equal NFE: at {join_steps(unequal[:1])} they make {own} "
-                f"and {base} calls of the network."
+                f"{pair} are compared at equal NFE: at {join_steps(unequal[:1])} they make {subject} "
+                f"and {baseline} calls of the network."
             )
         if "entropy" in grids and grid.metric != "entropy":
             means = grids["entropy"].means
@@ -109,6 +111,6 @@ def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
         return f"; warnings about {len(sides)} models: {', '.join(distinct)}"
     parts = []
     for side in sides:
-        of = [f"{text} at {join_steps(own)}" for (other, text), own in steps.items() if other == side]
-        parts.append(f"{side.method if single else f'{side.method} in {side.run}'}: {', '.join(of)}")
+        warnings = [f"{text} at {join_steps(nfes)}" for (other, text), nfes in steps.items() if other == side]
+        parts.append(f"{side.method if single else f'{side.method} in {side.run}'}: {', '.join(warnings)}")
     return f"; warnings: {'; '.join(parts)}"

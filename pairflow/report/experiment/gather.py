@@ -129,7 +129,7 @@ def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
         nll = float(measured.iloc[-1])
         values = {"nll_bound": nll, **convert(nll)}
         rows += [
-            {"method": method, "seed": seed, "metric": name, "value": own} for name, own in values.items()
+            {"method": method, "seed": seed, "metric": name, "value": bound} for name, bound in values.items()
         ]
     shared = {"evaluation": LIKELIHOOD, "samples": len(held_out), "reference": "test"}
     return as_metrics(pd.DataFrame(rows, columns=["method", "seed", "metric", "value"]), **shared)

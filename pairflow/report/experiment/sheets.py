@@ -28,9 +28,9 @@ def list_sheets(
         tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
         tables |= block.details.tables
         sheets += [
-            metric_sheet(contents, own, block.scope, f"{title}, evaluation {block.name}")
-            for title, own in tables.items()
-            if own
+            metric_sheet(contents, table, block.scope, f"{title}, evaluation {block.name}")
+            for title, table in tables.items()
+            if table
         ]
         sheets += block.details.sheets
     if correlation:
@@ -135,7 +135,8 @@ def _text_sheet(
 
 def _part(table: Grid, caption: str) -> Part:
     rows: list[list[Entry | str]] = [
-        [method, *(_entry(cell, table.lack(cell)) for cell in cells)] for method, cells in table.rows.items()
+        [method, *(_entry(cell, table.missing(cell)) for cell in cells)]
+        for method, cells in table.rows.items()
     ]
     rows[:0] = [[f"calls{name and f', {name}'}", *map(str, calls)] for name, calls in table.call_rows.items()]
     if table.floor:
@@ -167,9 +168,9 @@ def _records(table: Grid) -> Iterable[dict[str, Any]]:
     if table.about.compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}
     for method, cells in table.rows.items():
-        own = table.calls.get(method, [None] * len(cells))
-        for nfe, calls, cell in zip(table.columns, own, cells, strict=True):
-            yield shared | {"method": method, "nfe": nfe, "calls": calls, **_numbers(cell, table.seeds)}
+        calls = table.calls.get(method, [None] * len(cells))
+        for nfe, call, cell in zip(table.columns, calls, cells, strict=True):
+            yield shared | {"method": method, "nfe": nfe, "calls": call, **_numbers(cell, table.seeds)}
     if table.floor:
         yield shared | {"method": REAL, "nfe": None, "calls": None, **_numbers(table.floor, table.seeds)}
 

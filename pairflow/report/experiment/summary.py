@@ -8,7 +8,7 @@ from pairflow.config import BASES, tail_revises
 from pairflow.pairing.bound import independent_distance
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.differences import Place, describe_differences, describe_entropies
+from pairflow.report.differences import Comparison, describe_differences, describe_entropies
 from pairflow.report.grid import Grid, describe_scope, leading_grid, list_grids
 from pairflow.report.words import OURS, baselines, format_duration, format_percent, join_steps, join_words
 
@@ -23,7 +23,7 @@ def write_summary(contents: Contents) -> list[str]:
         by_calls = grid.by_calls(contents.experiment.count_calls)
         against = [(grid, baseline) for baseline in baselines(contents.experiment)]
         against += [(by_calls, baseline) for baseline in masked]
-        compared = [text for own, baseline in against for text in _compare(own, baseline, contents)]
+        compared = [text for table, baseline in against for text in _compare(table, baseline, contents)]
         texts = [*compared, _rank(grid, contents), *texts]
     return [text for text in texts if text]
 
@@ -60,8 +60,8 @@ def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
                 f"{method}, which learns from {sources}, against {baseline}, which learns from "
                 f"{BASES[baseline].learns}, {_title(grid)}"
             )
-            places = [Place("", nfe, cell) for nfe, cell in tests[method].items()]
-            text = describe_differences(title, grid, places, intervals=True)
+            comparisons = [Comparison("", nfe, cell) for nfe, cell in tests[method].items()]
+            text = describe_differences(title, grid, comparisons, intervals=True)
             pairs = {
                 nfe: [entropies[side, nfe] for side in (method, baseline)]
                 for nfe in tests[method]

@@ -165,7 +165,7 @@ def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
     def write(row: Any) -> list[str]:
         met = format_percent(row.x / 100) if about.counted else f"{row.x:.3g}"
         shares = {"novel": row.novel_strict, "valid": row.valid}
-        texts = (f"{which} {format_percent(share)}" for which, share in shares.items())
+        texts = (f"{group} {format_percent(share)}" for group, share in shares.items())
         return [f"guidance {row.weight:g}", f"{what} {met}", *texts]
 
     values = 100 * rows[metric] / rows.valid if about.counted else rows[metric]

@@ -29,11 +29,11 @@ def main(molecules: Path, reference: Path, out: Path | None, threads, quiet):
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv
     """
-    from pairflow.kinds.molecules import beside_library
+    from pairflow.kinds.molecules import against_library
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()
-    measured = beside_library.measure(molecules, reference, threads or available_cpus(), not quiet)
+    measured = against_library.measure(molecules, reference, threads or available_cpus(), not quiet)
     click.echo(measured.summary)
     if out:
         measured.write(out)

@@ -44,8 +44,8 @@ class TextPage(KindPage):
             for token in range(tokeniser.size)
         }
         rows = {
-            name: [tokeniser.decode(row).translate(_BREAKS) for row in own]
-            for name, own in name_rows(root, samples, self.shown).items()
+            name: [tokeniser.decode(row).translate(_BREAKS) for row in texts]
+            for name, texts in name_rows(root, samples, self.shown).items()
         }
         names, seed = experiment.couplings(), experiment.seeds[0]
         pairs = {name: _spell_pairs(root, seed, name, symbols) for name in names}

@@ -57,9 +57,9 @@ class Measured:
 
 def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
     """Compare a file of molecules with a library. Raises InputError if the library has no molecule."""
-    rows, own = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
+    rows, library_rows = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
     names: dict[str, str] = {}
-    for row in own:
+    for row in library_rows:
         if not row.reason and (smiles := canonical(row.text.strip())):
             names.setdefault(smiles, row.name)
     trained = [*names]
