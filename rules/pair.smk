@@ -134,5 +134,5 @@ rule adopt:
     params:
         settings=settings_of("pair_settings", "base", "seed"),
     shell:
-        "python -m pairflow.steps.adopt --settings {params.settings:q} --pairs {input.user_pairs:q}"
+        "python -m pairflow.steps.adopt --settings {params.settings:q} --user-pairs {input.user_pairs:q}"
         " --tokens {input.tokens:q} --validation {input.validation:q} --out {output.pairs:q} > {log:q} 2>&1"

@@ -123,7 +123,7 @@ def test_rows_are_the_same_whatever_integers_a_file_holds(parts, step):
     assert narrow.equals(wide)
 
 
-ADOPTED = {"settings": {"coupling": "pairs-mine"}, "pairs": "mine.parquet", "out": "pairs.parquet"}
+ADOPTED = {"settings": {"coupling": "pairs-mine"}, "user_pairs": "mine.parquet", "out": "pairs.parquet"}
 
 
 @pytest.mark.parametrize(
