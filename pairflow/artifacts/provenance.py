@@ -134,7 +134,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
 def checkout(folder: Path) -> str | None:
     """The first 10 digits of the commit that `folder` is at, with `+` if files differ; None outside of git.
 
-    Git takes no lock, because a step that is killed meanwhile would leave it behind.
+    Git is called without its lock, because a step that is killed during the call would leave the lock behind.
     """
     command = ["git", "--no-optional-locks", "-C", str(folder), "status"]
     command += ["--porcelain=v2", "--branch", "--untracked-files=no"]

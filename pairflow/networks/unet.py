@@ -108,7 +108,7 @@ class UNet(ImageTrunk):
         mask: the last symbol, for absorbing noise, or None. A masked pixel enters as 0 and is flagged by an
             additional channel; the mask's logit is -inf.
         head: "logistic" or "categorical".
-        sizes: of `ImageTrunk`.
+        sizes: the further sizes that `ImageTrunk` takes.
 
     Raises:
         InputError: if the rows are not such images.

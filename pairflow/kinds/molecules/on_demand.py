@@ -102,8 +102,8 @@ class MoleculeDelivery(Delivery):
         metadata.require_same_data(self.model.data, path, self.model.folder)
 
     def prepare(self, out: Path) -> str:
-        """Add properties and, if their file is found, nearest training molecules to what a page shows.
-        Returns a sentence if the file is missing, else an empty text."""
+        """Let a page show properties, and the nearest training molecules if the file of training molecules is
+        found. Returns a sentence if it is missing, else an empty text. Other outputs stay as they are."""
         if out.suffix.lower() != files.PAGE or self.settings.raw:
             return ""
         known = find_file(self.model.folder, SMILES, paths.data) is not None

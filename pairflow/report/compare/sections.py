@@ -167,7 +167,10 @@ class DataSection:
 
     @property
     def leading(self) -> ComparedGrid | None:
-        """The table of the verdict: in the leading evaluation, if possible of a metric with `leads_as`."""
+        """The table on which the verdict is based, or None if nothing is compared.
+
+        It belongs to the leading evaluation, and to the first metric with `leads_as`, or else the first.
+        """
         grids = [grid for grid in self.grids if grid.contrasts]
         if not grids:
             return None
