@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _distance = partial(Metric, best="lowest", against="to training data", real="held-out data", log=True)
 METRICS = {
     "chamfer": _distance("Chamfer distance", leads_as="the Chamfer distance", digits=4),
-    "chamfer_all": _distance("Chamfer distance, all coordinates", digits=4),
+    "chamfer_all": _distance("full Chamfer distance", digits=4),
     "w2": _distance("2-Wasserstein distance", digits=3),
     **PATHS,
 }
