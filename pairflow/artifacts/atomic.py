@@ -56,11 +56,12 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Give a block a temporary folder, whose files then replace an earlier block's in `folder`.
+    """Yield a temporary folder to a `with` block. When the block ends, its files move to `folder`, where they
+    replace the files of an earlier block.
 
     A list in `folder` has the SHA-256 and the name of each file that a block wrote, in the format of
-    `sha256sum`. Other files stay; raises InputError if one would be overwritten. A process that is killed
-    leaves a list of the old and the new files, so that the next block recognises both.
+    `sha256sum`. Other files stay; raises InputError if a new file would overwrite one of them. A process
+    that is killed leaves a list of the old and the new files, so that the next block recognises both.
     """
     folder = resolved(folder) if folder.is_symlink() else folder
     temporary = _temporary(folder)

@@ -82,7 +82,8 @@ def wall_time(forecast: Forecast) -> str:
 
 
 def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) -> str:
-    """Write how long a new experiment takes on this machine, and how it was fitted to `hours`."""
+    """Write how long a new experiment takes on this machine, and, unless `hours` is None, that its number of
+    iterations was chosen to fit into them."""
     text = f"Time: {wall_time(forecast)}, give or take a factor of two."
     text += f" `pairflow estimate {name}` has the details."
     if hours is None:

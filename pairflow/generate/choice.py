@@ -25,8 +25,12 @@ MEASURED = "sampling.json"  # in a model's folder: the settings with which its m
 class ModelChoice(NamedTuple):
     """The folder of a model and its number of sampling steps.
 
-    If the file `source` decided, `reason` is a sentence that explains the choice. `temperature` is the one at
-    which the model was measured, if known.
+    Attributes:
+        folder: the folder of the model.
+        nfe: the number of sampling steps.
+        reason: a sentence that explains what was chosen for the user; empty if nothing was.
+        source: the file with the measurements behind the choice, or None.
+        temperature: the temperature at which the model was measured, or None if it is unknown.
     """
 
     folder: Path

@@ -111,7 +111,8 @@ class UNet(ImageTrunk):
         sizes: the further sizes that `ImageTrunk` takes.
 
     Raises:
-        InputError: if the rows are not such images.
+        InputError: if `shape` is missing or does not fit `length`, or if height or width cannot be halved
+            between the scales.
     """
 
     def __init__(

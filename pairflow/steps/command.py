@@ -162,7 +162,8 @@ class ByKind(click.Group):
 
 
 def by_kind(make: Callable[[Kind], Any], text: str) -> ByKind:
-    """A command with the help `text`. `make` returns its subcommand for a kind of data, or None."""
+    """Make a command with a subcommand per kind of data. `text` describes the command. `make` returns the
+    subcommand for a kind, or None if the kind has none."""
     name = _name(make)
     text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
     return ByKind(make, name=name, help=text, subcommand_metavar="KIND [OPTIONS]")
