@@ -89,7 +89,7 @@ class Classes(Settings):
         """The labels of samples, (M,) float64, that should have what is `asked`.
 
         `asked` is a class, a number, or None for "no value": all labels are then equal. With knots, a class
-        is asked for by its middle. SPREAD covers the range of labels: sample m gets the label at places[m],
+        is asked for by its middle. SPREAD covers the range of labels: sample m gets that at positions[m],
         from 0 (lowest) up to 1.
         """
         if asked == SPREAD:

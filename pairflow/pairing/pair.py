@@ -140,7 +140,7 @@ class Pairer:
         return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
 
     def _leave_gpu(self, reason: str) -> None:
-        """Note that the CPU takes over because of `lack`. Raise InputError if the backend is "gpu"."""
+        """Note that the CPU takes over because of `reason`. Raise InputError if the backend is "gpu"."""
         if self.backend == "gpu":
             raise InputError(f'backend: "gpu" {reason}') from None
         _note_that_the_cpu_pairs(reason)

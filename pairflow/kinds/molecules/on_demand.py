@@ -291,8 +291,8 @@ def training_smiles(folder: Path) -> Path:
 
 
 def find_file(folder: Path, name: str, path_in: Callable[[Path, str], Path]) -> Path | None:
-    """Find a file about the training molecules of the model in `folder`: there, or in its experiment. `place`
-    says where the file is in an experiment. Returns None if both are missing."""
+    """Find a file about the training molecules of the model in `folder`: there, or in its experiment.
+    `path_in` says where the file is in an experiment. Returns None if both are missing."""
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, if `folder` is seed0/models/<method>
     files = [folder / name, *(path_in(root, name) for root in inside)]
     return next((path for path in files if path.is_file()), None)
