@@ -6,9 +6,10 @@
 
 The small library has molecules of ZINC-250k whose Murcko scaffold holds an indole, and no molecule that the
 parent has learnt has that scaffold. The folder gets a configuration with an experiment `tuned_<iterations>`
-for each number of iterations, and `scratch` for the first, and the workflow runs them: a command that was
-stopped resumes. They differ in where their trainings start, and in the learning rate, which fine-tuning
-divides by four. Compared with them are samples of the parent, and the small library's held-out molecules. A
+for each number of iterations, and `scratch` and `scratch_groups` for the first, and the workflow runs them: a
+command that was stopped resumes. They differ in where their trainings start, in the learning rate, which
+fine-tuning divides by four, and `scratch_groups` in the representation, with the loss and the temperature of
+`pairflow new`. Compared with them are samples of the parent, and the small library's held-out molecules. A
 sample counts as alike if its scaffold holds an indole, as plausible by what is usual among the molecules of
 the parent, and as a copy if it is a training molecule.
 """
@@ -41,6 +42,7 @@ from pairflow.kinds.molecules.prepare import Vocabulary
 INDOLE = Chem.MolFromSmarts("c1ccc2[nH]ccc2c1")
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = 500
+GROUPS = 24  # tokens of a row of groups
 
 
 def main() -> None:
@@ -113,22 +115,26 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
     sizes = (facts["length"], facts["vocabulary_size"], rows, "cpu", False)
     data = {"source": "small.smi", "representation": "selfies", "length": facts["length"]}
 
-    def experiment(iterations: int, **more: Any) -> dict[str, Any]:
+    def experiment(iterations: int, written: dict[str, Any], **more: Any) -> dict[str, Any]:
         scale = suggest.experiment(*sizes, iterations, facts["network"], fine_tuned="from" in more)
         evaluation = scale["evaluations"]["main"] | {"nfe": options.nfe, "samples": SAMPLES, "trials": 1}
+        if "representation" in written:  # as `pairflow new` does with groups
+            scale["training"]["loss"], evaluation["temperature"] = "cross_entropy", 1.0
         return {
             "description": "PairFlow on molecules with an indole",
             "scale": "reduced",
             "seeds": options.seeds,
-            "data": data | {"validation_fraction": 0.1, "max_too_long_share": 0.05},
+            "data": {**data, "validation_fraction": 0.1, "max_too_long_share": 0.05, **written},
             **scale,
             "evaluations": {"main": evaluation},
             **more,
         }
 
     start = {"from": options.parent if published.name_of(parent) else str(parent)}
-    tuned = {f"tuned_{iterations}": experiment(iterations, **start) for iterations in options.iterations}
-    return {"experiments": {**tuned, "scratch": experiment(options.iterations[0])}}
+    tuned = {f"tuned_{iterations}": experiment(iterations, {}, **start) for iterations in options.iterations}
+    scratch = {"scratch": {}, "scratch_groups": {"representation": "groups", "length": GROUPS}}
+    first = {name: experiment(options.iterations[0], written) for name, written in scratch.items()}
+    return {"experiments": tuned | first}
 
 
 def seconds(options: argparse.Namespace, name: str) -> list[float]:

@@ -31,7 +31,7 @@ from pairing import commit, machine
 
 from pairflow import rng
 from pairflow.artifacts import read_provenance, read_table, token_array
-from pairflow.config import Experiment, check, suggest
+from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Work
 from pairflow.kinds.molecules import chemistry, library, training_molecules
@@ -195,7 +195,7 @@ def run(options: argparse.Namespace, case: dict[str, Any], data: dict[str, Any])
 def train(experiment: Experiment, case: dict[str, Any], root: Path, folder: Path) -> None:
     """Train the case's method on one core, into the folder `model`; its pairs are made before."""
     method, seed, rows = case["method"], case["seed"], data_file(root, "train")
-    if method != "udlm":
+    if parse_method(method).coupling:
         pairs = folder / "pairs.parquet"
         pairing = experiment.pair_settings(method, seed).model_dump_json()
         step("pair", "--settings", pairing, "--threads", 1, "--tokens", rows, "--out", pairs)

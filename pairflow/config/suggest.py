@@ -23,9 +23,9 @@ def training_rows(available: int, device: str) -> int | None:
     return _ROWS[device] if available > _ROWS[device] else None
 
 
-def hours(length: int, device: str) -> float | None:
+def hours(network: dict[str, Any], device: str) -> float | None:
     """The default time budget in hours; None if `experiment` is to choose the number of iterations."""
-    return _HOURS if device == "cpu" and length > LONG else None
+    return _HOURS if device == "cpu" and network["name"] != SMALL["name"] else None
 
 
 def experiment(

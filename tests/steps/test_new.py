@@ -87,12 +87,32 @@ def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(pr
     assert (data.metals, data.dummies, data.min_heavy_atoms) == ("keep", "reject", 4)
 
 
-def test_molecules_are_selfies_and_useful_ones_are_counted(project):
+def test_small_molecules_are_selfies_and_useful_ones_are_counted(project):
     (project / "a.smi").write_text("\n".join([*SMILES, "CI(=O)=O"]))
     run = new("a.smi")
     assert re.search(r"SELFIES cannot write it +1  the first: line 301, 'CI\(=O\)=O'", run.stdout)
     assert experiment(project, "a").data.representation == "selfies"
     assert experiment(project, "a").chemistry.useful
+    assert new("a.smi", "--force", "--representation", "smiles").exit_code == 0
+    assert experiment(project, "a").data.representation == "smiles"
+
+
+def test_drug_like_molecules_are_groups_unless_they_may_have_several_parts(project):
+    """Groups get a transformer though rows are short, the cross-entropy, and temperature 1."""
+    tails = [
+        f"{'C' * n}{end}"
+        for n in range(1, 13)
+        for end in ("", "O", "N", "F", "Cl", "C#N", "C(=O)O", "OC", "SC")
+    ]
+    (project / "a.smi").write_text("\n".join(f"O=C(NC1CCN(C)CC1)c1ccc({tail})cc1" for tail in tails))
+    run = new("a.smi", "--hours", "0.5")
+    assert run.exit_code == 0, run.stderr
+    found = experiment(project, "a")
+    assert (found.data.representation, found.data.length, found.network.name) == ("groups", 24, "transformer")
+    assert (found.training.loss, found.evaluations["main"].temperature) == ("cross_entropy", 1)
+    assert new("a.smi", "--force", "--fragments", "keep").exit_code == 0
+    other = experiment(project, "a")
+    assert (other.data.representation, other.training.loss) == ("selfies", "nelbo")
     assert new("a.smi", "--force", "--representation", "smiles").exit_code == 0
     assert experiment(project, "a").data.representation == "smiles"
 

@@ -2,13 +2,15 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from rdkit import rdBase
 
 from pairflow.arguments import nearest
 from pairflow.config import Experiment, check, parse_method, suggest
@@ -17,6 +19,8 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.prepare import canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
     COMPUTED,
@@ -24,6 +28,7 @@ from pairflow.kinds.molecules.settings import (
     MOLECULE_SOURCES,
     Molecules,
     NewLibrary,
+    Notation,
     Standardisation,
 )
 from pairflow.kinds.molecules.survey import (
@@ -42,10 +47,12 @@ MINIMUM = 100  # distinct molecules
 # Measured results, from which the quality to expect is read; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
 _FEW = 20_000  # training rows; with fewer, a start from another model is suggested
+_FEW_ATOMS = 15
 _WITH_START, _FROM_SCRATCH = "25 %", "1 %"  # useful samples after as many iterations on few molecules
 _NETWORKS = {
     "mlp": "a small network (mlp)",
     "small transformer": "a small transformer",
+    "transformer of groups": "a small transformer",
     "fine-tuned transformer": "a small transformer, from the weights of another,",
     "transformer": "the paper's transformer",
 }
@@ -97,7 +104,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
     start = read_start(request.parent, request.start) if request.parent else None
     if start:
         kind = start.representation
-        if "representation" in settings.model_fields_set and settings.representation != kind:
+        if settings.representation not in (None, kind):
             raise InputError(
                 f"--representation: {settings.representation}, but the model to start from has {kind}"
             )
@@ -112,6 +119,10 @@ def draft_molecules(request: DraftRequest) -> Draft:
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data: Entry = {"source": request.source, **({"column": column} if column else {})}
+    if not settings.representation:
+        sample = library.read_rows(file, column or "smiles")
+        chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
+        settings = settings.model_copy(update={"representation": chosen})
     if settings.condition:
         data["condition"] = find_condition(settings.condition, numeric_columns(fields), file)
     rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
@@ -120,7 +131,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
     experiment, size, left_out = plan(counts, settings, data, device, start)
 
     def with_iterations(iterations: int) -> Entry:
-        return experiment | _scale(size, device, settings.compare, start, iterations)
+        return experiment | _scale(settings.representation, size, device, settings.compare, start, iterations)
 
     return Draft(
         experiment=experiment,
@@ -132,7 +143,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
         ),
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
         advice=(*_advice(counts, settings), *_name_numbers(fields, settings)),
-        hours=settings.hours or suggest.hours(size.length, device),
+        hours=settings.hours or suggest.hours(experiment["network"], device),
         with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
     )
@@ -152,6 +163,18 @@ def read_start(folder: Path, name: str) -> Start:
             f"{facts['method']} with symbols of {kind}"
         )
     return Start(name, facts["length"], facts["network"], kind)
+
+
+def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
+    """Choose groups for molecules that have usually more than _FEW_ATOMS heavy atoms, and SELFIES for smaller
+    ones, and if molecules may have several parts, which groups cannot write."""
+    sizes = []
+    with rdBase.BlockLogs():
+        for row in rows:
+            with suppress(InputError):
+                sizes.append(canonicalise(read_molecule(row), settings)[0].GetNumHeavyAtoms())
+    small = not sizes or np.median(sizes) <= _FEW_ATOMS
+    return "selfies" if small or settings.fragments == "keep" else "groups"
 
 
 def chosen_rules(settings: NewLibrary) -> Entry:
@@ -191,7 +214,7 @@ def plan(
         "data": data,
         **({"from": start.name} if start else {}),
         "chemistry": {"plausible": True, "useful": True},
-        **_scale(size, device, settings.compare, start),
+        **_scale(settings.representation, size, device, settings.compare, start),
     }
     return experiment, size, sizes["reference"]
 
@@ -220,11 +243,26 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
 
 
 def _scale(
-    size: DatasetSize, device: str, compare: bool, start: Start | None, iterations: int | None = None
+    representation: Notation | None,
+    size: DatasetSize,
+    device: str,
+    compare: bool,
+    start: Start | None,
+    iterations: int | None = None,
 ) -> Entry:
-    """Choose network, training and evaluations for data of that size, or to fine-tune the model `start`."""
+    """Choose network, training and evaluations for data of that size, or to fine-tune the model `start`.
+
+    Groups are many, and most of them rare. With the NELBO a model makes too few rare ones, and a temperature
+    below 1 makes them still rarer (docs/results.md, "Useful molecules").
+    """
     sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
-    return suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
+    if representation == "groups" and device == "cpu":
+        network = network or suggest.TRANSFORMER
+    scale = suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
+    if representation == "groups":
+        scale["training"]["loss"] = "cross_entropy"
+        scale["evaluations"]["main"].pop("temperature", None)
+    return scale
 
 
 def _lines(
@@ -272,9 +310,11 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
     """Return sentences on the quality to expect, from measurements with the same kind of network."""
     network, iterations = experiment.network, experiment.training.iterations
     name = network.name
+    written = experiment.data.representation if isinstance(experiment.data, Molecules) else ""
     if name == "transformer" and network.width < suggest.WIDE:
         name = "fine-tuned transformer" if experiment.parent else "small transformer"
-    selfies = isinstance(experiment.data, Molecules) and experiment.data.representation == "selfies"
+        if written == "groups":
+            name = "transformer of groups"
     precedent = "No experiment with such a network has been measured so far."
     if name in set(PRECEDENTS.network):
         precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
@@ -283,6 +323,7 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
         f"molecules of up to {sizes.length} tokens.",
         precedent,
     ]
+    selfies = written == "selfies"
     if selfies:
         sentences.append(
             "As SELFIES nearly all samples are valid molecules, which does not make them useful."

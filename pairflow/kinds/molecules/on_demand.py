@@ -1,7 +1,8 @@
 """Delivers molecules for `sample --count`, filtered and described, and reads molecules for `score`.
 
 With SELFIES a prefix is a whole molecule, and the rest of the sample is bonded to its last atom. There are no
-templates for SELFIES, because a gap in a SMILES string is not a gap in its SELFIES.
+templates for SELFIES, because a gap in a SMILES string is not a gap in its SELFIES. Groups take neither: a
+group that grows is another token.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -249,6 +250,8 @@ def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int
     start, option = given_start(settings)
     if start is None:
         return None
+    if vocabulary.kind == "groups":
+        raise InputError(f"{option}: a model of groups takes none; use scaffold")
     selfies = vocabulary.kind == "selfies"
     if settings.template and selfies:
         raise InputError("template: a model of SELFIES cannot fill gaps; use prefix")

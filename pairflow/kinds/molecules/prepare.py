@@ -1,4 +1,4 @@
-"""Turns raw molecules into rows of tokens, of SMILES or of SELFIES, and rows back into SMILES."""
+"""Turns raw molecules into rows of tokens, of SMILES, SELFIES or groups, and rows back into SMILES."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from itertools import compress, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Vocabulary(Settings):
 
     Ids 0 to 9 are `SPECIALS` (five named, five reserved). The symbols of the data follow in sorted order. If
     the vocabulary extends that of a parent model, new symbols come last, sorted as well. `kind` says whether
-    symbols are of SMILES or SELFIES; `encode` takes and `decode` gives SMILES in both cases.
+    symbols are of SMILES, SELFIES or groups; `encode` takes and `decode` gives SMILES in all cases.
     """
 
     kind: Notation = "smiles"
@@ -204,6 +204,7 @@ class ReadMolecules:
         tokens: token -> its number, in the order of appearance.
         written: the numbers of the tokens of all molecules, joined.
         scaffolds: the number of the scaffold of each molecule; without a scaffold split all are 0.
+        numbers: the number in the file of each molecule.
         rejected: row, text, reason and number in the file of each rejected row.
         token_counts: the numbers of tokens, also of molecules that are too long.
     """
@@ -216,6 +217,7 @@ class ReadMolecules:
         self.names: list[str] = []
         self.tokens: dict[str, int] = {}
         self.scaffolds: list[int] = []
+        self.numbers = array("q")
         self.rejected: list[tuple[int, str, str, int]] = []
         self._first: dict[str, int] = {}  # SMILES: its first row
         self._numbers: dict[str, int] = {}  # scaffold: its number
@@ -227,6 +229,8 @@ class ReadMolecules:
                 except InputError as reason:
                     self.rejected.append((self.total, row.text, str(reason), row.number))
                 self.total += 1
+        if settings.min_count > 1:
+            self._leave_out_rare(settings.min_count, length)
 
     def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
         """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
@@ -247,10 +251,36 @@ class ReadMolecules:
         group = self._numbers.setdefault(name, len(self._numbers))
         _check_fits(tokens, length)
         self.rows.append(self.total)
+        self.numbers.append(row.number)
         self.smiles.append(smiles)
         self.names.append(row.name)
         self.written.extend(self.tokens.setdefault(token, len(self.tokens)) for token in tokens)
         self.scaffolds.append(group)
+
+    def _leave_out_rare(self, least: int, length: int) -> None:
+        """Leave out the molecules with a token that fewer than `least` molecules have, and such tokens."""
+        counts, written = np.frombuffer(self.token_counts, np.int64), np.frombuffer(self.written, np.uint32)
+        fitting = counts <= length - 2
+        owners = np.repeat(np.arange(len(self.rows)), counts[fitting])
+        pairs = np.unique(owners * len(self.tokens) + written)
+        rare = np.bincount(pairs % len(self.tokens), minlength=len(self.tokens)) < least
+        names = [*self.tokens]
+        for molecule, position in zip(*np.unique(owners[rare[written]], return_index=True), strict=True):
+            token = names[written[rare[written]][position]]
+            row = self.rows[molecule]
+            reason = f"rare token {token} (fewer than {least} molecules)"
+            self.rejected.append((row, self.smiles[molecule], reason, self.numbers[molecule]))
+        self.rejected.sort()
+        kept = np.ones(len(self.rows), bool)
+        kept[owners[rare[written]]] = False
+        numbers = np.cumsum(~rare) - 1  # of the tokens that stay
+        self.written = array("I", numbers[written[kept[owners]]].astype(np.uint32).tobytes())
+        self.token_counts = array("q", np.concatenate([counts[fitting][kept], counts[~fitting]]).tobytes())
+        self.tokens = {token: number for number, token in enumerate(compress(names, ~rare))}
+        for name in ("rows", "smiles", "names", "scaffolds", "numbers"):
+            values = getattr(self, name)
+            chosen = compress(values, kept)
+            setattr(self, name, array("q", chosen) if isinstance(values, array) else [*chosen])
 
     def summarise_rejected(self) -> str:
         """Say in words the most frequent reason for rejected rows, and the first row with it."""

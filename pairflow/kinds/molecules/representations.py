@@ -1,23 +1,36 @@
-"""Writes molecules in tokens of SMILES, or of SELFIES, in which nearly every string is a valid molecule.
+"""Writes molecules in tokens of SMILES, or of SELFIES or groups, whose rows are nearly all valid molecules.
 
 SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are written by the library `selfies`, with its
-default rules of valence.
+default rules of valence, and groups by `groups.py`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import NamedTuple
 
 from rdkit import Chem, rdBase
 
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.groups import (
+    CUT,
+    fill_groups,
+    is_link,
+    join_groups,
+    spell_groups,
+    tokenize_groups,
+)
 from pairflow.kinds.molecules.settings import Notation
 
 # A token is a bracket atom, a two-letter element, a two-digit ring closure, or else a single character.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
 _SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
+_GROUP = re.compile(r"[^\s<>.]+")
 _RING, _FIRST_RING = re.compile(r"%?(\d+)"), 50
+
+
+Part = str | list[str]
 
 
 class Representation(NamedTuple):
@@ -28,14 +41,17 @@ class Representation(NamedTuple):
         pattern: matches one token.
         tokenize: SMILES -> tokens. Raises InputError for a molecule that the notation cannot write.
         join: tokens -> SMILES, which are invalid if the tokens are no molecule.
-        graft: (tokens, link) -> SMILES of a group bonded to the atom before it and, if `link`, the next one.
+        fill: (start, parts) -> SMILES of a scaffold with its gaps filled. `start` is the scaffold as SMILES
+            with a `*` for each gap. `parts` has its tokens in their order, with a list of tokens for a gap.
+        spell: start -> its spellings that differ as tokens.
     """
 
     name: str
     pattern: re.Pattern[str]
     tokenize: Callable[[str], list[str]]
     join: Callable[[Sequence[str]], str]
-    graft: Callable[[Sequence[str], bool], str]
+    fill: Callable[[str, Sequence[Part]], str]
+    spell: Callable[[str], Iterable[str]] = lambda start: [start]
 
 
 def tokenize(smiles: str) -> list[str]:
@@ -102,9 +118,20 @@ def graft_selfies(symbols: Sequence[str], link: bool) -> str:
     return graft_smiles([f"%{_FIRST_RING + int(ring[1])}" if ring else token for token, ring in rings], link)
 
 
+def _fill_text(graft: Callable[[Sequence[str], bool], str], start: str, parts: Sequence[Part]) -> str:
+    """Write a group in each gap of a start. If no gap is its end, the gap is a link between two fragments."""
+    groups = (part for part in parts if isinstance(part, list))
+    first, *pieces = start.split(CUT)
+    link = is_link(start)
+    return first + "".join(graft(group, link) + piece for group, piece in zip(groups, pieces, strict=True))
+
+
 REPRESENTATIONS = {
-    "smiles": Representation("SMILES", _SMILES, tokenize, "".join, graft_smiles),
-    "selfies": Representation("SELFIES", _SELFIES, tokenize_selfies, join_selfies, graft_selfies),
+    "smiles": Representation("SMILES", _SMILES, tokenize, "".join, partial(_fill_text, graft_smiles)),
+    "selfies": Representation(
+        "SELFIES", _SELFIES, tokenize_selfies, join_selfies, partial(_fill_text, graft_selfies)
+    ),
+    "groups": Representation("groups", _GROUP, tokenize_groups, join_groups, fill_groups, spell_groups),
 }
 
 

@@ -8,7 +8,7 @@ linker between them, ends in an atom, so that it has no open end.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import cycle
+from itertools import chain, cycle, groupby
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
@@ -21,12 +21,14 @@ from torch import Tensor
 from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, given_row
 from pairflow.flow.samplers import FREE
+from pairflow.kinds.molecules.groups import is_link
 from pairflow.kinds.molecules.library import Row, read_rows, unit_of
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, read_molecule
+from pairflow.kinds.molecules.representations import Part
 from pairflow.kinds.molecules.survey import column_of
 
 ROWS = 1024  # least number of rows if lengths of gaps are drawn; after the last the first comes again
-_FILLER = "[99CH2]"  # stands for one token of a gap
+_ISOTOPE = 900  # of the carbon atoms that stand for the tokens of the first gap; each gap has its own
 _RANDOM = 300  # number of random SMILES that are tried if no other ends where the molecule may grow
 
 
@@ -61,14 +63,17 @@ class Growth:
         generator: np.random.Generator,
     ):
         self.vocabulary = vocabulary
-        gaps = any(_gaps(start) for scaffold in scaffolds for start in scaffold.starts)
+        written = [_shortest(scaffold, vocabulary, length) for scaffold in scaffolds]
+        gaps = any(_count_gaps(*start) for starts in written for start in starts.items())
         turns = max(len(scaffold.starts) for scaffold in scaffolds)
         turns = max(turns, ceil(ROWS / len(scaffolds))) if gaps else turns
         totals = lengths() if gaps else ()
-        drawn = [_rows(scaffold, vocabulary, length, totals, generator) for scaffold in scaffolds]
-        pairs = [*zip(scaffolds, drawn, strict=True)]
+        pairs = [
+            (scaffold, _rows(scaffold.where, starts, vocabulary, totals, generator))
+            for scaffold, starts in zip(scaffolds, written, strict=True)
+        ]
         self._rows = [(scaffold, *next(rows)) for _ in range(turns) for scaffold, rows in pairs]
-        self.given = torch.stack([given for _, _, _, given in self._rows])
+        self.given = torch.stack([torch.where(row < 0, FREE, row) for _, _, row in self._rows])
         self.begin()
 
     def begin(self) -> None:
@@ -83,13 +88,12 @@ class Growth:
     def assemble(self, tokens: Sequence[int]) -> str:
         """Return the SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
         self._number += 1
-        _, start, gaps, given = self._rows[self._number % len(self._rows)]
-        drawn = [token for token, symbol in zip(tokens, given.tolist(), strict=True) if symbol == FREE]
-        groups = map(self.vocabulary.symbols, np.split(np.array(drawn), np.cumsum(gaps)))
-        graft, link = self.vocabulary.representation.graft, not start.endswith(OPEN)
-        first, *pieces = start.split(OPEN)
-        pairs = zip(groups, pieces, strict=False)  # a link has one group more than pieces: an empty one
-        return first + "".join(graft(group, link) + piece for group, piece in pairs)
+        _, start, row = self._rows[self._number % len(self._rows)]
+        parts: list[Part] = []
+        for gap, pairs in groupby(zip(row.tolist(), tokens, strict=True), lambda pair: min(pair[0], 0)):
+            symbols = self.vocabulary.symbols(token for _, token in pairs)
+            parts += [symbols] if gap else symbols
+        return self.vocabulary.representation.fill(start, parts)
 
     def is_kept(self, molecule: Chem.Mol) -> bool:
         """Whether the sample that was assembled last has its scaffold, grown only where it may."""
@@ -97,54 +101,62 @@ class Growth:
         return molecule.GetNumAtoms() >= scaffold.atoms and molecule.HasSubstructMatch(scaffold.query)
 
 
-def _gaps(start: str) -> int:
-    """The number of gaps in a start that are followed by atoms."""
-    return start.removesuffix(OPEN).count(OPEN)
+def _shortest(scaffold: Scaffold, vocabulary: Vocabulary, length: int) -> dict[str, Tensor]:
+    """Return the starts of a scaffold that the model can write, each with its row whose gaps are one token.
+    Raises InputError if it can write none."""
+    rows, reason = dict[str, Tensor](), None
+    for start in chain.from_iterable(map(vocabulary.representation.spell, scaffold.starts)):
+        try:
+            rows[start] = _write(scaffold.where, start, (1,) * start.count(OPEN), vocabulary, length)
+        except InputError as error:
+            reason = reason or error
+    if reason and not rows:
+        raise reason
+    return rows
+
+
+def _count_gaps(start: str, row: Tensor) -> int:
+    """The number of gaps in a start that are followed by tokens."""
+    return start.count(OPEN) - int(row[-1] < 0)
 
 
 def _rows(
-    scaffold: Scaffold,
+    where: str,
+    starts: dict[str, Tensor],
     vocabulary: Vocabulary,
-    length: int,
     totals: Sequence[int],
     generator: np.random.Generator,
-) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
-    """Yield the scaffold's starts in turn, without end, each with the lengths of its gaps and its row (N,).
-
-    A start is a SMILES of the scaffold, open where groups may grow; a gap is such a place before the end. The
-    number of tokens of a molecule is drawn from `totals`. Raises InputError if the model can write no start.
-    """
-    write = cache(lambda start, gaps: _write(scaffold.where, start, gaps, vocabulary, length))
-    shortest, reason = dict[str, Tensor](), None
-    for start in scaffold.starts:
-        try:
-            shortest[start] = write(start, (1,) * _gaps(start))
-        except InputError as error:
-            reason = reason or error
-    if reason and not shortest:
-        raise reason
-    for start, row in cycle(shortest.items()):
-        gaps = (1,) * _gaps(start)
-        if gaps:
-            fixed = int(((row != FREE) & (row > PAD)).sum())
-            left = max(len(gaps) + 1, int(generator.choice(totals)) - fixed)
-            cuts = np.sort(generator.choice(left - 1, len(gaps), replace=False)) + 1
-            drawn = tuple(np.diff([0, *cuts]).tolist())
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the scaffold's starts in turn, without end, each with its row (N,) as `_write` returns it. The
+    number of tokens of a molecule with gaps is drawn from `totals`."""
+    write = cache(lambda start, gaps: _write(where, start, gaps, vocabulary, len(row)))
+    for start, row in cycle(starts.items()):
+        if gaps := _count_gaps(start, row):
+            full = int(row[-1] >= 0 and not is_link(start))  # only gaps grow, so they take all tokens
+            left = max(gaps + 1, int(generator.choice(totals)) - int((row > PAD).sum()))
+            cuts = np.sort(generator.choice(left - 1, gaps - full, replace=False)) + 1
+            drawn = np.diff([0, *cuts, *[left] * full]).tolist()
+            if row[-1] < 0:
+                drawn.insert(FREE - 1 - int(row[-1]), 1)
             with suppress(InputError):  # if these gaps do not fit, they are the shortest
-                row, gaps = write(start, drawn), drawn
-        yield start, gaps, row
+                row = write(start, tuple(drawn))
+        yield start, row
 
 
 def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
-    """Return the row (N,) of a start whose gaps have these numbers of tokens. It is FREE in gaps and in an
-    open end."""
-    filled = start
-    for gap in [*gaps, 1]:  # the end
-        filled = filled.replace(OPEN, gap * _FILLER, 1)
-    tokens = given_tokens(where, filled, vocabulary, {_FILLER: FREE})
+    """Return the row (N,) of a start whose gaps have these numbers of tokens. Instead of tokens, the gap
+    number k has FREE - 1 - k, as has all that follows the last token if that is a gap, the open end."""
+    first, *pieces = start.split(OPEN)
+    fillers = [f"[{_ISOTOPE + gap}CH2]" for gap in range(len(gaps))]
+    filled = first + "".join(
+        gap * filler + piece for gap, filler, piece in zip(gaps, fillers, pieces, strict=True)
+    )
+    spelt = ("{}", "{}*", "*{}", "*{}*")  # by itself, or as a group
+    free = {form.format(filler): FREE - 1 - gap for gap, filler in enumerate(fillers) for form in spelt}
+    tokens = given_tokens(where, filled, vocabulary, free)
     row = given_row(where, [BOS], tokens, length, room=length - 2)
-    if not start.endswith(OPEN):
-        row[len(tokens) + 1 :] = PAD
+    row[len(tokens) + 1 :] = tokens[-1] if tokens[-1] < 0 else PAD
+    if tokens[-1] >= 0:
         row[len(tokens) + 1] = EOS
     return row
 

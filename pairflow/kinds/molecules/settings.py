@@ -28,10 +28,10 @@ LongShare = Annotated[
 ]
 LONGEST = 4096  # most tokens per row of molecules
 Notation = Annotated[
-    Literal["smiles", "selfies"],
+    Literal["smiles", "selfies", "groups"],
     Field(
-        description="How a molecule is written in tokens: `smiles`, or `selfies`, of which nearly every "
-        "string is a molecule."
+        description="How a molecule is written in tokens: `smiles`; `selfies`, of which nearly every string "
+        "is a molecule; or `groups`, such as ring systems and single atoms, of which every list is one."
     ),
 ]
 Fragments = Annotated[
@@ -196,6 +196,13 @@ class Molecules(Standardisation, DataSettings):
         None, ge=1, le=LONGEST, description="Leave out molecules with more than this number of heavy atoms."
     )
     max_too_long_share: LongShare = 0.001
+    min_count: int = Field(
+        1,
+        ge=1,
+        le=10**6,
+        description="Leave out molecules with a token that fewer than this number of molecules have; rare "
+        "groups would make K large.",
+    )
     condition: Conditions | None = Field(
         None, description="Train conditional models, which can be guided, on one property or a list of them."
     )
@@ -241,7 +248,11 @@ class NewLibrary(Standardisation, NewSettings):
     """Settings of the command `pairflow new` for a user's file of molecules."""
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
-    representation: Notation = "selfies"
+    representation: Notation | None = Field(
+        None,
+        description="How a molecule is written in tokens: groups, selfies or smiles. The default is groups, "
+        "or selfies for molecules of few atoms and with --fragments keep.",
+    )
     condition: str | None = Field(
         None,
         min_length=1,

@@ -2,7 +2,10 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +21,17 @@ ROOT = Path(__file__).parents[3]
 TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
 
 
-def expected(length: int, device: str, rows: int = 2759, parent: str | None = None, **data: str) -> str:
+def expected(
+    length: int,
+    device: str,
+    rows: int = 2759,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    parent: str | None = None,
+    **data: str,
+) -> str:
     data = {"source": "x.smi", "length": length, **data}
     entry = {"description": "x", "scale": "reduced", "data": data, "from": parent}
-    entry |= suggest.experiment(length, 54, rows, device, compare=False)
+    entry |= suggest.experiment(length, 54, rows, device, compare=False) | more
     return describe_quality(check(Experiment, entry, "x"), DatasetSize(rows, 145, 54, length))
 
 
@@ -89,6 +99,26 @@ def test_the_fine_tuned_models_numbers_are_in_two_records():
     assert shares == [_WITH_START, _FROM_SCRATCH]
     rows = pd.DataFrame(recorded("fine-tune-2026-11-26")["results"]).set_index("experiment")
     assert f"{100 * rows.plausible[f'tuned_{precedent.iterations}']:.0f} %" == precedent.share
+
+
+def test_the_numbers_of_groups_are_in_a_record():
+    """With the loss and the temperature that `new` writes, at the best number of steps."""
+    text = (ROOT / "benchmarks/records/useful-molecules-2026-11-26.jsonl").read_text()
+    lines = [*map(json.loads, text.splitlines())]
+    settings = {"representation": "groups", "method": "pairflow", "loss": "cross_entropy", "temperature": 1}
+    chosen = [line for line in lines if settings.items() <= line.items() and line["seed"] == 0]
+    shares = {}
+    for line in chosen:
+        best = max(np.mean(values["plausible"]) for key, values in line.items() if key.startswith("nfe"))
+        shares[line["training_rows"], line["iterations"]] = f"{100 * best / line['samples']:.0f} %"
+    assert {(row.rows, row.iterations): row.share for row in measured("transformer of groups")} == shares
+    transformer = {"network": suggest.TRANSFORMER}
+    quoted = expected(24, "cpu", 900, transformer, representation="groups")
+    assert quoted.startswith("Quality: this trains a small transformer for ")
+    assert quoted.endswith(
+        "58 % of the samples were plausible (2,850 molecules of ZINC-250k in groups, 8,069 iterations, "
+        "N = 24)."
+    )
 
 
 def test_the_small_transformers_numbers_are_in_a_record():

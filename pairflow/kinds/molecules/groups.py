@@ -1,0 +1,156 @@
+"""Writes molecules in groups of atoms: ring systems, multiple bonds with their atoms, and single atoms.
+
+A molecule is cut at its single bonds outside rings. The groups between the cuts are its tokens, each a SMILES
+with a `*` at every cut, such as `*c1ccc(*)cc1`. So a ring system with its substitution pattern is one token,
+and no model can make one that is new. SAFE (Noutahi et al. 2024, doi 10.1039/d4dd00019f) and Group SELFIES
+(Cheng et al. 2023, doi 10.1039/d3dd00012e) write molecules in groups, too, but cut them in other ways.
+
+The groups of a molecule are a tree, and its tokens follow a walk through it (in preorder). The first token
+begins with an atom. Each other token begins with a `*`, its bond to the group that it hangs on; its other `*`
+are taken by the tokens that come next, in turn, each with all that hangs on it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from rdkit import Chem, rdBase
+
+from pairflow.errors import InputError
+
+CUT = "*"
+_LABEL = re.compile(r"\[(\d+)\*\]")
+_PART = re.compile(
+    r"\[[^\[\]]*\]|%\d\d|%\(\d+\)|."
+)  # a bracket atom, the number of a ring, or another character
+_RING = re.compile(r"%?\(?\d+\)?")
+_HYDROGEN = "[H]"
+_TURNED = ("/", "\\")
+_TURN = str.maketrans("/\\", "\\/")
+
+
+def tokenize_groups(smiles: str) -> list[str]:
+    """Cut a molecule into groups. Raises InputError if it has several parts or dummy atoms, or if its groups
+    stand for another molecule."""
+    if "." in smiles or CUT in smiles:
+        raise InputError("groups cannot write it")
+    molecule = Chem.MolFromSmiles(smiles)
+    groups, ends = _cut(molecule)
+    tokens, left = list[str](), [0]  # no cut has number 0: the first group hangs on none
+    while left:
+        end = left.pop()
+        group, atom = ends.get(end, (0, None))
+        token, cuts = _write(groups[group], atom)
+        tokens.append(token)
+        left += [cut ^ 1 for cut in reversed(cuts) if cut != end]
+    if join_groups(tokens) != Chem.MolToSmiles(molecule):
+        raise InputError("its groups stand for another molecule")
+    return tokens
+
+
+def _cut(molecule: Chem.Mol) -> tuple[tuple[Chem.Mol, ...], dict[int, tuple[int, int]]]:
+    """Return the groups of a molecule, and where the ends of the cuts are: number -> (group, atom). The two
+    ends of a cut have an even number and the next one, which are the isotopes of their dummy atoms."""
+    cuts = [bond.GetIdx() for bond in molecule.GetBonds() if _is_cut(bond)]
+    if not cuts:
+        return (molecule,), {}
+    labels = [(2 * number, 2 * number + 1) for number in range(1, len(cuts) + 1)]
+    pieces = Chem.FragmentOnBonds(molecule, cuts, dummyLabels=labels)
+    groups = Chem.GetMolFrags(pieces, asMols=True, sanitizeFrags=False)
+    ends = {
+        atom.GetIsotope(): (group, atom.GetIdx())
+        for group, piece in enumerate(groups)
+        for atom in piece.GetAtoms()
+        if not atom.GetAtomicNum()
+    }
+    return groups, ends
+
+
+def _is_cut(bond: Chem.Bond) -> bool:
+    """Whether a bond is cut: a single one outside rings, but not one between charges, as in a nitro group."""
+    atoms = bond.GetBeginAtom(), bond.GetEndAtom()
+    single = bond.GetBondType() == Chem.BondType.SINGLE and not bond.IsInRing()
+    heavy = all(atom.GetAtomicNum() > 1 for atom in atoms)
+    return single and heavy and not all(atom.GetFormalCharge() for atom in atoms)
+
+
+def _write(group: Chem.Mol, first: int | None) -> tuple[str, list[int]]:
+    """Write a group as SMILES that begin with its atom `first`, or with any real atom. Returns its token, and
+    the numbers of its ends in their order."""
+    plain = Chem.RWMol(group)
+    for atom in plain.GetAtoms():
+        if not atom.GetAtomicNum():
+            atom.SetIsotope(int(atom.GetIdx() == first))
+    ranks = Chem.CanonicalRankAtoms(plain, includeChirality=False)
+    real = [bool(atom.GetAtomicNum()) for atom in group.GetAtoms()]
+    order = sorted(range(len(real)), key=lambda atom: (atom != first, not real[atom], ranks[atom]))
+    text = Chem.MolToSmiles(Chem.RenumberAtoms(group, order), canonical=False, rootedAtAtom=0)
+    return _LABEL.sub(CUT, text), [*map(int, _LABEL.findall(text))]
+
+
+def _number_rings(smiles: str, numbers: Iterator[int]) -> Iterator[str]:
+    """Yield the parts of SMILES, with the next of `numbers` for each ring."""
+    opened = dict[str, int]()
+    for part in _PART.findall(smiles):
+        if _RING.fullmatch(part):
+            number = opened.pop(part) if part in opened else opened.setdefault(part, next(numbers))
+            yield str(number) if number < 10 else f"%({number})"
+        else:
+            yield part
+
+
+def join_groups(tokens: Sequence[str]) -> str:
+    """Put groups together to canonical SMILES. A place that no token takes gets a hydrogen atom, and tokens
+    for which there is no place are left out.
+
+    If a symbol is special (`<mask>`), or RDKit rejects the molecule, the text is not valid SMILES.
+    """
+    if not tokens or any(token.startswith("<") for token in tokens):
+        return "".join(tokens)
+    text = _grow(iter(tokens), count(1))
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(text)
+    return text if molecule is None else Chem.MolToSmiles(molecule)
+
+
+def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
+    """Put the tokens of a scaffold together, with the groups of each gap as one token. The first part of a
+    molecule, and the linker between two fragments, have a place on which the next token hangs: their last
+    free one."""
+    linked = is_link(start)
+    tokens = []
+    for position, part in enumerate(parts):
+        if isinstance(part, list):
+            text = _grow(iter(part), count(1), CUT if position else None)
+            if linked or not position:
+                text = CUT.join(text.rsplit(_HYDROGEN, 1))
+            part = CUT + text if position else text
+        tokens.append(part)
+    return join_groups(tokens)
+
+
+def is_link(start: str) -> bool:
+    """Whether a start is two fragments, with a gap for the linker between them."""
+    return not start.startswith(CUT) and not start.endswith(CUT)
+
+
+def spell_groups(start: str) -> Iterator[str]:
+    """Yield the spellings of a start: as it is, and from its open end on, so that what grows there is the
+    first part of the molecule."""
+    yield start
+    if not is_link(start):
+        molecule = Chem.MolFromSmiles(start)
+        yield Chem.MolToSmiles(molecule, rootedAtAtom=molecule.GetNumAtoms() - 1)
+
+
+def _grow(tokens: Iterator[str], rings: Iterator[int], before: str | None = None) -> str:
+    """Return the SMILES of the next token with all that hangs on it, after the character `before`. Each ring
+    gets the next number."""
+    token = next((token for token in tokens if before is None or token.startswith(CUT)), CUT + _HYDROGEN)
+    token = token.removeprefix(CUT) if before else token.replace(CUT, _HYDROGEN, token.startswith(CUT))
+    if before in _TURNED and token[0] in _TURNED:  # both groups say on which side of a double bond they are
+        token = (token if token[0] == before else token.translate(_TURN))[1:]
+    text = ""
+    for part in _number_rings(token, rings):
+        text += _grow(tokens, rings, text[-1:]) if part == CUT else part
+    return text
