@@ -2,8 +2,10 @@
 
 A molecule is cut at its single bonds outside rings. The groups between the cuts are its tokens, each a SMILES
 with a `*` at every cut, such as `*c1ccc(*)cc1`. So a ring system with its substitution pattern is one token,
-and no model can make one that is new. SAFE (Noutahi et al. 2024, doi 10.1039/d4dd00019f) and Group SELFIES
-(Cheng et al. 2023, doi 10.1039/d3dd00012e) write molecules in groups, too, but cut them in other ways.
+and no model can make a new one, except by a hydrogen atom where a place is left free.
+
+SAFE (Noutahi et al. 2024, doi 10.1039/d4dd00019f) and Group SELFIES (Cheng et al. 2023,
+doi 10.1039/d3dd00012e) write molecules in groups, too, but cut them in other ways.
 
 The groups of a molecule are a tree, and its tokens follow a walk through it (in preorder). The first token
 begins with an atom. Each other token begins with a `*`, its bond to the group that it hangs on; its other `*`
@@ -20,9 +22,8 @@ from pairflow.errors import InputError
 
 CUT = "*"
 _LABEL = re.compile(r"\[(\d+)\*\]")
-_PART = re.compile(
-    r"\[[^\[\]]*\]|%\d\d|%\(\d+\)|."
-)  # a bracket atom, the number of a ring, or another character
+# A bracket atom, the number of a ring, or another character.
+_PART = re.compile(r"\[[^\[\]]*\]|%\d\d|%\(\d+\)|.")
 _RING = re.compile(r"%?\(?\d+\)?")
 _HYDROGEN = "[H]"
 _TURNED = ("/", "\\")

@@ -200,6 +200,7 @@ class Molecules(Standardisation, DataSettings):
         1,
         ge=1,
         le=10**6,
+        exclude_if=lambda least: least == 1,
         description="Leave out molecules with a token that fewer than this number of molecules have; rare "
         "groups would make K large.",
     )
