@@ -111,14 +111,16 @@ def test_the_numbers_of_groups_are_in_a_record():
     for line in chosen:
         best = max(np.mean(values["plausible"]) for key, values in line.items() if key.startswith("nfe"))
         shares[line["training_rows"], line["iterations"]] = f"{100 * best / line['samples']:.0f} %"
+    record = recorded("fine-tune-groups-2026-11-26")
+    rows = pd.DataFrame(record["results"]).groupby(["experiment", "nfe"]).plausible.mean()
+    best = rows["scratch_groups"].max()
+    shares[450, record["options"]["iterations"][0]] = f"{100 * best:.0f} %"
     assert {(row.rows, row.iterations): row.share for row in measured("transformer of groups")} == shares
     transformer = {"network": suggest.TRANSFORMER}
     quoted = expected(24, "cpu", 900, transformer, representation="groups")
     assert quoted.startswith("Quality: this trains a small transformer for ")
-    assert quoted.endswith(
-        "58 % of the samples were plausible (2,850 molecules of ZINC-250k in groups, 8,069 iterations, "
-        "N = 24)."
-    )
+    nearest = "(450 indoles of ZINC-250k in groups, 1,000 iterations, N = 24)."
+    assert quoted.endswith(f"50 % of the samples were plausible {nearest}")
 
 
 def test_the_small_transformers_numbers_are_in_a_record():
