@@ -31,11 +31,12 @@ _TURN = str.maketrans("/\\", "\\/")
 
 
 def tokenize_groups(smiles: str) -> list[str]:
-    """Cut a molecule into groups. Raises InputError if it has several parts or dummy atoms, or if its groups
-    stand for another molecule."""
-    if "." in smiles or CUT in smiles:
+    """Cut a molecule into groups. Raises InputError if it has several parts or dummy atoms, if RDKit cannot
+    read it, or if its groups stand for another molecule."""
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None or "." in smiles or CUT in smiles:
         raise InputError("groups cannot write it")
-    molecule = Chem.MolFromSmiles(smiles)
     groups, ends = _cut(molecule)
     tokens, left = list[str](), [0]  # no cut has number 0: the first group hangs on none
     while left:

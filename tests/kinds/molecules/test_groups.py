@@ -108,6 +108,12 @@ def test_rows_and_reasons():
         words.encode("NC", 8)
 
 
+@pytest.mark.parametrize("smiles", ["C.N", "*CC", "c1cccc1"])
+def test_what_groups_cannot_write(smiles):
+    with pytest.raises(InputError, match=r"^groups cannot write it$"):
+        tokenize_groups(smiles)
+
+
 def test_molecules_with_rare_groups_are_left_out():
     """Groups are counted once in a molecule, before any is left out; a too long molecule does not count."""
     texts = ["CCO", "CCC", "CCN", "CC", "CCCl", "OCCO", "CC(C)C", "CCCCCCCCN"]

@@ -168,7 +168,7 @@ class MoleculesPage(KindPage):
             word = "plausible" if "plausible" in headline.measures else "useful"
             text = (
                 f"Under {HOPELESS:.0%} of the samples are {word} molecules: {headline.name_shares(useless)}. "
-                f"Valid SELFIES can be nonsense: look at the molecules. {_advise(headline, results)}"
+                f"Valid molecules can be nonsense: look at them. {_advise(headline, results)}"
             )
             yield _warn_of_use(headline.best in useless, text)
         if known := flawed.get("copies"):
