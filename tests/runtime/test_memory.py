@@ -30,5 +30,5 @@ def count_new_pages(first):
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told to keep freed memory")
 def test_tensors_take_the_memory_of_freed_ones():
     assert count_new_pages("") > 8 * PAGES
-    # How many of the ten need new pages depends on where the heap begins, which the system draws.
-    assert min(count_new_pages("memory.keep_freed()") for _ in range(5)) < 5 * PAGES
+    # One or six of the ten need new pages, depending on where the heap begins, which the system draws.
+    assert max(count_new_pages("memory.keep_freed()") for _ in range(3)) < 7 * PAGES
