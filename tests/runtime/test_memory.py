@@ -31,4 +31,8 @@ def count_new_pages(first):
 def test_tensors_take_the_memory_of_freed_ones():
     assert count_new_pages("") > 8 * PAGES
     # One or six of the ten need new pages, depending on where the heap begins, which the system draws.
-    assert max(count_new_pages("memory.keep_freed()") for _ in range(3)) < 7 * PAGES
+    counts: list[int] = []
+    while len(counts) < 20 and min(counts, default=10 * PAGES) > 2 * PAGES:
+        counts.append(count_new_pages("memory.keep_freed()"))
+    assert max(counts) < 7 * PAGES
+    assert min(counts) < 2 * PAGES

@@ -47,7 +47,7 @@ MINIMUM = 100  # distinct molecules
 # Measured results, from which the quality to expect is read; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
 _FEW = 20_000  # training rows; with fewer, a start from another model is suggested
-_FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on those of 7 and 9
+_FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
 _WITH_START, _FROM_SCRATCH = "25 %", "1 %"  # useful samples after as many iterations on few molecules
 _NETWORKS = {
     "mlp": "a small network (mlp)",

@@ -107,12 +107,16 @@ def join_groups(tokens: Sequence[str]) -> str:
 
     If a symbol is special (`<mask>`), or RDKit rejects the molecule, the text is not valid SMILES.
     """
-    if not tokens or any(token.startswith("<") for token in tokens):
+    if not tokens or any(map(_is_special, tokens)):
         return "".join(tokens)
     text = _grow(iter(tokens), count(1))
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(text)
     return text if molecule is None else Chem.MolToSmiles(molecule)
+
+
+def _is_special(token: str) -> bool:
+    return "<" in token
 
 
 def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
@@ -122,7 +126,9 @@ def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
     linked = is_link(start)
     tokens = []
     for position, part in enumerate(parts):
-        if isinstance(part, list):
+        if isinstance(part, list) and any(map(_is_special, part)):
+            part = "".join(part)  # so that the whole is no molecule
+        elif isinstance(part, list):
             text = _grow(iter(part), count(1), CUT if position else None)
             if linked or not position:
                 text = CUT.join(text.rsplit(_HYDROGEN, 1))
@@ -148,11 +154,24 @@ def spell_groups(start: str) -> Iterator[str]:
 def _grow(tokens: Iterator[str], rings: Iterator[int], before: str | None = None) -> str:
     """Return the SMILES of the next token with all that hangs on it, after the character `before`. Each ring
     gets the next number."""
+    text = ""
+    open_parts = [_number_rings(_next(tokens, before), rings)]  # a stack, because molecules may be very long
+    while open_parts:
+        part = next(open_parts[-1], None)
+        if part is None:
+            open_parts.pop()
+        elif part == CUT:
+            open_parts.append(_number_rings(_next(tokens, text[-1:]), rings))
+        else:
+            text += part
+    return text
+
+
+def _next(tokens: Iterator[str], before: str | None) -> str:
+    """Return the next token that can follow the character `before`, without its bond to what is before it.
+    None is the start of a molecule."""
     token = next((token for token in tokens if before is None or token.startswith(CUT)), CUT + _HYDROGEN)
     token = token.removeprefix(CUT) if before else token.replace(CUT, _HYDROGEN, token.startswith(CUT))
     if before in _TURNED and token[0] in _TURNED:  # both groups say on which side of a double bond they are
         token = (token if token[0] == before else token.translate(_TURN))[1:]
-    text = ""
-    for part in _number_rings(token, rings):
-        text += _grow(tokens, rings, text[-1:]) if part == CUT else part
-    return text
+    return token
