@@ -233,6 +233,10 @@ def condition_labels(wildcards):
     return paths.condition_labels(root_of(wildcards), experiment_of(wildcards))
 
 
+def rows_to_vary(wildcards):
+    return paths.rows_to_vary(root_of(wildcards), experiment_of(wildcards), wildcards.evaluation)
+
+
 def distillation_data(wildcards):
     return paths.training_data(root_of(wildcards), int(wildcards.seed), distilled(wildcards))
 

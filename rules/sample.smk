@@ -1,6 +1,7 @@
 # A model -> samples at one number of steps.
 rule sample:
     input:
+        unpack(rows_to_vary),
         model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{method}/model.json",
     output:
@@ -17,7 +18,8 @@ rule sample:
         runtime=grown(240),
     params:
         settings=settings_of("sample_settings", "evaluation", "nfe", "seed"),
+        rows=lambda wildcards, input: options(input, ["held_out"]),
     shell:
         "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/sample"
-        " --model $(dirname {input.model:q}) --out {output.samples:q} > {log:q} 2>&1"
+        " --model $(dirname {input.model:q}) {params.rows:q} --out {output.samples:q} > {log:q} 2>&1"

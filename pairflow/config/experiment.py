@@ -11,7 +11,14 @@ from pairflow.config.fields import DataSettings, OwnFile
 from pairflow.config.flows import DISCRETE, FLOWS, FlowName
 from pairflow.config.methods import BASES, INDEPENDENT, PAIRED, parse_method, tail_revises
 from pairflow.config.networks import Network
-from pairflow.config.sampling import Correlation, Evaluation, FlowSampleSettings, RealDraws, SampleSettings
+from pairflow.config.sampling import (
+    REPEATED,
+    Correlation,
+    Evaluation,
+    FlowSampleSettings,
+    RealDraws,
+    SampleSettings,
+)
 from pairflow.config.steps import (
     AdoptSettings,
     CorrelateSettings,
@@ -115,13 +122,16 @@ class CommonExperiment(Settings):
     @field_validator("evaluations")
     @classmethod
     def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-        """Insert after each evaluation its copies at further temperatures and guidance weights."""
+        """Insert after each evaluation its copies at further temperatures, guidance weights and noises."""
         every: dict[str, Evaluation] = {}
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():
                 if evaluations.get(repeated, settings) != settings:
-                    varied = "temperature" if settings.guidance == evaluation.guidance else "guidance"
-                    setting = f"{varied} {getattr(settings, varied):g}"
+                    [setting] = (
+                        f"{varied} {getattr(settings, varied):g}"
+                        for varied in REPEATED.values()
+                        if getattr(settings, varied) != getattr(evaluation, varied)
+                    )
                     raise ValueError(
                         f"'{repeated}' is the name of '{name}' at {setting}; choose another name"
                     )
@@ -130,25 +140,33 @@ class CommonExperiment(Settings):
 
     def frontiers(self) -> dict[str, dict[str, float]]:
         """The evaluations with several temperatures, such as {"main": {"main": 1.0, "main_t0_7": 0.7}}."""
-        return self._repeated("temperature", "guidance")
+        return self._repeated("temperatures")
 
     def guided(self) -> dict[str, dict[str, float]]:
         """The evaluations with several guidance weights, such as {"main": {"main": 1.0, "main_g2": 2.0}}."""
-        return self._repeated("guidance", "temperature")
+        return self._repeated("guidances")
 
-    def _repeated(self, varied: str, fixed: str) -> dict[str, dict[str, float]]:
-        """The values of the setting `varied` in each evaluation that has several, and in its copies, by name.
+    def noised(self) -> dict[str, dict[str, float]]:
+        """The evaluations with variants of held-out rows at several noises, such as
+        {"main": {"main_n0_1": 0.1, "main_n0_4": 0.4}}."""
+        noises = self._repeated("noises")
+        return {
+            name: {repeated: noise for repeated, noise in values.items() if noise is not None}
+            for name, values in noises.items()
+        }
 
-        Copies that differ from their evaluation in the setting `fixed` are left out.
-        """
+    def _repeated(self, further: str) -> dict[str, dict[str, float]]:
+        """The values of a setting in each evaluation with a list of them, the key `further` of REPEATED, and
+        in its copies, by name. Copies that differ from their evaluation in another setting are left out."""
+        others = {setting for key, setting in REPEATED.items() if key != further}
         return {
             name: {
-                repeated: getattr(settings, varied)
+                repeated: getattr(settings, REPEATED[further])
                 for repeated, settings in {name: evaluation, **evaluation.repeated(name)}.items()
-                if getattr(settings, fixed) == getattr(evaluation, fixed)
+                if all(getattr(settings, key) == getattr(evaluation, key) for key in others)
             }
             for name, evaluation in self.evaluations.items()
-            if getattr(evaluation, f"{varied}s")
+            if getattr(evaluation, further)
         }
 
     @model_validator(mode="after")

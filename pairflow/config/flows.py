@@ -37,7 +37,7 @@ DISCRETE = Flow(
     losses=("nelbo", "cross_entropy"),
     sampling=SampleSettings,
     keys=("correlation", "pairing.coverage", "pairing.redraw", "training.ignore_padding"),
-    protocol=(*Update.model_fields, "temperatures"),
+    protocol=(*Update.model_fields, "noise", "temperatures", "noises"),
     training="redraw",
     baselines=("udlm",),
 )

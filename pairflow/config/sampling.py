@@ -132,11 +132,23 @@ class MeasuredAt(Settings):
     temperature: Temperature = Field(1.0)
 
 
+Noise = Annotated[float, Field(gt=0, le=1)]
+
+
 class Sampling(GuidedUpdate):
     """Settings of a sampler, and of how many samples it draws in how many trials."""
 
     samples: Samples = 1024
     trials: Trials = 10
+    noise: Noise | None = Field(
+        None,
+        exclude_if=lambda noise: noise is None,
+        description="Draw variants of held-out rows: the share of a row's tokens that is drawn again.",
+    )
+
+    def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
+        """As for samples from pure noise, but variants of rows have no greedy tail."""
+        return super().count_calls(nfe, tail_revises and self.noise is None)
 
 
 class SampleSettings(Sampling):
@@ -164,6 +176,10 @@ class FlowSampleSettings(Settings):
         return nfe * (2 if self.solver == HEUN else 1)
 
 
+# The key of an evaluation's further values -> the setting that has them, one in each copy of the evaluation.
+REPEATED = {"temperatures": "temperature", "guidances": "guidance", "noises": "noise"}
+
+
 class Evaluation(Sampling):
     """A protocol by which methods are evaluated: numbers of sampling steps (NFE), samples and trials."""
 
@@ -180,6 +196,11 @@ class Evaluation(Sampling):
         (),
         description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
     )
+    noises: tuple[Noise, ...] = Field(
+        (),
+        exclude_if=lambda noises: not noises,
+        description="Also draw variants of held-out rows: shares of a row's tokens that are drawn again.",
+    )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
@@ -195,22 +216,22 @@ class Evaluation(Sampling):
         for nfe in self.shown or ():
             if nfe not in self.nfe:
                 raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
-        for key, first in (("temperatures", self.temperature), ("guidances", self.guidance)):
-            every = (first, *getattr(self, key))
+        for further, setting in REPEATED.items():
+            every = (getattr(self, setting), *getattr(self, further))
             if len(set(every)) < len(every):
-                raise ValueError(f"{key}: with {first:g} itself, {list(every)} contains a duplicate")
+                raise ValueError(f"{further}: with {every[0]:g} itself, {list(every)} contains a duplicate")
         if self.guidances and not self.condition:
             raise ValueError("guidances: needs a condition, such as qed=high")
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7) and main_g2 (guidance 2)."""
-        once = {"temperatures": (), "guidances": (), "shown": None}  # copies are not copied again
-        variants = {f"{name}_t{value:g}": {"temperature": value} for value in self.temperatures}
-        variants |= {f"{name}_g{value:g}": {"guidance": value} for value in self.guidances}
+        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7), main_g2 (guidance 2), and
+        main_n0_1 (noise 0.1)."""
+        once = {**dict.fromkeys(REPEATED, ()), "shown": None}  # copies are not copied again
         return {
-            variant.replace(".", "_"): self.model_copy(update=once | changed)
-            for variant, changed in variants.items()
+            f"{name}_{setting[0]}{value:g}".replace(".", "_"): self.model_copy(update=once | {setting: value})
+            for further, setting in REPEATED.items()
+            for value in getattr(self, further)
         }
 
 

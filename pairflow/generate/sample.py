@@ -9,7 +9,7 @@ import numpy as np
 
 from pairflow import published
 from pairflow.arguments import checked_integer
-from pairflow.artifacts import token_column, token_dtype
+from pairflow.artifacts import read_table, token_array, token_column, token_dtype
 from pairflow.config import FLOWS, FlowSampleSettings, SampleSettings, check
 from pairflow.config.sampling import SamplerName
 from pairflow.errors import InputError
@@ -17,7 +17,7 @@ from pairflow.limits import MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.resume import BlockKey, split_rows
 
 if TYPE_CHECKING:
-    from pairflow.training.model import Model
+    from pairflow.training.model import DiscreteModel, Model
 
 
 class Trials(NamedTuple):
@@ -36,8 +36,13 @@ class Trials(NamedTuple):
     columns: Callable[[np.ndarray], Mapping[str, Any]]
 
 
-def trials(model: "Model", settings: SampleSettings | FlowSampleSettings) -> Trials:
-    """The trials of a model; InputError if the settings are for models of the other flow."""
+def trials(
+    model: "Model", settings: SampleSettings | FlowSampleSettings, held_out: Path | None = None
+) -> Trials:
+    """The trials of a model. With `noise`, samples are variants of the rows in the file `held_out`, in turn.
+
+    Raises InputError if the settings are for models of the other flow, or if the file has rows of other data.
+    """
     from pairflow.training.model import DiscreteModel, VelocityModel
     from pairflow.training.velocity import draw_samples, path_columns
 
@@ -61,8 +66,40 @@ def trials(model: "Model", settings: SampleSettings | FlowSampleSettings) -> Tri
 
         symbols = model.vocabulary_size
         calls = settings.count_calls(settings.nfe)
+        if settings.noise is not None:
+            return _variants(denoiser, settings, held_out)
         return Trials("samples", calls, draw, lambda drawn: {"tokens": token_column(drawn, symbols)})
     raise InputError(f"{model.folder}: --solver is needed with a model of a continuous flow, and only then")
+
+
+def _variants(model: "DiscreteModel", settings: SampleSettings, held_out: Path | None) -> Trials:
+    """Samples that are variants of the rows in a file: sample number i of each trial is one of row i, modulo
+    the number of rows. Their table has this row in the column `origin`."""
+    import torch
+
+    from pairflow.generate.variants import vary
+
+    if held_out is None:
+        raise InputError("--held-out: needed with --noise, for rows to vary")
+    table, metadata = read_table(held_out, "tokens")
+    metadata.require_same_vocabulary(model.vocabulary, held_out, model.folder)
+    metadata.require_same_data(model.data, held_out, model.folder)
+    metadata.require_split("validation", held_out)
+    rows = token_array(table["tokens"])
+    numbers = np.arange(settings.samples) % len(rows)
+    dtype, noise = token_dtype(model.corruption.symbols), settings.noise or 0
+
+    def draw(batch: BlockKey) -> np.ndarray:
+        trial, first, count = batch
+        origins = torch.from_numpy(rows[numbers[first : first + count]].astype(np.int64))
+        varied = vary(model, settings, settings.nfe, origins, noise, "sample", trial, first, first=first)
+        return varied.numpy().astype(dtype)
+
+    def columns(drawn: np.ndarray) -> Mapping[str, Any]:
+        symbols, origins = model.vocabulary_size, rows[np.tile(numbers, settings.trials)]
+        return {"tokens": token_column(drawn, symbols), "origin": token_column(origins, symbols)}
+
+    return Trials("samples", settings.count_calls(settings.nfe), draw, columns)
 
 
 def sample(

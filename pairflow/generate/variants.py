@@ -19,11 +19,13 @@ def vary(
     noise: float,
     *labels: str | int,
     given: Tensor | None = None,
+    first: int = 0,
 ) -> Tensor:
     """Replace a share `noise` of the positions of `rows` (B, N), on average, by source symbols, and denoise
     the rows in `nfe` steps: (B, N) on the CPU.
 
-    The result is a function of the settings' seed and the `labels`. The symbols `given` (N,) are fixed.
+    The result is a function of the settings' seed and the `labels`. The symbols `given` (N,) are fixed, and
+    the targets of a condition are those of samples from number `first` on.
     """
     # No greedy tail: the mode of a leave-one-out ignores a position's symbol, so rare symbols would change
     # even without noise.
@@ -32,7 +34,7 @@ def vary(
     source = model.corruption.source(tuple(rows.shape), generator, model.device)
     kappa = max(1 - noise, DIFFUSION.start)  # networks are not trained for less kappa
     x_t = interpolate(source, rows, kappa, generator)
-    return model.denoise(settings, nfe, x_t, generator, given, schedule=Linear(kappa))
+    return model.denoise(settings, nfe, x_t, generator, given, first, schedule=Linear(kappa))
 
 
 def vary_without_end(

@@ -129,7 +129,8 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
-        yield Job("sample", _model(root, run.seed, run.method), samples, sampling, gpu=True, **names)
+        inputs = _model(root, run.seed, run.method) | paths.rows_to_vary(root, experiment, run.evaluation)
+        yield Job("sample", inputs, samples, sampling, gpu=True, **names)
         for name in comparisons:
             outputs = {folder: paths.measured(root, run, folder, name) for folder in kind.measured}
             inputs = samples | real[name]

@@ -140,6 +140,23 @@ def test_an_evaluation_is_repeated_at_each_temperature():
         check(Configuration, changed("evaluations.main.temperatures", [1]), "x")
 
 
+def test_an_evaluation_is_repeated_at_each_noise_of_variants():
+    values = changed("evaluations.main.noises", [0.05, 1])
+    values["experiments"]["demo"]["evaluations"]["main"]["temperatures"] = [0.7]
+    experiment = check(Configuration, values, "x").experiments["demo"]
+    assert experiment.noised() == {"main": {"main_n0_05": 0.05, "main_n1": 1.0}}
+    assert experiment.frontiers() == {"main": {"main": 1.0, "main_t0_7": 0.7}}
+    assert [experiment.sample_settings(name, 4, 0).noise for name in ("main", "main_n0_05")] == [None, 0.05]
+    assert "noise" not in experiment.sample_settings("main", 4, 0).model_dump()
+    calls = [experiment.count_calls("udlm", 4, name) for name in ("main", "main_n0_05")]
+    assert calls == [5, 4]  # variants have no greedy tail
+    values["experiments"]["demo"]["evaluations"]["main_n1"] = {"nfe": [1]}
+    with pytest.raises(InputError, match=r"'main_n1' is the name of 'main' at noise 1; choose"):
+        check(Configuration, values, "x")
+    with pytest.raises(InputError, match=r"noises\.0: input should be greater than 0, found 0"):
+        check(Configuration, changed("evaluations.main.noises", [0]), "x")
+
+
 def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():
     values = changed("pairing.redraw", 5)
     methods = ["udlm", "pairflow", "pairs-mine"]

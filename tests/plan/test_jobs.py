@@ -30,6 +30,7 @@ EXPERIMENTS = SHIPPED | {
         "methods": ["udlm", "pairflow"],
         "evaluations": {"high": {"nfe": [4], "condition": "qed=high", "guidances": [0, 2.5]}},
     },
+    "varied": SHIPPED["demo"] | {"evaluations": {"main": {"nfe": [1], "samples": 8, "noises": [0.1]}}},
     "tuned": SHIPPED["demo"] | {"data": {"source": "my.smi", "length": 16}, "from": "models/zinc"},
     "tuned_images": SHIPPED["digits"] | {"from": "results/digits/seed0/models/udlm"},
     "tuned_text": SHIPPED["digits"]

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from rdkit import Chem
-from rdkit.Chem import QED, Crippen
+from rdkit import Chem, DataStructs
+from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
@@ -41,10 +41,17 @@ def folder(tmp_path_factory, describe):
     return root
 
 
-def samples(path, trials, words):
-    rows = [words.encode(text, LENGTH) for texts in trials for text in texts]
+def samples(path, trials, words, origins=()):
+    """Write samples, as variants of the molecules `origins` if there are any."""
+
+    def encode(texts):
+        return token_column(
+            np.array([words.encode(text, LENGTH) for text in texts], np.uint8).reshape(-1, LENGTH), words.size
+        )
+
     table = {
-        "tokens": token_column(np.array(rows, np.uint8).reshape(-1, LENGTH), words.size),
+        "tokens": encode([text for texts in trials for text in texts]),
+        **({"origin": encode(origins * len(trials))} if origins else {}),
         "trial": pa.array([trial for trial, texts in enumerate(trials) for _ in texts], pa.int32()),
     }
     facts = {"method": "udlm", "nfe": 2, "seed": 0, "samples": len(trials[0]) if trials else 8}
@@ -147,6 +154,29 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
     assert real.loc["common_scaffolds"].dropna().tolist() == [0]  # of ethanol
     assert real.loc["novel_strict", "one carbon more"] == 100
+
+
+def test_variants_are_compared_with_the_molecules_that_they_vary(folder, evaluate):
+    """By hand: CCO with itself, spelt otherwise, with a carbon less, and a string that is no molecule."""
+    words = Vocabulary.load(folder / "vocabulary.json")
+    samples(folder / "variants.parquet", [["CCO", "OCC", "CO", "C("]] * 2, words, origins=["CCO"] * 4)
+    assert evaluate(samples="variants", out="varied", properties="of-varied").exit_code == 0
+    rows = read_table(folder / "varied.parquet", "metrics")[0].to_pandas()
+    values = rows[rows.trial == 1].set_index("metric").value
+    ones, others = map(Chem.MolFromSmiles, ("CCO", "CO"))
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+    similarity = DataStructs.TanimotoSimilarity(morgan.GetFingerprint(ones), morgan.GetFingerprint(others))
+    assert values.origin_similarity == pytest.approx((1 + 1 + similarity) / 3)
+    assert values.origin_kept == 2
+    # Tokens that differ: of OCC two; of CO the second, the end and the padding; of C( likewise.
+    assert values.origin_edit == pytest.approx((0 + 2 + 3 + 3) / 4)
+    assert not any(name.startswith("origin") for name in metrics_of(folder, evaluate))
+
+
+def metrics_of(folder, evaluate):
+    """The names of the metrics of samples that are no variants."""
+    assert evaluate(out="free", properties="of-free").exit_code == 0
+    return set(read_table(folder / "free.parquet", "metrics")[0]["metric"].to_pylist())
 
 
 def test_held_out_molecules_are_compared_with_on_request(metrics, folder, evaluate):

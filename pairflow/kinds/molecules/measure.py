@@ -1,6 +1,6 @@
 """Measures samples of molecules: rows of metrics, and histograms of properties."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ def measure_samples(
         distinct = described.iloc[np.unique(valid)]
         values = sampled.count(list(texts), described.iloc[valid], distinct)
         values |= chemistry.compare(distinct, sampled.training)
+        if sampled.origins is not None:
+            values |= measure_variants(sampled.origins.loc[[trial]], texts, described)
         if settings.moses:
             values |= chemistry.compare_as_moses(distinct, sampled.held_out)
         shared = {"trial": int(trial), "samples": sampled.metadata.parameters["samples"]}
@@ -155,6 +157,33 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
     return values | ({"in_class": int(met.sum())} if asked else {})
 
 
+def describe_origins(
+    origins: np.ndarray, tokens: np.ndarray, words: Vocabulary, index: pd.Index
+) -> pd.DataFrame:
+    """Describe the molecules `origins` (B, N) of which the samples `tokens` (B, N) are variants: the columns
+    `smiles`, `fingerprint`, and `edit`, the number of positions that differ."""
+    smiles = [canonical(words.decode(row)) for row in origins]
+    names = [*dict.fromkeys(smiles)]
+    fingerprints = dict(zip(names, tabulate(["fingerprint"], names)["fingerprint"], strict=True))
+    columns = {"smiles": smiles, "fingerprint": [fingerprints[name] for name in smiles]}
+    return pd.DataFrame({**columns, "edit": (origins != tokens).sum(axis=1)}, index=index)
+
+
+def measure_variants(
+    origins: pd.DataFrame, texts: Iterable[str], described: pd.DataFrame
+) -> dict[str, float]:
+    """Measure how far the samples `texts` are from their `origins`: the mean similarity of valid ones, the
+    mean number of tokens that differ, and how many are the same molecule."""
+    names = np.array([*map(canonical, texts)], object)
+    valid = names != None  # noqa: E711 - for each element
+    fingerprints = described.loc[names[valid], "fingerprint"]
+    return {
+        "origin_similarity": _mean(similarity.similarity_of_pairs(fingerprints, origins.fingerprint[valid])),
+        "origin_edit": _mean(origins.edit.to_numpy()),
+        "origin_kept": int((names == origins.smiles.to_numpy()).sum()),
+    }
+
+
 def _mean(errors: np.ndarray) -> float:
     return float(errors.mean()) if len(errors) else np.nan
 
@@ -162,9 +191,9 @@ def _mean(errors: np.ndarray) -> float:
 class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
-    `strings` are the samples, indexed by their trial. `described` is a table of the distinct molecules of all
-    trials. It has the columns `useful`, `useful_strict` and a column for each of `plausible.STAGES` if the
-    settings ask for them.
+    `strings` are the samples, indexed by their trial, and `origins` describes the molecules that they vary,
+    if any. `described` is a table of the distinct molecules of all trials. It has the columns `useful`,
+    `useful_strict` and a column for each of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -174,8 +203,11 @@ class SampledMolecules:
         self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)
         self.known.metadata.require_same_vocabulary(words.hash, files.smiles, files.vocabulary)
         self.metadata.require_same_data(self.known.metadata.data, samples, files.smiles)
-        decoded = [words.decode(row) for row in token_array(table["tokens"])]
+        tokens, self.origins = token_array(table["tokens"]), None
+        decoded = [*map(words.decode, tokens)]
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
+        if "origin" in table.column_names:
+            self.origins = describe_origins(token_array(table["origin"]), tokens, words, self.strings.index)
         self.training = training_molecules.read_training(files.molecules, self.known)
         work = machine.threads or 1, machine.progress
         self.asked = read_asked(self.metadata)

@@ -178,7 +178,17 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
 
 def test_metrics_of_molecules_all_have_a_group_or_a_chart():
     groups = {METRICS[name].group for name in METRICS}
-    named = {"spellings", "reasons", "stages", "structure", "moses", "properties", "speed", "targets"}
+    named = {
+        "spellings",
+        "reasons",
+        "stages",
+        "structure",
+        "moses",
+        "properties",
+        "speed",
+        "targets",
+        "variants",
+    }
     assert groups == {"", *named}
     counts = ["plausible", "useful_strict", "useful", "valid", "unique_strict", "novel_strict", "in_class"]
     assert [name for name, metric in METRICS.items() if not metric.group] == counts

@@ -1,4 +1,4 @@
-"""What the page shows of an evaluation at several weights of guidance."""
+"""What the page shows of an evaluation at several weights of guidance, or several noises of variants."""
 
 from itertools import product
 
@@ -94,3 +94,38 @@ def test_each_of_several_properties_has_its_own_chart(make, number):
     expected |= {"mean absolute error of logP": "mean absolute error of logP 0.25"} if number else {}
     assert points.keys() == expected.keys()
     assert all(f'"guidance 2","{text}"' in points[what] for what, text in expected.items())
+
+
+def test_variants_are_drawn_against_their_noise(make, parse):
+    noises = {"main": None, "main_n0_1": 0.1, "main_n0_4": 0.4}
+    values = {
+        "main": {"valid": 900, "novel_strict": 800},
+        "main_n0_1": {"valid": 950, "novel_strict": 250, "origin_similarity": 0.75},
+        "main_n0_4": {"valid": 900, "novel_strict": 700, "origin_similarity": 0.25},
+    }
+    rows = [
+        (evaluation, "pairflow", 4, trial, metric, value)
+        for evaluation, trial in product(noises, range(2))
+        for metric, value in values[evaluation].items()
+    ]
+    frame = pd.DataFrame(rows, columns=["evaluation", "method", "nfe", "trial", "metric", "value"])
+    settings = {
+        "data": {"source": "small_molecules", "length": 16},
+        "methods": ["pairflow"],
+        "evaluations": {"main": {"nfe": [4], "noises": [0.1, 0.4]}},
+    }
+    contents = make(
+        settings=settings,
+        metrics=frame.assign(seed=0, samples=1000, reference=None, extractor=None),
+        properties={},
+    )
+    [block] = evaluation_blocks(contents)  # the variants have no block of their own
+    charts = block.details.shown["variants"]
+    assert [*charts] == [4]
+    assert [*charts[4]] == ["similarity to the varied molecule", "novel"]  # plausible ones were not counted
+    assert (
+        '"noise 0.1","similarity to the varied molecule 0.75"'
+        in charts[4]["similarity to the varied molecule"].points
+    )
+    assert '"noise 0.4","novel 70.0 %"' in charts[4]["novel"].points
+    assert "Variants of held-out molecules" in parse(render(contents)).words()

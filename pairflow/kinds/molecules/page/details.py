@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pairflow.kinds.molecules.kind import METRICS
@@ -49,6 +50,7 @@ def describe_molecules(
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
+            "variants": draw_variants(contents, evaluation, prefix),
         },
         tables={"Molecules per second": tables} if tables else {},
     )
@@ -175,6 +177,28 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
         if name in PROPERTIES
     }
     return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
+
+
+def draw_variants(contents: Contents, evaluation: str, prefix: str) -> dict[int, dict[str, Picture]]:
+    """Draw variants of held-out molecules against their noise: for each NFE, the highest first, the charts of
+    `charts.VARIED` by label. Empty without variants."""
+    noises = contents.experiment.noised().get(evaluation, {})
+    rows = contents.measured[contents.measured.evaluation.isin([*noises])]
+    rows = rows[rows.metric.isin(charts.VARIED)]
+    counted = rows.metric.map(lambda metric: METRICS[metric].counted)
+    shares = np.where(counted, 100 * rows.value / rows.samples, rows.value)
+    rows = rows.assign(noise=rows.evaluation.map(noises), value=shares)
+    means = rows.groupby(["nfe", "metric", "method", "noise"], sort=False)["value"].mean().reset_index()
+    return {
+        int(nfe): {
+            METRICS[metric].label: charts.variants(
+                points[points.metric == metric], metric, f"{prefix}-variants-{metric}-nfe{int(nfe)}"
+            )
+            for metric in charts.VARIED
+            if metric in set(points.metric)
+        }
+        for nfe, points in sorted(means.groupby("nfe"), reverse=True)
+    }
 
 
 def _draw_shapes(
