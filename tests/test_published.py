@@ -38,10 +38,11 @@ def test_python_takes_the_name_and_computes_in_single_precision():
     assert np.array_equal(rows, pairflow.sample(published.locate("zinc250k"), 2, nfe=1))
 
 
-def test_its_samples_are_new_molecules(tmp_path, monkeypatch, step):
+@pytest.mark.parametrize(("name", "temperature"), [("zinc250k", 0.7), ("zinc250k_groups", 1.0)])
+def test_its_samples_are_new_molecules(tmp_path, monkeypatch, step, name, temperature):
     monkeypatch.chdir(tmp_path)
-    options = {"nfe": 4, "count": 20, "temperature": 0.7, "novel": True, "unique": True, "seed": 1}
-    run = step("sample", model="zinc250k", out="new.smi", quiet=True, **options)
+    options = {"nfe": 4, "count": 20, "temperature": temperature, "novel": True, "unique": True, "seed": 1}
+    run = step("sample", model=name, out="new.smi", quiet=True, **options)
     assert run.exit_code == 0, run.stderr
     assert len(set(Path("new.smi").read_text().splitlines())) == 20
     kept = re.search(r"\(([\d.]+)% valid; .*--novel kept ([\d.]+)%", run.stderr)

@@ -107,6 +107,10 @@ class Kind(ABC):
         """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""
         return Needs(memory_mb=int(2000 + 4 * raw_mb))
 
+    def seconds_to_prepare(self, settings: Any) -> float:
+        """Return the seconds that one core takes to preprocess a token."""
+        return self.pace.prepare
+
     # Jobs on real data
 
     steps: ClassVar[tuple[str, ...]] = ()  # workflow steps that only this kind has: modules in its `steps`

@@ -127,6 +127,15 @@ def test_known_arithmetic():
     )
 
 
+def test_groups_take_longer_to_prepare_than_characters():
+    data = {"source": "zinc250k", "length": 24}
+    smiles, groups = (
+        cost_of(experiment(data=data | {"representation": written}))["preprocess", None, None, None].seconds
+        for written in ("smiles", "groups")
+    )
+    assert groups - 1 == pytest.approx(17 * (smiles - 1)) != 0
+
+
 def test_no_rule_is_guessed():
     text = "\n".join(path.read_text() for path in (REPOSITORY / "rules").glob("*.smk"))
     names = set(re.findall(r"^ *rule (\w+):", text, re.MULTILINE)) - {"paper"}  # a page on all experiments
