@@ -149,7 +149,7 @@ class CommonExperiment(Settings):
     def noised(self) -> dict[str, dict[str, float]]:
         """The evaluations with variants of held-out rows at several noises, such as
         {"main": {"main_n0_1": 0.1, "main_n0_4": 0.4}}."""
-        noises = self._repeated("noises")
+        noises: dict[str, dict[str, Any]] = self._repeated("noises")  # an evaluation may have none itself
         return {
             name: {repeated: noise for repeated, noise in values.items() if noise is not None}
             for name, values in noises.items()

@@ -162,7 +162,7 @@ def describe_origins(
 ) -> pd.DataFrame:
     """Describe the molecules `origins` (B, N) of which the samples `tokens` (B, N) are variants: the columns
     `smiles`, `fingerprint`, and `edit`, the number of positions that differ."""
-    smiles = [canonical(words.decode(row)) for row in origins]
+    smiles = [canonical(text := words.decode(row)) or text for row in origins]
     names = [*dict.fromkeys(smiles)]
     fingerprints = dict(zip(names, tabulate(["fingerprint"], names)["fingerprint"], strict=True))
     columns = {"smiles": smiles, "fingerprint": [fingerprints[name] for name in smiles]}
