@@ -48,7 +48,8 @@ def real_files(root: Path) -> dict[str, Path]:
 
 def rows_to_vary(root: Path, experiment: Experiment, evaluation: str) -> dict[str, Path]:
     """Return the file of the rows of which an evaluation with noise draws variants."""
-    noised = experiment.evaluations[evaluation].noise is not None
+    protocol = experiment.evaluations.get(evaluation)  # the settings of the job name one that is unknown
+    noised = protocol is not None and protocol.noise is not None
     return {"held_out": real_rows(root, "test")} if noised else {}
 
 
