@@ -4,8 +4,9 @@
 
 It draws samples of the published model `zinc250k`, and measures the first 1,000, 2,000, ... of them; and
 likewise molecules of ZINC-250k that the model has not seen, in a random order. FCD (Preuer et al. 2018) is
-the distance of ChemNet's features from those of 10,000 training molecules; it needs the package `fcd`. A
-number of molecules is called stable if from it on every value is within 5 % of the value of all molecules.
+the distance between their features and the features of 10,000 training molecules, in the network ChemNet; it
+needs the package `fcd`. A number of molecules is called stable if from it on every value is within 5 % of the
+value of all molecules.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="record (JSON)")
     options = parser.parse_args()
     stream = SampleStream(MODEL, DemandSettings(count=options.count, nfe=options.nfe, raw=True))
-    smiles = [*map(Chem.CanonSmiles, random_molecules(10**9))]  # the first SEEN are those of its training
+    smiles = [*map(Chem.CanonSmiles, random_molecules(10**9))]
     seen = set(map(Chem.CanonSmiles, random_molecules(SEEN)))
     held_out = [text for text in smiles if text not in seen]
     shuffled = np.random.default_rng(0).permutation(len(held_out))[: options.count]

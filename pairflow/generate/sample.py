@@ -57,6 +57,8 @@ def trials(
         columns = partial(path_columns, vocabulary_size=model.vocabulary_size)
         return Trials(kind, settings.nfe, solve, columns)
     if isinstance(model, DiscreteModel) and isinstance(settings, SampleSettings):
+        if settings.noise is not None:
+            return _variants(model, settings, settings.noise, held_out)
         update, denoiser = settings, model
 
         def draw(batch: BlockKey) -> np.ndarray:
@@ -66,15 +68,15 @@ def trials(
 
         symbols = model.vocabulary_size
         calls = settings.count_calls(settings.nfe)
-        if settings.noise is not None:
-            return _variants(denoiser, settings, held_out)
         return Trials("samples", calls, draw, lambda drawn: {"tokens": token_column(drawn, symbols)})
     raise InputError(f"{model.folder}: --solver is needed with a model of a continuous flow, and only then")
 
 
-def _variants(model: "DiscreteModel", settings: SampleSettings, held_out: Path | None) -> Trials:
-    """Samples that are variants of the rows in a file: sample number i of each trial is one of row i, modulo
-    the number of rows. Their table has this row in the column `origin`."""
+def _variants(
+    model: "DiscreteModel", settings: SampleSettings, noise: float, held_out: Path | None
+) -> Trials:
+    """Samples that are variants of the R rows in a file: sample number i of each trial varies row i mod R,
+    which their table has in the column `origin`. Raises InputError without a file."""
     import torch
 
     from pairflow.generate.variants import vary
@@ -87,7 +89,7 @@ def _variants(model: "DiscreteModel", settings: SampleSettings, held_out: Path |
     metadata.require_split("validation", held_out)
     rows = token_array(table["tokens"])
     numbers = np.arange(settings.samples) % len(rows)
-    dtype, noise = token_dtype(model.corruption.symbols), settings.noise or 0
+    dtype = token_dtype(model.corruption.symbols)
 
     def draw(batch: BlockKey) -> np.ndarray:
         trial, first, count = batch

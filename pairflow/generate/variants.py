@@ -24,8 +24,8 @@ def vary(
     """Replace a share `noise` of the positions of `rows` (B, N), on average, by source symbols, and denoise
     the rows in `nfe` steps: (B, N) on the CPU.
 
-    The result is a function of the settings' seed and the `labels`. The symbols `given` (N,) are fixed, and
-    the targets of a condition are those of samples from number `first` on.
+    The result is a function of the settings' seed and the `labels`. The symbols `given` (N,) are fixed. The
+    rows are samples from number `first` on, which decides the targets of a condition.
     """
     # No greedy tail: the mode of a leave-one-out ignores a position's symbol, so rare symbols would change
     # even without noise.

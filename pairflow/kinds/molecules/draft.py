@@ -54,6 +54,7 @@ _NETWORKS = {
     "small transformer": "a small transformer",
     "transformer of groups": "a small transformer",
     "fine-tuned transformer": "a small transformer, from the weights of another,",
+    "fine-tuned transformer of groups": "a small transformer, from the weights of another,",
     "transformer": "the paper's transformer",
 }
 
@@ -314,8 +315,8 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
     if name == "transformer" and network.width < suggest.WIDE:
         name = "fine-tuned transformer" if experiment.parent else "small transformer"
         if written == "groups":
-            name = "transformer of groups"
-    precedent = "No experiment with such a network has been measured so far."
+            name = "fine-tuned transformer of groups" if experiment.parent else "transformer of groups"
+    precedent = "No such experiment has been measured so far."
     if name in set(PRECEDENTS.network):
         precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
     sentences = [

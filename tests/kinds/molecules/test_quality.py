@@ -121,6 +121,9 @@ def test_the_numbers_of_groups_are_in_a_record():
     assert quoted.startswith("Quality: this trains a small transformer for ")
     nearest = "(450 indoles of ZINC-250k in groups, 1,000 iterations, N = 24)."
     assert quoted.endswith(f"50 % of the samples were plausible {nearest}")
+    tuned = expected(24, "cpu", 900, transformer, parent="zinc250k_groups", representation="groups")
+    assert tuned.startswith("Quality: this trains a small transformer, from the weights of another, for ")
+    assert tuned.endswith(" tokens. No such experiment has been measured so far.")
 
 
 def test_the_small_transformers_numbers_are_in_a_record():
