@@ -175,6 +175,18 @@ def real_options(wildcards, input):
     return options(input, kind_for(wildcards).real._fields)
 
 
+def floor_files(wildcards):
+    """What a floor reads."""
+    names = wildcards.evaluation, comparison_of(wildcards)
+    return kind_for(wildcards).floor_files(root_of(wildcards), experiment_of(wildcards), *names)
+
+
+def floor_options(wildcards, input):
+    """The same as options of the step."""
+    kind = kind_for(wildcards)
+    return options(input, (kind.floor_reads or kind.real)._fields)
+
+
 def comparison_settings(wildcards):
     kind, experiment = kind_for(wildcards), experiment_of(wildcards)
     return as_json(kind.comparison_settings(experiment, comparison_of(wildcards)))
@@ -210,6 +222,12 @@ def parent_files(wildcards):
 
 def parent_vocabulary(wildcards):
     return dated(paths.parent_vocabulary(root_of(wildcards), experiment_of(wildcards)))
+
+
+def start_model(wildcards):
+    """The weights and the description of the model that trainings start from."""
+    files = parent_files(wildcards)
+    return {"model": files["parent"], "description": files["parent_description"]}
 
 
 def dated(files):

@@ -41,7 +41,7 @@ for kind in map(load_kind, KINDS):
             name:
                 f"floor_{kind.name}"
             input:
-                unpack(real_files),
+                unpack(floor_files),
             output:
                 metrics="results/{experiment}/reference/floor-{evaluation}{comparison}.parquet",
             log:
@@ -59,7 +59,7 @@ for kind in map(load_kind, KINDS):
             params:
                 kind=kind.name,
                 settings=floor_settings,
-                real=real_options,
+                real=floor_options,
             shell:
                 "python -m pairflow.steps.floor {params.kind:q} --settings {params.settings:q} --threads {threads}"
                 " --evaluation {wildcards.evaluation:q} {params.real:q} --out {output.metrics:q} > {log:q} 2>&1"

@@ -23,3 +23,18 @@ rule sample:
         "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/sample"
         " --model $(dirname {input.model:q}) {params.rows:q} --out {output.samples:q} > {log:q} 2>&1"
+
+
+# The model that trainings start from -> samples at an evaluation's largest number of steps, before any training.
+use rule sample as sample_start with:
+    input:
+        unpack(start_model),
+    output:
+        samples="results/{experiment}/seed{seed}/start/{evaluation}.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/sample-start-{evaluation}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/sample-start-{evaluation}.tsv"
+    params:
+        settings=settings_of("start_settings", "evaluation", "seed"),
+        rows=[],

@@ -16,7 +16,7 @@ from pairflow.plan.job import Job
 SHORT = {
     **dict.fromkeys(("pair", "pair_shard", "cover", "potentials"), (1.0, 200.0)),
     **dict.fromkeys(("gather", "adopt", "diagnose"), (2.0, 300.0)),
-    **dict.fromkeys(("train", "distill", "teach", "sample", "correlate"), (3.0, 700.0)),
+    **dict.fromkeys(("train", "distill", "teach", "sample", "sample_start", "correlate"), (3.0, 700.0)),
     "report": (4.0, 500.0),
 }
 GUESS = (3.0, 400.0)  # for any rule without an entry

@@ -117,6 +117,7 @@ class Kind(ABC):
     commands: ClassVar[tuple[str, ...]] = ()  # other commands that only this kind has, in the same folder
     # Settings of floors (metrics measured on real data instead of samples); None for a kind without floors.
     floor: ClassVar[type[Settings] | None] = RealDraws
+    floor_reads: ClassVar[type | None] = None  # the files of a floor, as a NamedTuple; None: those of `real`
     shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, so that the report needs them
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
@@ -132,6 +133,12 @@ class Kind(ABC):
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
         """Return the paths of the files that samples are compared with, under the field names of `real`."""
         return paths.real_files(root)
+
+    def floor_files(
+        self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
+    ) -> dict[str, Path]:
+        """Return the paths of the files that a floor reads, under the field names of `floor_reads`."""
+        return self.real_files(root, experiment, comparison)
 
     def has_floor(self, experiment: Experiment) -> bool:
         """Whether the metrics of samples are also measured on real data."""

@@ -110,6 +110,11 @@ def floor(root: Path, evaluation: str, comparison: str = "") -> Path:
     return reference(root, f"floor-{evaluation}{_ending(comparison)}.parquet")
 
 
+def start_samples(root: Path, seed: int, evaluation: str) -> Path:
+    """Return the file of samples of the model that the base methods start from, before any training."""
+    return root / f"seed{seed}" / "start" / f"{evaluation}.parquet"
+
+
 def model(root: Path, seed: int, method: str) -> Path:
     return root / f"seed{seed}" / "models" / method
 

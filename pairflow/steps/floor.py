@@ -16,7 +16,7 @@ def _floor(kind: Kind) -> Callable | None:
     if kind.floor is None:
         return None
 
-    @bundle("real", kind.real)
+    @bundle("real", kind.floor_reads or kind.real)
     @evaluation
     @out(
         "--out",

@@ -32,6 +32,16 @@ EXPERIMENTS = SHIPPED | {
     },
     "varied": SHIPPED["demo"] | {"evaluations": {"main": {"nfe": [1], "samples": 8, "noises": [0.1]}}},
     "tuned": SHIPPED["demo"] | {"data": {"source": "my.smi", "length": 16}, "from": "models/zinc"},
+    "tuned_norms": SHIPPED["demo"]
+    | {
+        "data": {"source": "my.smi", "length": 16},
+        "from": "models/zinc",
+        "chemistry": {"plausible": True},
+        "evaluations": {
+            "main": {"nfe": [1, 4], "samples": 8, "noises": [0.1]},
+            "cold": {"nfe": [2], "temperature": 0.7},
+        },
+    },
     "tuned_images": SHIPPED["digits"] | {"from": "results/digits/seed0/models/udlm"},
     "tuned_text": SHIPPED["digits"]
     | {"data": {"source": "my.txt", "tokeniser": "characters", "length": 8}, "from": "models/zinc"},

@@ -50,6 +50,11 @@ def test_molecules_end_with_the_best_share_and_a_command(finish, most, share, la
     assert (warned, *lines[1:]) == (most < 100, "report: results/mine/report.html", last)
 
 
+def test_the_command_asks_for_plausible_molecules_where_they_were_counted(finish):
+    lines = finish([("udlm", 1, 190)], changes={"chemistry": {"plausible": True}})
+    assert "--count 1000 --unique --novel --plausible --out" in lines[-1]
+
+
 def test_useful_molecules_lead_where_they_were_measured(finish):
     """All samples are valid, but hardly any is useful."""
     valid = [("udlm", 1, 180), ("udlm", 4, 190)]

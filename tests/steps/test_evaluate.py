@@ -11,7 +11,7 @@ import pytest
 from rdkit import Chem, DataStructs
 from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
 
-from pairflow.artifacts import Metadata, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, read_metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, tabulate
 from pairflow.kinds.molecules.library import Row
@@ -154,6 +154,30 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
     assert real.loc["common_scaffolds"].dropna().tolist() == [0]  # of ethanol
     assert real.loc["novel_strict", "one carbon more"] == 100
+
+
+def test_the_start_of_a_fine_tuning_is_a_control(folder, describe, step):
+    """By hand: of four samples of a model whose symbols are the first of the data's, three are valid and
+    different, phenol is new, and benzene, the core of two of them, is a common scaffold."""
+    assert describe(folder, "norms", "norms").exit_code == 0
+    words = Vocabulary.load(folder / "vocabulary.json")
+    first = Vocabulary(tokens=words.tokens[:-1])
+    samples(folder / "start.parquet", [["CCO", "Oc1ccccc1", "c1ccccc1", "C("]], first)
+    files = {name: folder / f"{name}.parquet" for name in ("smiles", "norms", "molecules", "start")}
+    files |= {"vocabulary": folder / "vocabulary.json", "out": folder / "floor.parquet"}
+    values = {"plausible": True, "samples": 100, "trials": 1}
+    assert step("floor", "molecules", **values, **files).exit_code == 0
+    rows = pd.read_parquet(files["out"])
+    assert "start" in read_metadata(files["out"]).inputs
+    control = rows[rows.method == "the start, untrained"].set_index("metric").value
+    counts = {"valid": 75, "unique_strict": 75, "novel_strict": 25, "common_scaffolds": 50}
+    assert control[[*counts]].to_dict() == counts
+
+    samples(files["start"], [["CCO"]], Vocabulary().extended("CO"))
+    refused = step("floor", "molecules", **values, **files)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "start.parquet" in refused.stderr
+    assert "do not belong together: vocabulary" in refused.stderr
 
 
 def test_variants_are_compared_with_the_molecules_that_they_vary(folder, evaluate):

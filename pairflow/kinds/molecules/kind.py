@@ -99,28 +99,48 @@ GROUPS = {
 }
 
 
+VocabularyFile = Annotated[Path, "Vocabulary of the data set (JSON)."]
+SmilesFile = Annotated[Path, "Canonical SMILES of the data set (Parquet)."]
+DescribedFile = Annotated[
+    Path,
+    "Fingerprints, scaffolds and properties of the training molecules (Parquet), as `pairflow "
+    "describe_molecules` writes them.",
+]
+NormsFile = Annotated[
+    Path | None, "What is usual in the training molecules (Parquet), needed for plausible ones."
+]
+
+
 class MoleculeFiles(NamedTuple):
     """The files, made from the data set, with which samples of molecules are compared."""
 
-    vocabulary: Annotated[Path, "Vocabulary of the data set (JSON)."]
-    smiles: Annotated[Path, "Canonical SMILES of the data set (Parquet)."]
-    molecules: Annotated[
-        Path,
-        "Fingerprints, scaffolds and properties of the training molecules (Parquet), as `pairflow "
-        "describe_molecules` writes them.",
-    ]
+    vocabulary: VocabularyFile
+    smiles: SmilesFile
+    molecules: DescribedFile
     chemnet: Annotated[
         Path | None, "ChemNet statistics of the training molecules (Parquet), needed for FCD."
     ] = None
-    norms: Annotated[
-        Path | None, "What is usual in the training molecules (Parquet), needed for plausible ones."
+    norms: NormsFile = None
+
+
+class MoleculeFloorFiles(NamedTuple):
+    """The files that a floor of molecules reads."""
+
+    vocabulary: VocabularyFile
+    smiles: SmilesFile
+    molecules: DescribedFile
+    norms: NormsFile
+    start: Annotated[
+        Path | None,
+        "Samples (Parquet) of the model that the trainings start from, to be measured as a control.",
     ] = None
 
 
 class MoleculesKind(OnDemandKind):
     name, settings, rows = "molecules", Molecules, "molecules"
     metrics, groups = METRICS, GROUPS
-    floor, real, comparison = MoleculeDraws, MoleculeFiles, Chemistry
+    floor, floor_reads = MoleculeDraws, MoleculeFloorFiles
+    real, comparison = MoleculeFiles, Chemistry
     keeps_symbols = True
     demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "useful_strict", "valid")
     steps, commands = ("describe_molecules", "norms", "chemnet"), ("metrics",)
@@ -171,14 +191,25 @@ class MoleculesKind(OnDemandKind):
             files["norms"] = paths.reference(root, "norms.parquet")
         return files
 
+    def floor_files(
+        self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
+    ) -> dict[str, Path]:
+        """The start is drawn from noise, and no control for variants of molecules."""
+        real = self.real_files(root, experiment)
+        files = {name: path for name, path in real.items() if name in MoleculeFloorFiles._fields}
+        if experiment.parent and experiment.evaluations[evaluation].noise is None:
+            files["start"] = paths.start_samples(root, experiment.seeds[0], evaluation)
+        return files
+
     def has_floor(self, experiment: Experiment) -> bool:
         return molecules_settings.chemistry_settings(experiment).plausible
 
     def measure_floor(
-        self, settings: MoleculeDraws, real: MoleculeFiles, machine: "Machine"
+        self, settings: MoleculeDraws, real: MoleculeFloorFiles, machine: "Machine"
     ) -> "Measurement":
         """Compute reference values: the number of plausible molecules among held-out molecules, training
-        molecules with one carbon more, and strings of independently drawn symbols.
+        molecules with one carbon more, strings of independently drawn symbols, and samples of the model that
+        the trainings start from, if they are given.
 
         Up to 1,000 of each are drawn, and the numbers are scaled to the number of samples.
         """

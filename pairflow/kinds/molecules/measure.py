@@ -1,6 +1,6 @@
 """Measures samples of molecules: rows of metrics, and histograms of properties."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, tabulate
-from pairflow.kinds.molecules.kind import MoleculeFiles
+from pairflow.kinds.molecules.kind import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
@@ -63,10 +63,10 @@ def measure_samples(
     )
 
 
-def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machine) -> Measurement:
-    """Measure held-out molecules (method `data`) and controls, as reference values for samples. Controls need
-    no model: training molecules with one carbon more, and strings of independent symbols. Counts are scaled
-    to the number of samples of a trial."""
+def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
+    """Measure held-out molecules (method `data`) and controls, as reference values for samples. Two controls
+    need no model: training molecules with one carbon more, and strings of independent symbols. The third has
+    samples of the model to start from. Counts are scaled to the number of samples of a trial."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -85,23 +85,38 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFiles, machine: Machin
         plausible.ONE_CARBON_MORE: ([*plausible.add_carbon(trained, known.every, generator)], known.every),
         plausible.INDEPENDENT: ([*map(words.decode, symbols)], known.every),
     }
-    counts = [
-        {"method": method, "metric": name, "value": left * settings.samples / len(texts)}
-        for method, (texts, others) in drawn.items()
-        if texts
-        for name, left in plausible.count_left(texts, others, norms, *work).items()
-    ]
-    if held_out:
-        training = training_molecules.read_training(files.molecules, known)
-        scaffolds = tabulate(("scaffold",), held_out, *work)["scaffold"]
-        cores = chemistry.count_cores(scaffolds, training.scaffolds)
+    if files.start:
+        drawn[plausible.START] = read_start(files.start, files.vocabulary)[: plausible.DRAWN], known.every
+    training = training_molecules.read_training(files.molecules, known)
+    counts = []
+    for method, (texts, others) in drawn.items():
+        counted = plausible.count_left(texts, others, norms, *work) if texts else {}
+        if texts and method in ("data", plausible.START):
+            counted |= _count_cores(texts, training, *work)
         counts += [
-            {"method": "data", "metric": name, "value": count * settings.samples / len(held_out)}
-            for name, count in cores.items()
+            {"method": method, "metric": name, "value": number * settings.samples / len(texts)}
+            for name, number in counted.items()
         ]
-    inputs = {"smiles": digest(files.smiles)} | ({"norms": digest(files.norms)} if files.norms else {})
+    read = {"smiles": files.smiles, "norms": files.norms, "start": files.start}
+    inputs = {name: digest(path) for name, path in read.items() if path}
     shared = {"trial": 0, "samples": settings.samples}
     return Measurement([row | shared for row in counts], words.hash, inputs)
+
+
+def read_start(path: Path, vocabulary: Path) -> list[str]:
+    """Return samples of the model to start from as strings. Raises InputError unless the `vocabulary` of the
+    data begins with that model's symbols."""
+    table, metadata = read_table(path, "samples")
+    words = Vocabulary.load(vocabulary)
+    first = Vocabulary(kind=words.kind, tokens=words.tokens[: metadata.vocabulary_size])
+    metadata.require_same_vocabulary(first.hash, path, vocabulary)
+    return [words.decode(row) for row in token_array(table["tokens"])]
+
+
+def _count_cores(texts: Sequence[str], training: chemistry.TrainingMolecules, *work: Any) -> dict[str, int]:
+    """Count the different molecules with a common scaffold, and with a common framework."""
+    names = sorted({name for name in map(canonical, texts) if name is not None})
+    return chemistry.count_cores(tabulate(("scaffold",), names, *work)["scaffold"], training.scaffolds)
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:

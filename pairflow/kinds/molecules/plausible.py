@@ -42,7 +42,7 @@ STAGES = {  # stage -> measures that must be within their limits; the quick ones
 PARTS = ("ring_systems", "surroundings")
 _OTHERS = ("largest_ring", "sa")
 _COUNTED = ("valid", "unique_strict", "novel_strict")
-ONE_CARBON_MORE, INDEPENDENT = "one carbon more", "independent symbols"
+ONE_CARBON_MORE, INDEPENDENT, START = "one carbon more", "independent symbols", "the start, untrained"
 KIND = "norms"  # the kind of file
 
 

@@ -176,6 +176,29 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     assert "of held-out molecules 90.0 % are." in page
 
 
+def test_fine_tuned_methods_are_compared_with_their_start(make):
+    """At the largest number of steps, which is that of the start's samples; shares of 200 samples."""
+    values = {"pairflow": {4: 20, 32: 50}, "data": {None: 80}, "the start, untrained": {None: 10}}
+    rows = [
+        {"method": method, "metric": metric, "value": value + more, "nfe": nfe}
+        for method, by_nfe in values.items()
+        for nfe, value in by_nfe.items()
+        for metric, more in (("plausible", 0), ("valid", 9), ("common_scaffolds", 6))
+    ]
+    shared = {"evaluation": "main", "trial": 0, "samples": 200, "seed": 0}
+    contents = make(settings={"methods": ["pairflow"]}, metrics=pd.DataFrame(rows).assign(**shared))
+    [block] = evaluation_blocks(contents)
+    start = block.details.shown["start"]
+    assert (start["nfe"], start["columns"]) == (32, ["its start", "pairflow", "held-out molecules"])
+    assert {line["metric"]: line["shares"] for line in start["rows"]} == {
+        "plausible": ["5.00 %", "25.0 %", "40.0 %"],
+        "common_scaffolds": ["8.00 %", "28.0 %", "43.0 %"],
+    }
+    assert "Is it a model of these molecules?" in render(contents)
+    plain = make(settings={"methods": ["pairflow"]}, metrics=contents.metrics[contents.metrics.nfe.notna()])
+    assert "Is it a model of these molecules?" not in render(plain)
+
+
 def test_metrics_of_molecules_all_have_a_group_or_a_chart():
     groups = {METRICS[name].group for name in METRICS}
     named = {

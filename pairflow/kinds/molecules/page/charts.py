@@ -27,7 +27,10 @@ REASONS = {
     "invalid_kekulize": Fill("purple", "----"),
 }
 TRAINING = Fill("rule")
-_REAL = (Style("ink", "", ":"), Style("muted", "s", "--"), Style("muted", "d", ":"))  # real data, controls
+_REAL = (  # real data, controls
+    *(Style("ink", "", ":"), Style("muted", "s", "--")),
+    *(Style("muted", "d", ":"), Style("muted", "^", "-.")),
+)
 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:

@@ -8,14 +8,16 @@ import pandas as pd
 
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
+from pairflow.kinds.molecules.plausible import START
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.grid import REAL, Grid
 from pairflow.report.kind_page import Details
-from pairflow.report.words import name_file
+from pairflow.report.words import format_percent, name_file
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
+_KEPT = ("plausible", "novel_strict", "common_scaffolds", "common_frameworks")  # of a start, beside methods
 YIELDS = {  # counts of molecules -> the same per second
     "valid": "valid_per_second",
     "unique_strict": "unique_per_second",
@@ -47,6 +49,7 @@ def describe_molecules(
             "reasons": reasons,
             "legend": legend(fills, f"{prefix}-reasons", fills.__getitem__),
             "survivors": draw_survivors(contents, evaluation, measured, prefix),
+            "start": compare_with_start(contents, evaluation, measured),
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
@@ -72,6 +75,28 @@ def draw_survivors(
     order = [*best, *dict.fromkeys(rows.method[rows.nfe.isna()])]
     means = pd.concat(means[means.method == method] for method in order)
     return charts.survivors(means.replace({"method": {REAL: plausible.about.real}}), f"{prefix}-survivors")
+
+
+def compare_with_start(
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid]
+) -> dict[str, Any] | None:
+    """Compare fine-tuned methods with the model that they started from, at the same number of steps `nfe`;
+    None without such a model. Each of `rows` has the name of a metric and its `shares` of the samples, one
+    for each of `columns`."""
+    rows = contents.metrics[contents.metrics.evaluation == evaluation]
+    start = rows[rows.method == START].set_index("metric")
+    shown = [measured[name] for name in _KEPT if name in start.index and name in measured]
+    if not shown:
+        return None
+    methods = [*shown[0].rows]
+    lines = []
+    for table in shown:
+        samples = table.frame.samples.max()
+        values = [start.value[table.metric], *(table.rows[method][-1].mean for method in methods)]
+        shares = [format_percent(value / samples) for value in (*values, table.real.value.mean())]
+        lines.append({"metric": table.metric, "label": table.about.label, "shares": shares})
+    columns = ["its start", *methods, shown[0].about.real]
+    return {"nfe": shown[0].columns[-1], "columns": columns, "rows": lines}
 
 
 def draw_properties(

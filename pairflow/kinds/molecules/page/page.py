@@ -12,6 +12,7 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
+from pairflow.kinds.molecules.settings import chemistry_settings
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
@@ -125,9 +126,11 @@ class MoleculesPage(KindPage):
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
-        """Return a command that asks for novel molecules, unless these would break the rules of the data."""
+        """Return a command that asks for novel molecules, unless these would break the rules of the data, and
+        for plausible ones if the experiment counts these."""
         model, out = root.as_posix(), f"{root.name}_samples.smi"
         wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
+        wanted += ["--plausible"] if chemistry_settings(experiment).plausible else []
         temperature = experiment.evaluations[leading_evaluation(experiment.evaluations)].temperature
         if temperature != 1:
             wanted += ["--temperature", f"{temperature:g}"]
