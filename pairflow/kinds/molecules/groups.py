@@ -103,16 +103,33 @@ def _number_rings(smiles: str, numbers: Iterator[int]) -> Iterator[str]:
 
 def join_groups(tokens: Sequence[str]) -> str:
     """Put groups together to canonical SMILES. A place that no token takes gets a hydrogen atom, and tokens
-    for which there is no place are left out.
+    for which there is no place are left out. So that this is seldom needed, a token that would take the last
+    place waits for the next one with further places.
 
     If a symbol is special (`<mask>`), or RDKit rejects the molecule, the text is not valid SMILES.
     """
     if not tokens or any(map(_is_special, tokens)):
         return "".join(tokens)
-    text = _grow(iter(tokens), count(1))
+    text = _grow(iter(_keep_open(tokens)), count(1))
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(text)
     return text if molecule is None else Chem.MolToSmiles(molecule)
+
+
+def _keep_open(tokens: Sequence[str]) -> list[str]:
+    """Reorder tokens so that a place stays free for the others, as long as a token with further places comes.
+    The tokens of a whole molecule stay as they are."""
+    first, *others = tokens
+    ordered, places = [first], first.count(CUT) - first.startswith(CUT)
+    waiting = [token for token in others if token.startswith(CUT)]
+    while waiting and places:
+        chosen = 0
+        if places == 1 and waiting[0].count(CUT) == 1:
+            chosen = next((n for n, token in enumerate(waiting) if token.count(CUT) > 1), 0)
+        token = waiting.pop(chosen)
+        places += token.count(CUT) - 2
+        ordered.append(token)
+    return ordered
 
 
 def _is_special(token: str) -> bool:

@@ -264,9 +264,10 @@ class ReadMolecules:
         owners = np.repeat(np.arange(len(self.rows)), counts[fitting])
         pairs = np.unique(owners * len(self.tokens) + written)
         rare = np.bincount(pairs % len(self.tokens), minlength=len(self.tokens)) < least
-        names = [*self.tokens]
-        for molecule, position in zip(*np.unique(owners[rare[written]], return_index=True), strict=True):
-            token = names[written[rare[written]][position]]
+        names, is_rare = [*self.tokens], rare[written]
+        firsts = np.unique(owners[is_rare], return_index=True)
+        for molecule, first in zip(firsts[0], written[is_rare][firsts[1]], strict=True):
+            token = names[first]
             row = self.rows[molecule]
             reason = f"rare token {token} (fewer than {least} molecules)"
             self.rejected.append((row, self.smiles[molecule], reason, self.numbers[molecule]))

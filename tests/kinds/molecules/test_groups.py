@@ -60,6 +60,8 @@ def test_known_answers(smiles, tokens):
         (["*C*", "*C"], "CC"),
         (["*C(=O)*"], "C=O"),
         (["C*", "*O", "*N"], "CO"),  # no place is left for the nitrogen
+        (["C*", "*O", "*C(=O)*"], "CC(=O)O"),  # the oxygen waits for a token with a further place
+        (["C*", "*O", "*C(=O)*", "*N"], "CC(=O)O"),
         (["C*", "c1ccccc1*", "*O"], "CO"),  # a first token cannot hang on another
         (["c1ccccc1*", "*c1ccc(*)cc1", "*c1ccccc1"], "c1ccc(-c2ccc(-c3ccccc3)cc2)cc1"),  # rings in rings
         (["F/C=C/*", "*/C=C/*", "*F"], "F/C=C/C=C/F"),
