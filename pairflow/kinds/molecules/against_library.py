@@ -72,7 +72,7 @@ def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> M
     properties = tabulate(PROPERTIES, chosen, threads, progress).dropna().to_numpy()
     neighbours = Neighbours(structures["fingerprint"])
     library = chemistry.TrainingMolecules(neighbours, Counter(structures["scaffold"]), properties)
-    described = chemistry.describe_samples(texts, library, plausible.PARTS, threads, progress)
+    described = chemistry.describe_samples(texts, library, plausible.DESCRIBED, threads, progress)
     useful = chemistry.are_useful(described, library, known)
     left = plausible.survive(described[~described.index.isin(known)], norms, threads, progress).sum()
     counts = count(texts, known)
@@ -96,5 +96,6 @@ def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str
         name: f"{METRICS[name].label}, distance" if name.endswith("_wasserstein") else METRICS[name].label
         for name in likeness
     }
-    values = "\n".join(f"  {labels[name]:<46}{value:>8.3f}" for name, value in likeness.items())
+    digits = {name: 0 if METRICS[name].counted else 3 for name in likeness}
+    values = "\n".join(f"  {labels[name]:<46}{value:>8,.{digits[name]}f}" for name, value in likeness.items())
     return f"{table_lines(title, lines)}\n{values}"

@@ -100,6 +100,7 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "sa": _synthetic_accessibility,
     "logp": Crippen.MolLogP,
     "weight": Descriptors.MolWt,
+    "heavy_atoms": lambda molecule: molecule.GetNumHeavyAtoms(),
     "rings": rdMolDescriptors.CalcNumRings,
     "largest_ring": lambda molecule: max(map(len, molecule.GetRingInfo().AtomRings()), default=0),
     "scaffold": scaffold,
@@ -118,6 +119,7 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
 - `sa`: synthetic accessibility, from 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib).
 - `logp`: octanol-water partition coefficient by atom contributions (Wildman and Crippen 1999).
 - `weight`: molecular weight in g/mol.
+- `heavy_atoms`: number of atoms besides hydrogen.
 - `rings`, `largest_ring`: number of rings, and atoms in the largest (smallest set of smallest rings).
 - `scaffold`: Bemis-Murcko scaffold.
 - `inchikey`: InChIKey, empty if InChI does not support the molecule.

@@ -1,6 +1,6 @@
 """Measures samples of molecules: rows of metrics, and histograms of properties."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
     for method, (texts, others) in drawn.items():
         counted = plausible.count_left(texts, others, norms, *work) if texts else {}
         if texts and method in ("data", plausible.START):
-            counted |= _count_cores(texts, training, *work)
+            counted |= count_real(settings, texts, others, training, *work)
         counts += [
             {"method": method, "metric": name, "value": number * settings.samples / len(texts)}
             for name, number in counted.items()
@@ -113,10 +113,19 @@ def read_start(path: Path, vocabulary: Path) -> list[str]:
     return [words.decode(row) for row in token_array(table["tokens"])]
 
 
-def _count_cores(texts: Sequence[str], training: chemistry.TrainingMolecules, *work: Any) -> dict[str, int]:
-    """Count the different molecules with a common scaffold, and with a common framework."""
-    names = sorted({name for name in map(canonical, texts) if name is not None})
-    return chemistry.count_cores(tabulate(("scaffold",), names, *work)["scaffold"], training.scaffolds)
+def count_real(
+    settings: Chemistry,
+    texts: Sequence[str],
+    known: Set[str],
+    training: chemistry.TrainingMolecules,
+    *work: Any,
+) -> dict[str, int]:
+    """Count the different molecules with a common scaffold and with a common framework, and on request the
+    useful ones, which are not `known`."""
+    described = chemistry.describe_samples(texts, training, (), *work)
+    counts = chemistry.count_cores(described["scaffold"], training.scaffolds)
+    useful = chemistry.are_useful(described, training, known) if settings.useful else {}
+    return counts | {name: int(values.sum()) for name, values in useful.items()}
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
@@ -227,7 +236,7 @@ class SampledMolecules:
         work = machine.threads or 1, machine.progress
         self.asked = read_asked(self.metadata)
         further = (*(PIECES if settings.moses else ()), *(classes.property for classes in self.asked))
-        further += plausible.PARTS if settings.plausible else ()
+        further += plausible.DESCRIBED if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         if settings.fcd:
             self._read_chemnet(files.chemnet, machine)

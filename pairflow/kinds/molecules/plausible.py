@@ -2,11 +2,13 @@
 
 See docs/metrics.md, `plausible`. An alert is an unwanted group of atoms. What is usual in a library is found
 once and saved as `Norms`: the number of training molecules with each ring system, and with each atom (its
-bonds and neighbours included), and the limit of each measure.
+bonds and neighbours included), and the limit of each measure. Atoms that some molecules of ZINC-250k have are
+usual everywhere.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,16 +36,19 @@ SHARE = 0.95  # share of the library's molecules that are within each limit
 ROWS = 2000  # the limits are found from at most this number of molecules
 DRAWN = 1000  # most held-out molecules, and most molecules of each control
 STAGES = {  # stage -> measures that must be within their limits; the quick ones first
+    "usual_size": ("smallness",),
     "usual_rings": ("new_rings", "largest_ring"),
     "usual_atoms": ("new_atoms",),
     "few_alerts": ("alerts", "severity"),
     "plausible": ("sa",),
 }
 PARTS = ("ring_systems", "surroundings")
-_OTHERS = ("largest_ring", "sa")
+_OTHERS = ("heavy_atoms", "largest_ring", "sa")
+DESCRIBED = (*_OTHERS, *PARTS)  # the descriptors that `survive` needs
 _COUNTED = ("valid", "unique_strict", "novel_strict")
 ONE_CARBON_MORE, INDEPENDENT, START = "one carbon more", "independent symbols", "the start, untrained"
 KIND = "norms"  # the kind of file
+_USUAL_ATOMS = Path(__file__).with_name("usual_atoms.parquet")  # by benchmarks/usual_atoms.py
 
 
 class Norms(NamedTuple):
@@ -84,8 +89,9 @@ class Norms(NamedTuple):
 
 
 MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
+    "smallness": lambda molecule, norms: -molecule.GetNumHeavyAtoms(),  # so that it has an upper limit, too
     "new_rings": lambda molecule, norms: _count_rare(ring_systems(molecule), norms.rings),
-    "new_atoms": lambda molecule, norms: _count_rare(surroundings(molecule), norms.atoms),
+    "new_atoms": lambda molecule, norms: _count_rare(_unusual(surroundings(molecule)), norms.atoms),
     "largest_ring": lambda molecule, norms: DESCRIPTORS["largest_ring"](molecule),
     "alerts": lambda molecule, norms: len(alerts(molecule)),
     "severity": lambda molecule, norms: severity(molecule),
@@ -113,16 +119,28 @@ def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.DataFrame:
-    """Count the ring systems and atoms of each molecule that no other molecule of the library has.
+    """Count the ring systems and the unusual atoms of each molecule that no other one of the library has.
     `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`.
     `copies` is 1 for molecules that are part of the library, else 0."""
     return pd.DataFrame(
         {
             "new_rings": [_count_rare(systems, norms.rings, copies) for systems in molecules["ring_systems"]],
-            "new_atoms": [_count_rare(atoms, norms.atoms, copies) for atoms in molecules["surroundings"]],
+            "new_atoms": [
+                _count_rare(_unusual(atoms), norms.atoms, copies) for atoms in molecules["surroundings"]
+            ],
         },
         index=molecules.index,
     )
+
+
+@cache
+def usual_atoms() -> frozenset[int]:
+    """The atoms that at least five of the 249,455 molecules of ZINC-250k have."""
+    return frozenset(pd.read_parquet(_USUAL_ATOMS)["atom"].tolist())
+
+
+def _unusual(atoms: Sequence[int]) -> list[int]:
+    return [atom for atom in atoms if atom not in usual_atoms()]
 
 
 def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], copies: int = 0) -> int:
@@ -132,10 +150,10 @@ def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], copies: int = 0)
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
     """Tell whether each molecule passes each of STAGES and all before it: a table with a column per stage.
 
-    `molecules` is indexed by SMILES. Alerts take most of the time, and are looked for only in molecules that
-    have passed until then.
+    `molecules` is indexed by SMILES and has the columns DESCRIBED. Alerts take most of the time, and are
+    looked for only in molecules that have passed until then.
     """
-    values = pd.concat([molecules[[*_OTHERS]], count_new(molecules, norms)], axis=1)
+    values = pd.concat([_measure_others(molecules), count_new(molecules, norms)], axis=1)
     left, reached = np.ones(len(molecules), bool), {}
     for stage, measures in STAGES.items():
         if stage == "few_alerts":
@@ -161,12 +179,18 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
     rows = some(len(trained), ROWS)
     chosen = [trained[row] for row in rows]
     values = [
-        tabulate(_OTHERS, chosen, threads, progress),
+        _measure_others(tabulate(_OTHERS, chosen, threads, progress)),
         count_new(parts.iloc[rows].reset_index(drop=True), norms, copies=1),
         count_alerts(chosen, threads, progress),
     ]
     limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
     return norms._replace(limits=limits)
+
+
+def _measure_others(molecules: pd.DataFrame) -> pd.DataFrame:
+    """Return the measures that need no norms, of molecules described by the columns _OTHERS."""
+    measures = molecules[[*_OTHERS]]
+    return measures.assign(smallness=-measures["heavy_atoms"]).drop(columns="heavy_atoms")
 
 
 def count_left(
@@ -175,7 +199,7 @@ def count_left(
     """Count the texts that are valid, unique and novel, and that pass each of STAGES and all before it."""
     counts = count(texts, known)
     names = sorted({name for name in map(canonical, texts) if name is not None} - known)
-    described = tabulate((*_OTHERS, *PARTS), names, threads, progress).set_axis(names)
+    described = tabulate(DESCRIBED, names, threads, progress).set_axis(names)
     left = survive(described, norms, threads, progress).sum()
     return {name: counts[name] for name in _COUNTED} | {stage: int(left[stage]) for stage in STAGES}
 

@@ -22,7 +22,7 @@ def test_molecules_are_counted_and_listed(step, library, tmp_path):
     lines = {line[:36].strip(): " ".join(line[36:].split()) for line in done.stdout.splitlines()[1:]}
     assert done.stdout.startswith(f"{mine} compared with {library} (14 molecules)\n")
     expected = {"rows": "5", "valid": "4 80.0%", "unique": "3 60.0%", "novel": "2 40.0%"}
-    expected |= {"with usual rings": "1 20.0%", "syntax": "1 20.0%"}
+    expected |= {"with usual rings, too": "1 20.0%", "syntax": "1 20.0%"}
     assert {name: lines[name] for name in expected} == expected
     table = pd.read_csv(out, dtype=str, keep_default_na=False).set_index("name")
     assert table["valid"].tolist() == ["yes"] * 4 + ["no"]

@@ -81,22 +81,36 @@ def test_norms_count_molecules_and_limits_leave_the_molecule_itself_out(norms):
     )  # Python orders no set twice alike
     end = surroundings(Chem.MolFromSmiles("CCCCCCO"))[0]
     assert norms.atoms[end] == 12  # six of either series
-    toluene = Chem.MolFromSmiles("Cc1ccccc1")
-    only = [number for number in surroundings(toluene) if norms.atoms[number] == 1]
-    assert norms.limits["new_atoms"] == len(only) == 2
+    methanol = surroundings(Chem.MolFromSmiles("CO"))
+    assert [norms.atoms[atom] for atom in methanol] == [1, 1]
+    assert not plausible.usual_atoms().intersection(methanol)
+    assert norms.limits["new_atoms"] == 2
     assert [norms.limits[name] for name in ("new_rings", "largest_ring", "alerts")] == [0, 6, 1]
+    assert norms.limits["smallness"] == -2  # of 14 molecules at most 5 % may be smaller than the second one
+
+
+def test_atoms_of_drug_like_molecules_are_usual_in_any_library(norms):
+    """Benzamide's amide is in no training molecule; an aminal or a trioxide is in hardly any of ZINC-250k."""
+    new = {
+        text: plausible.MEASURES["new_atoms"](Chem.MolFromSmiles(text), norms)
+        for text in ("NC(=O)c1ccccc1", "CCCCOOOCCCC", "NCNS(=O)(=O)CC1CCCCC1")
+    }
+    assert new == {"NC(=O)c1ccccc1": 0, "CCCCOOOCCCC": 3, "NCNS(=O)(=O)CC1CCCCC1": 1}
+    assert len(plausible.usual_atoms()) == 4321
 
 
 def test_stages_in_their_order(norms):
-    """One molecule fails at each: a new ring, new atoms, alerts; and one passes all."""
-    names = ["CCCC1CCCC1", "CC(C)(C)C(C)(C)C", "CCCCCCc1ccccc1"]
-    described = plausible.tabulate(("largest_ring", "sa", *plausible.PARTS), names).set_axis(names)
+    """One molecule fails at each: too small, a new ring, new atoms, alerts; and one passes all."""
+    names = ["C", "CCCC1CCCC1", "CCCCOOOCCCC", "CCCCCCc1ccccc1"]
+    described = plausible.tabulate(plausible.DESCRIBED, names).set_axis(names)
     lenient = norms._replace(limits=norms.limits | {"sa": 10.0})
-    found = survive(described, lenient)
-    assert found["usual_rings"].tolist() == [False, True, True]
-    assert found["usual_atoms"].tolist() == [False, False, True]
-    assert found["plausible"].tolist() == [False, False, True]
-    assert [is_plausible(Chem.MolFromSmiles(name), lenient) for name in names] == [False, False, True]
+    left = survive(described, lenient)
+    assert left["usual_size"].tolist() == [False, True, True, True]
+    assert left["usual_rings"].tolist() == [False, False, True, True]
+    assert left["usual_atoms"].tolist() == [False, False, False, True]
+    assert left["plausible"].tolist() == [False, False, False, True]
+    passing = [is_plausible(Chem.MolFromSmiles(name), lenient) for name in names]
+    assert passing == [False, False, False, True]
     strict = norms._replace(limits=lenient.limits | {"alerts": -1})
     assert not survive(described, strict)["few_alerts"].any()
 

@@ -50,7 +50,7 @@ def _list_settings(metadata: Metadata) -> list[str]:
         name: value for name, value in metadata.parameters.items() if name not in _EVIDENT and value != []
     }
     defaults = {name: field.default for name, field in DemandSettings.model_fields.items()}
-    changed = {name: value for name, value in asked.items() if value != defaults.get(name)}
+    changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
     return [name if text is True else f"{name} {text}" for name, text in texts.items()]
 

@@ -107,6 +107,7 @@ STAGES = {  # metric -> the name of its stage: every stage is a part of the prev
     "valid": "valid",
     "unique_strict": "different",
     "novel_strict": "novel",
+    "usual_size": "usual size",
     "usual_rings": "usual rings",
     "usual_atoms": "usual atoms",
     "few_alerts": "few alerts",

@@ -90,12 +90,12 @@ class MoleculesPage(KindPage):
         for key, wholes in whole.items():
             if grid := grids.get(key if key in ("plausible", "valid") else f"{key}_strict"):
                 shares = {run: count / wholes[run] for run, count in grid.means.items() if wholes.get(run)}
-                if key == "plausible" and grid.floor:
+                if key in ("plausible", "useful") and grid.floor:
                     real[key] = grid.floor.mean / float(leading.frame.samples.max())
                 text = format_percent(real.get(key, np.nan))
                 measures[key] = Measure(grid.about.label, grid.metric, shares, text)
         fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
-        if fewest < most:
+        if fewest < most and leading.metric == "valid":
             of_valid = measures["valid"].values
             few = {(method, nfe): of_valid.get((method, fewest), np.nan) for method, nfe in of_valid}
             measures["few"] = Measure(f"valid at NFE {fewest}", "valid", few, format_percent(1.0))

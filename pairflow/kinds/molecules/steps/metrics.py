@@ -24,7 +24,8 @@ def main(molecules: Path, reference: Path, out: Path | None, threads, quiet):
     """Measure the molecules in the file MOLECULES, and compare them with a library; no model is needed.
 
     It prints how many are valid, different, novel and plausible, and how similar they are to the library. Any
-    program may have made them.
+    program may have made them. Both files are taken as they are: if the experiment removed salts or charges,
+    do so with the library, too.
 
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv
