@@ -9,9 +9,10 @@ parent has learnt has that scaffold. The folder gets a configuration with an exp
 for each number of iterations, and `scratch` and `scratch_groups` for the first, and the workflow runs them: a
 command that was stopped resumes. They differ in where their trainings start, in the learning rate, which
 fine-tuning divides by four, and `scratch_groups` in the representation, with the loss and the temperature of
-`pairflow new`. Compared with them are samples of the parent, and the small library's held-out molecules. A
-sample counts as alike if its scaffold holds an indole, as plausible by what is usual among the molecules of
-the parent, and as a copy if it is a training molecule.
+`pairflow new`. With a parent of groups all have groups, and there is no `scratch_groups`. Compared with them
+are samples of the parent, and the small library's held-out molecules. A sample counts as alike if its
+scaffold holds an indole, as plausible by what is usual among the molecules of the parent, and as a copy if it
+is a training molecule.
 """
 
 import argparse
@@ -113,12 +114,13 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
     facts = read_object(parent / "model.json")
     rows = int(0.9 * options.small)
     sizes = (facts["length"], facts["vocabulary_size"], rows, "cpu", False)
-    data = {"source": "small.smi", "representation": "selfies", "length": facts["length"]}
+    kind = Vocabulary.load(parent / "vocabulary.json").kind
+    data = {"source": "small.smi", "representation": kind, "length": facts["length"]}
 
     def experiment(iterations: int, written: dict[str, Any], **more: Any) -> dict[str, Any]:
         scale = suggest.experiment(*sizes, iterations, facts["network"], fine_tuned="from" in more)
         evaluation = scale["evaluations"]["main"] | {"nfe": options.nfe, "samples": SAMPLES, "trials": 1}
-        if "representation" in written:  # as `pairflow new` does with groups
+        if "groups" in (kind, written.get("representation")):  # as `pairflow new` does
             scale["training"]["loss"], evaluation["temperature"] = "cross_entropy", 1.0
         return {
             "description": "PairFlow on molecules with an indole",
@@ -132,7 +134,9 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
 
     start = {"from": options.parent if published.name_of(parent) else str(parent)}
     tuned = {f"tuned_{iterations}": experiment(iterations, {}, **start) for iterations in options.iterations}
-    scratch = {"scratch": {}, "scratch_groups": {"representation": "groups", "length": GROUPS}}
+    scratch: dict[str, dict[str, Any]] = {"scratch": {}}
+    if kind != "groups":
+        scratch["scratch_groups"] = {"representation": "groups", "length": GROUPS}
     first = {name: experiment(options.iterations[0], written) for name, written in scratch.items()}
     return {"experiments": tuned | first}
 

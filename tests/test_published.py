@@ -72,3 +72,6 @@ def test_a_misspelt_name_is_answered_with_the_right_one(tmp_path, monkeypatch, s
     run = step("sample", model="zinc25k", nfe=1, count=1, out="x.smi")
     error = "pairflow sample: error: zinc25k/model.json: no such file (did you mean 'zinc250k'?)\n"
     assert (run.exit_code, run.stderr) == (2, error)
+    run = step("sample", model="mine", nfe=1, count=1, out="x.smi")
+    error = "mine/model.json: no such file: with pairflow come zinc250k, zinc250k_groups\n"
+    assert run.stderr == f"pairflow sample: error: {error}"

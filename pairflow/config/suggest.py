@@ -84,7 +84,7 @@ def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_si
     dcd |= {"teacher_every": max(1, iterations // 25)}
     experiment = _experiment(network, 64, training, dcd, [1, 4, 8, 32], trials=2)
     quarter = 2 ** int(math.log2(max(1, iterations / 4)))  # drawing so many takes less time than the training
-    samples = min(1024, max(128, quarter))
+    samples = min(1024, max(128 if length > LONG else 512, quarter))
     experiment["evaluations"]["main"] |= {"samples": samples, "temperature": TEMPERATURE}
     return experiment
 

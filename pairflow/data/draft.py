@@ -43,6 +43,7 @@ class Draft:
         rejected: the rows that are left out.
         advice: further rules that the data suggest.
         hours: the time that the experiment may take, or None to keep its number of iterations.
+        most: the most iterations that are fitted to that time, or None.
         with_iterations: a function that makes the experiment with a given number of iterations.
         quality: a function that says in words what quality to expect of an experiment.
     """
@@ -54,6 +55,7 @@ class Draft:
     rejected: "pd.DataFrame"
     advice: tuple[str, ...] = ()
     hours: float | None = None
+    most: int | None = None
     with_iterations: Callable[[int], Entry] | None = None
     quality: Callable[[Experiment], str] | None = None
 

@@ -105,8 +105,8 @@ def forecast_draft(
 ) -> tuple[Entry, Forecast]:
     """Fit the iterations of a drafted experiment to its hours; return it and its forecast on all cores.
 
-    The number of iterations has two digits that are not zero, and is at least FEWEST; without hours it stays
-    as drafted. Jobs of unknown time count as 0. With `recorded` nothing is measured.
+    The number of iterations has two digits that are not zero, is at least FEWEST, and at most `draft.most`;
+    without hours it stays as drafted. Jobs of unknown time count as 0. With `recorded` nothing is measured.
     """
     how: dict[str, Any] = {"recorded": recorded, "progress": progress, "fresh": True}
 
@@ -119,7 +119,8 @@ def forecast_draft(
     rates, seconds = expect(make(FEWEST)).rates, 3600 * draft.hours
     # Only the costs are computed again for each number: the rates do not depend on it.
     tens = [10**power for power in range(1, 5)]
-    numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= MOST]
+    most = max(FEWEST, draft.most or MOST)
+    numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= most]
     fitting = bisect_right(numbers, seconds, key=lambda number: expect(make(number), rates).wall_seconds)
     entry = make(numbers[max(0, fitting - 1)])
     return entry, expect(entry, rates)

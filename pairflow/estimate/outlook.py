@@ -81,13 +81,17 @@ def wall_time(forecast: Forecast) -> str:
     return f"{describe_duration(forecast.wall_seconds)} on {_count(forecast.cores, 'core')}{gpu}"
 
 
-def expect(name: str, forecast: Forecast, iterations: int, hours: float | None) -> str:
+def expect(
+    name: str, forecast: Forecast, iterations: int, hours: float | None, most: int | None = None
+) -> str:
     """Write how long a new experiment takes on this machine, and, unless `hours` is None, that its number of
-    iterations was chosen to fit into them."""
+    iterations was chosen to fit into them, or is about as large as is good, which is `most`."""
     text = f"Time: {wall_time(forecast)}, give or take a factor of two."
     text += f" `pairflow estimate {name}` has the details."
     if hours is None:
         return text
+    if most and iterations > 0.9 * most:
+        return f"{text} Training has {iterations:,} iterations: more would only memorise the rows."
     if forecast.wall_seconds <= 3600 * hours:
         return f"{text} Training is fitted to {hours:g} hours: {iterations:,} iterations."
     return f"{text} {hours:g} hours are too short: training has the fewest iterations, {iterations:,}."

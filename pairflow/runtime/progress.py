@@ -79,14 +79,14 @@ def announced_compilation(notice: str, *, quiet: bool = False) -> Iterator[None]
 
 @contextmanager
 def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Iterator[None]:
-    """Show a bar during the block, which counts the rows of each network call: it moves within batches, too.
+    """Show a bar during the block, which counts to `rows` samples: it moves within batches, too.
 
-    It counts to `rows` samples times `calls` network calls, of which absorbing noise needs fewer.
+    Each of a sample's `calls` network calls is a part of it; absorbing noise needs fewer calls.
     """
-    with bar(total=rows * calls, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
+    with bar(total=rows, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
 
         def count(module: "nn.Module", inputs: tuple, output: object) -> None:
-            rows_bar.update(len(inputs[0]))  # a hook that returns None does not change the output
+            rows_bar.update(len(inputs[0]) / calls)  # a hook that returns None does not change the output
 
         hook = network.register_forward_hook(count)
         try:

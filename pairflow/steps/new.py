@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 @model_folder(
     "--from",
     "parent",
-    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k), whose "
-    "weights, length, network and symbols the experiment starts from (fine-tuning).",
+    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k_groups, "
+    "zinc250k), whose weights, length, network and symbols the experiment starts from (fine-tuning).",
 )
 @device
 @quiet
@@ -90,7 +90,7 @@ def _describe(draft: Draft, name: str, entry: Entry, expected: "Forecast | None"
     if draft.quality:
         yield draft.quality(experiment)
     if expected:
-        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours)
+        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours, draft.most)
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:

@@ -269,7 +269,8 @@ class DiscreteModel(Model):
         """The labels (rows,) or (rows, P) of samples from number `first` on; InputError if the model was not
         trained for the conditions."""
         if self.condition is None:
-            raise InputError(f"condition: the model in {self.folder} was trained without data.condition")
+            text = f"condition: the model in {self.folder} was trained without data.condition"
+            raise InputError(f"{text} (for molecules see `pairflow new --condition`)")
         return torch.tensor(self.condition.targets(conditions, first, rows), device=self.device)
 
     def draw(

@@ -166,7 +166,8 @@ def read_description(path: Path) -> dict[str, Any]:
 def _suggestions(description: Path) -> str:
     """The end of a message about a missing model: a similar name, and the models that are near.
 
-    These are the models in its folder or, if there are none, the models and experiments in the folder above.
+    These are the models in its folder or, if there are none, the models and experiments in the folder above;
+    or else the models that come with pairflow.
     """
     folder = description.parent
     inside = [path.parent.name for path in folder.glob("*/model.json")]
@@ -175,9 +176,11 @@ def _suggestions(description: Path) -> str:
         for name in ("model.json", "metrics.parquet")
         for path in folder.parent.glob(f"*/{name}")
     ]
-    names, where = sorted(inside or siblings), folder if inside else folder.parent
+    names, where = sorted(inside or siblings), f"{folder if inside else folder.parent} has"
     near = nearest(folder.name, [*names, *published.names()])
-    return near + (f": {where} has {', '.join(names)}" if names else "")
+    if not names and not near and len(folder.parts) == 1:
+        names, where = published.names(), "with pairflow come"
+    return near + (f": {where} {', '.join(names)}" if names else "")
 
 
 def _checksum(facts: dict[str, Any]) -> str:

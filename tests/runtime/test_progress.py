@@ -52,14 +52,14 @@ def test_without_a_total_a_line_in_ten_seconds(capfd):
     assert "7000B" in lines[-1]
 
 
-def test_the_bar_counts_the_rows_that_the_network_sees(capfd):
+def test_the_bar_counts_samples_and_moves_with_each_call_of_the_network(capfd):
     network, rows = nn.Linear(2, 3), torch.ones(5, 2)
     expected = network(rows)
     with network_bar(network, rows=10, calls=4, quiet=False):
         assert torch.equal(network(rows), expected)
         assert torch.equal(network(rows[:1]), expected[:1])
     network(rows)  # not counted
-    assert "6.00/40.0" in capfd.readouterr().err
+    assert "1.50/10.0" in capfd.readouterr().err  # six of forty calls
 
 
 def test_a_quiet_bar_says_nothing(capfd):

@@ -45,7 +45,7 @@ def test_table_entry_and_command(project):
     assert "Experiment 'my_library' is in experiments/my_library.yaml." in run.stdout
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
     assert lines[0] == ["my library.smi (SMILES)"]
-    assert ["rejected", "2", "all are listed in my_library.rejected.csv"] in lines
+    assert ["rejected", "2", "all are listed in ./my_library.rejected.csv"] in lines
     assert ["unparsable", "2", "the first: line 301, 'x'"] in lines
     assert ["duplicates", "1", "drop_duplicates: true"] in lines
     assert ["of several fragments", "1", "fragments: largest"] in lines
@@ -71,7 +71,7 @@ def test_to_compare_means_the_methods_of_the_demo(project):
 
 
 def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(project):
-    odd = ["*CCO", "C[Zn]CC", "CCC(=O)[O-].[Na+]", "C[NH3+].[Cl-]"]
+    odd = ["*CCO", "C[Zn]CC", "CCC(=O)[O-].[Na+]", "C[NH3+].[Cl-]", "CC[NH3+]", "CC[N+](=O)[O-]"]
     (project / "a.smi").write_text("\n".join([*SMILES, *odd]))
     run = new("a.smi")
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
@@ -79,8 +79,9 @@ def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(pr
     assert ["with metals", "1", "metals: reject"] in lines
     tiny = sum(Chem.MolFromSmiles(text).GetNumHeavyAtoms() < 4 for text in [*SMILES, *odd])
     assert [f"Consider --min-heavy-atoms 4: solvents and ions are smaller ({tiny} here)."] in lines
-    ions = "the removal of counter-ions leaves a charge on molecules (2 of them)."
-    assert [f"Consider --charges neutralise: {ions}"] in lines
+    charged = "3 of the molecules have charges, 2 of them because a counter-ion was removed."
+    assert [f"Consider --charges neutralise: {charged}"] in lines
+    assert ["with charges, nitro groups aside", "3", "charges: keep"] in lines
     run = new("a.smi", "--force", "--charges=neutralise", "--min-heavy-atoms=4", "--metals=keep")
     assert "Consider" not in run.stdout
     data = experiment(project, "a").data
@@ -190,7 +191,7 @@ def test_all_rejected_rows_are_listed_with_their_places(project, name, content, 
     run = new(name)
     assert run.exit_code == 0, run.stderr
     assert (path.read_text() if path.exists() else None) == table
-    assert ("all are listed in a.rejected.csv" in run.stdout) == (table is not None)
+    assert ("all are listed in ./a.rejected.csv" in run.stdout) == (table is not None)
 
 
 def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
@@ -228,7 +229,8 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
     assert experiment(project, "a").data.condition is None
     run = new("a.csv", "--condition", "pIC50 mean", "--force")
     assert run.exit_code == 0, run.stderr
-    assert "--condition" not in run.stdout
+    assert "The model also learns pIC50 mean: samples can be asked for low, middle or high" in run.stdout
+    assert "`pairflow sample --condition 'pIC50 mean=high'`." in run.stdout
     assert [*experiment(project, "a").data.conditions()] == ["pIC50 mean"]
     assert new("a.csv", "--condition", "logp", "--force").exit_code == 0
     assert experiment(project, "a").data.condition.property == "logp"

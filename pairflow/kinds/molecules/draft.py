@@ -1,4 +1,4 @@
-"""Suggests an experiment on a user's molecules: its rules, its scale, and the quality to expect."""
+"""Suggests an experiment on a user's molecules: its rules and its scale."""
 
 import shlex
 from collections import Counter
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from rdkit import rdBase
 
 from pairflow.arguments import nearest
-from pairflow.config import Experiment, check, parse_method, suggest
+from pairflow.config import check, parse_method, suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.prepare import canonicalise, read_molecule
+from pairflow.kinds.molecules.prepare import SPECIALS, canonicalise, read_molecule
+from pairflow.kinds.molecules.quality import describe_quality
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
     COMPUTED,
@@ -44,19 +44,8 @@ from pairflow.kinds.molecules.survey import (
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
-# Measured results, from which the quality to expect is read; the file's head explains its columns.
-PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
-_FEW = 20_000  # training rows; with fewer, a start from another model is suggested
+_EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
 _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
-_WITH_START, _FROM_SCRATCH = "25 %", "1 %"  # useful samples after as many iterations on few molecules
-_NETWORKS = {
-    "mlp": "a small network (mlp)",
-    "small transformer": "a small transformer",
-    "transformer of groups": "a small transformer",
-    "fine-tuned transformer": "a small transformer, from the weights of another,",
-    "fine-tuned transformer of groups": "a small transformer, from the weights of another,",
-    "transformer": "the paper's transformer",
-}
 
 
 def holds_molecules(path: Path) -> bool:
@@ -83,20 +72,28 @@ def find_condition(name: str, numeric: Sequence[str], file: Path) -> Entry:
 
 
 def _name_numbers(columns: Mapping[str, Sequence[str]], settings: NewLibrary) -> Iterator[str]:
-    """Yield a sentence that names the columns of numbers for which a model can be conditioned, if any."""
+    """Yield a sentence on the condition, or else one that names the columns of numbers that could be one."""
     numeric = [name for name in numeric_columns(columns) if not library.name_column([name], "")]
     if numeric and not settings.condition:
         options = ", ".join(f"{name}: `--condition {shlex.quote(name)}`" for name in numeric)
         yield f"Samples can be asked for low, middle or high values of a column of numbers. {options}."
+    if settings.condition:
+        example = shlex.quote(f"{settings.condition}=high")
+        yield (
+            f"The model also learns {settings.condition}: samples can be asked for low, middle or high "
+            f"values, the thirds of the training molecules, as by `pairflow sample --condition {example}`."
+        )
 
 
 class Start(NamedTuple):
-    """A model to start training from: its `name` in the experiment, and what the new data must agree with."""
+    """A model to start training from: its `name` in the experiment, and what the new data must agree with.
+    `symbols` are those of its vocabulary, with which that of the data begins."""
 
     name: str
     length: int
     network: dict[str, Any]
     representation: str
+    symbols: tuple[str, ...]
 
 
 def draft_molecules(request: DraftRequest) -> Draft:
@@ -145,9 +142,16 @@ def draft_molecules(request: DraftRequest) -> Draft:
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
         advice=(*_advice(counts, settings), *_name_numbers(fields, settings)),
         hours=settings.hours or suggest.hours(experiment["network"], device),
+        most=_most_iterations(experiment, size) if settings.representation == "groups" else None,
         with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
     )
+
+
+def _most_iterations(experiment: Entry, size: DatasetSize) -> int:
+    """The most iterations that a training on groups is worth: docs/results.md, "Groups"."""
+    epochs = _EPOCHS["fine-tuned" if "from" in experiment else "from scratch"]
+    return epochs * size.rows // experiment["training"]["batch_size"]
 
 
 def read_start(folder: Path, name: str) -> Start:
@@ -156,14 +160,15 @@ def read_start(folder: Path, name: str) -> Start:
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
-    kind = read_symbols(vocabulary).kind
+    symbols = read_symbols(vocabulary)
+    kind = symbols.kind
     noise = parse_method(facts["method"]).corruption
     if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
         raise InputError(
             f"{folder}: expected an unconditional model of molecules with uniform noise, found "
             f"{facts['method']} with symbols of {kind}"
         )
-    return Start(name, facts["length"], facts["network"], kind)
+    return Start(name, facts["length"], facts["network"], kind, symbols.tokens or ())
 
 
 def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
@@ -207,7 +212,8 @@ def plan(
         **chosen_rules(settings),
         **({"training_rows": training_rows} if training_rows else {}),
     }
-    size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
+    symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
+    size = DatasetSize(sizes["train"], sizes["validation"], symbols, length)
     experiment = {
         "description": f"{total:,} molecules of {Path(data['source']).name}, at a scale for this machine",
         "scale": "reduced",
@@ -279,84 +285,31 @@ def _lines(
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
     reference = ("  only for reference", left_out, "not novel, but not trained on")
+    listed = f"all are listed in {'' if rejects.parent.name else './'}{rejects}"
     return [
         ("rows", counts.total, ""),
-        ("rejected", len(counts.rejects), f"all are listed in {rejects}" * bool(len(counts.rejects))),
+        ("rejected", len(counts.rejects), listed * bool(len(counts.rejects))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),
         *features,
+        ("N, tokens per row", size.length, spread),
         ("distinct molecules", len(counts.lengths), ""),
-        ("  longer than N", too_long, f"left out; up to {data['max_too_long_share']:.2%} may be"),
+        ("  longer than N, left out", too_long, f"max_too_long_share: {data['max_too_long_share']:g}"),
         ("  for training", size.rows, f"split: {data['split']}"),
         ("  for validation", size.validation_rows, ""),
         *([reference] if left_out else []),
-        ("N, tokens per row", size.length, spread),
         ("K, symbols", size.vocabulary_size, ""),
     ]
 
 
 def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
     """Yield sentences that advise further rules if they suit the file."""
-    if counts.ions and settings.charges == "keep":
+    charged = counts.features["with charges, nitro groups aside"]
+    if charged and settings.charges == "keep":
         yield (
-            "Consider --charges neutralise: the removal of counter-ions leaves a charge on molecules "
-            f"({counts.ions:,} of them)."
+            f"Consider --charges neutralise: {charged:,} of the molecules have charges, {counts.ions:,} of "
+            "them because a counter-ion was removed."
         )
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
         yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} here)."
-
-
-def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
-    """Return sentences on the quality to expect, from measurements with the same kind of network."""
-    network, iterations = experiment.network, experiment.training.iterations
-    name = network.name
-    written = experiment.data.representation if isinstance(experiment.data, Molecules) else ""
-    if name == "transformer" and network.width < suggest.WIDE:
-        name = "fine-tuned transformer" if experiment.parent else "small transformer"
-        if written == "groups":
-            name = "fine-tuned transformer of groups" if experiment.parent else "transformer of groups"
-    precedent = "No such experiment has been measured so far."
-    if name in set(PRECEDENTS.network):
-        precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
-    sentences = [
-        f"Quality: this trains {_NETWORKS.get(name, name)} for {iterations:,} iterations on {sizes.rows:,} "
-        f"molecules of up to {sizes.length} tokens.",
-        precedent,
-    ]
-    selfies = written == "selfies"
-    if selfies:
-        sentences.append(
-            "As SELFIES nearly all samples are valid molecules, which does not make them useful."
-        )
-    first = PRECEDENTS.drop_duplicates("network").set_index("network")
-    tuned = first.loc["fine-tuned transformer"]
-    few = sizes.rows < _FEW and sizes.length <= tuned.length
-    if name == "small transformer" and selfies and few:
-        sentences.append(
-            f"With fewer than {_FEW:,} molecules consider `--from zinc250k`, to start from a model that has "
-            f"seen many more: after {tuned.iterations:,} iterations on {tuned.rows} molecules {_WITH_START} "
-            f"of the samples were useful, and {_FROM_SCRATCH} without it."
-        )
-    if name == "mlp" and sizes.length > first.length["mlp"]:
-        sentences.append(
-            "For a useful model, run `new` where there is a GPU: it then suggests the paper's transformer, "
-            f"with which {_result('transformer', iterations, sizes)}. What a smaller library gives has not "
-            "been measured: expect fewer valid molecules, and more copies of yours."
-        )
-    return " ".join(sentences)
-
-
-def _result(network: str, iterations: int, sizes: DatasetSize) -> str:
-    """Say in words the result of the most similar precedent of that network. Of the precedents with rows of
-    at least N tokens those with the shortest are considered (else the longest), and of these the one with the
-    nearest numbers of rows and iterations is chosen."""
-    known = PRECEDENTS[PRECEDENTS.network == network]
-    length = min(known.length[known.length >= sizes.length], default=known.length.iloc[-1])
-    known = known[known.length == length]
-    distance = np.log(known.rows / sizes.rows).abs() + np.log(known.iterations / iterations).abs()
-    one = known.loc[distance.idxmin()]
-    return (
-        f"{one.share} of the samples were {one.what} ({one.rows:,} {one.molecules}, "
-        f"{one.iterations:,} iterations, N = {one.length})"
-    )

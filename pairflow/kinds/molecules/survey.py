@@ -23,7 +23,7 @@ SAMPLED_ROWS = 200
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
 FEATURES = {  # feature whose molecules are counted -> the rule that applies to it
     "of several fragments": "fragments",
-    "with charged atoms": "charges",
+    "with charges, nitro groups aside": "charges",
     "with isotope labels": "isotopes",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
@@ -81,10 +81,11 @@ class Survey(ReadMolecules):
         needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
         return -(-needed // multiple) * multiple
 
-    def vocabulary_size(self, length: int) -> int:
-        """K: the number of special symbols, and of symbols in the molecules that fit `length`."""
-        fitting = np.repeat(self._counts + 2 <= length, self._counts)
-        return len(SPECIALS) + len(np.unique(np.frombuffer(self.written, np.uint32)[fitting]))
+    def vocabulary_size(self, length: int, known: Sequence[str] = SPECIALS) -> int:
+        """K: the number of `known` symbols, and of others in the molecules that fit `length`."""
+        fitting, names = np.repeat(self._counts + 2 <= length, self._counts), [*self.tokens]
+        written = np.unique(np.frombuffer(self.written, np.uint32)[fitting])
+        return len({*known, *(names[number] for number in written)})
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
@@ -149,12 +150,18 @@ def is_molecule(text: str) -> bool:
     return False
 
 
+def _is_charged(atom: Chem.Atom) -> bool:
+    """Whether an atom has a charge that no neighbour balances, as in a nitro group."""
+    charge = atom.GetFormalCharge()
+    return charge != 0 and all(charge * other.GetFormalCharge() >= 0 for other in atom.GetNeighbors())
+
+
 def _features(molecule: Chem.Mol) -> list[str]:
     """The FEATURES that a molecule has."""
     atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
     present = (
         len(Chem.GetMolFrags(molecule)) > 1,
-        any(atom.GetFormalCharge() for atom in atoms),
+        any(map(_is_charged, atoms)),
         any(atom.GetIsotope() for atom in atoms),
         any(atom.GetChiralTag() != unknown for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),

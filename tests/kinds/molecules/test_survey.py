@@ -8,7 +8,7 @@ import pytest
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.prepare import prepare
+from pairflow.kinds.molecules.prepare import SPECIALS, prepare
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.survey import FEATURES, Survey, find_column, first_rejected, numeric_columns
 
@@ -72,6 +72,8 @@ def test_length_is_the_least_multiple_of_eight_and_only_what_fits_counts_for_the
     assert lengths == [208, 208, 200]  # of 202, 201 and 200 tokens
     found = survey_texts(["C", "N" * 9 + "O"], **LARGEST)
     assert [found.vocabulary_size(length) for length in (3, 11, 12)] == [11, 11, 13]
+    known = (*SPECIALS, "N", "O", "S")  # a model's to start from
+    assert [found.vocabulary_size(length, known) for length in (3, 12)] == [14, 14]
 
 
 def test_memory_per_row():
