@@ -117,7 +117,7 @@ class Kind(ABC):
     commands: ClassVar[tuple[str, ...]] = ()  # other commands that only this kind has, in the same folder
     # Settings of floors (metrics measured on real data instead of samples); None for a kind without floors.
     floor: ClassVar[type[Settings] | None] = RealDraws
-    floor_reads: ClassVar[type | None] = None  # the files of a floor, as a NamedTuple; None: those of `real`
+    floor_reads: ClassVar[type | None] = None  # the files of a floor, as a NamedTuple; None: as in `real`
     shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, so that the report needs them
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:

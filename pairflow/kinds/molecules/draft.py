@@ -87,7 +87,7 @@ def _name_numbers(columns: Mapping[str, Sequence[str]], settings: NewLibrary) ->
 
 class Start(NamedTuple):
     """A model to start training from: its `name` in the experiment, and what the new data must agree with.
-    `symbols` are those of its vocabulary, with which that of the data begins."""
+    The vocabulary of the data begins with its `symbols`."""
 
     name: str
     length: int
