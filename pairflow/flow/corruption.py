@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from pairflow.arguments import checked_choice, checked_integer, checked_number
-from pairflow.config import SAMPLERS
+from pairflow.config import SAMPLERS, parse_method
 from pairflow.errors import InputError
 from pairflow.flow.arguments import as_integers, as_tokens, each_row, require_below, require_shape
 from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
@@ -347,3 +347,10 @@ def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None 
 
 
 CORRUPTIONS: dict[str, type[Corruption]] = {"uniform": Uniform, "absorbing": Absorbing}
+
+
+def corruption_of(method: str, vocabulary_size: int | None, mask: int | None) -> Corruption:
+    """The corruption process of a method for `vocabulary_size` symbols. Raises InputError if that is None."""
+    if vocabulary_size is None:
+        raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
+    return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)

@@ -27,7 +27,7 @@ from pairflow.config.sampling import GuidedUpdate, Update
 from pairflow.data.classes import Properties
 from pairflow.errors import InputError
 from pairflow.files import require_regular
-from pairflow.flow.corruption import CORRUPTIONS, Corruption
+from pairflow.flow.corruption import Corruption, corruption_of
 from pairflow.training.model_files import (
     Description,
     ModelFolder,
@@ -240,7 +240,7 @@ class DiscreteModel(Model):
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
         if cls.flow not in parse_method(method).flows:
             return {}
-        return {name: loss.learns for name, loss in _corruption(method, symbols, mask).losses.items()}
+        return {name: loss.learns for name, loss in corruption_of(method, symbols, mask).losses.items()}
 
     def build(self, settings: dict[str, Any]) -> nn.Module:
         corruption = self.corruption
@@ -251,7 +251,7 @@ class DiscreteModel(Model):
     @property
     def corruption(self) -> Corruption:
         """The corruption process of the method, for this vocabulary."""
-        return _corruption(self.method, self.vocabulary_size, self.mask)
+        return corruption_of(self.method, self.vocabulary_size, self.mask)
 
     @torch.no_grad()
     def warm_up(self) -> Tensor:
@@ -396,10 +396,3 @@ _STORED = (  # attributes that model.json has under the same name, unchanged
 def model_class(learnt: str) -> type[Model]:
     """The class of a model whose loss, or whose prediction, is `learnt`."""
     return VelocityModel if learnt == VELOCITY else DiscreteModel
-
-
-def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> Corruption:
-    corruption = CORRUPTIONS[parse_method(method).corruption]
-    if vocabulary_size is None:
-        raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
-    return corruption(vocabulary_size, mask)
