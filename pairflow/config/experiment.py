@@ -247,13 +247,6 @@ class CommonExperiment(Settings):
         protocol = self._protocol(evaluation).model_dump(include={*kind.model_fields} - {"nfe"})
         return kind(**protocol, nfe=nfe, seed=seed)
 
-    def start_settings(self, evaluation: str, seed: int) -> SampleSettings | FlowSampleSettings:
-        """Settings to draw a trial from the model that the base methods start from, which knows no condition,
-        at the evaluation's largest number of steps."""
-        settings = self.sample_settings(evaluation, max(self._protocol(evaluation).nfe), seed)
-        plain = {"condition": (), "guidance": 1.0} if isinstance(settings, SampleSettings) else {}
-        return settings.model_copy(update={"trials": 1, **plain})
-
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
         """The number of network calls that can change a sample, shown on pages; `nfe` counts only updates."""
         known = evaluation in self.evaluations

@@ -91,7 +91,7 @@ def expect(
     if hours is None:
         return text
     if most and iterations > 0.9 * most:
-        return f"{text} Training has {iterations:,} iterations: more would only memorise the rows."
+        return f"{text} Training has {iterations:,} iterations: where far more were tried, samples got worse."
     if forecast.wall_seconds <= 3600 * hours:
         return f"{text} Training is fitted to {hours:g} hours: {iterations:,} iterations."
     return f"{text} {hours:g} hours are too short: training has the fewest iterations, {iterations:,}."

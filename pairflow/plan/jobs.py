@@ -44,21 +44,9 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     for comparison in kind.comparisons(experiment) if kind.has_floor(experiment) else ():
         for name in experiment.evaluations:
             inputs = kind.floor_files(root, experiment, name, comparison)
-            if "start" in inputs:
-                yield _start_samples(root, experiment, name)
             settings = kind.floor_settings(experiment, name, comparison)
             out = {"metrics": paths.floor(root, name, comparison)}
             yield Job("floor", inputs, out, settings, gpu=kind.measuring(experiment).gpu)
-
-
-def _start_samples(root: Path, experiment: Experiment, evaluation: str) -> Job:
-    """Make the job that draws samples from the model to start from, before any training."""
-    model = paths.parent_files(root, experiment)
-    inputs = {"model": model["parent"], "description": model["parent_description"]}
-    seed = experiment.seeds[0]
-    samples = {"samples": paths.start_samples(root, seed, evaluation)}
-    settings = experiment.start_settings(evaluation, seed)
-    return Job("sample_start", inputs, samples, settings, gpu=True, seed=seed)
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:

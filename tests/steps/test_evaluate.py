@@ -153,6 +153,7 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     real = pd.read_parquet(files["out"]).pivot(index="metric", columns="method", values="value")
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
     assert real.loc["common_scaffolds"].dropna().tolist() == [0]  # of ethanol
+    assert real.loc["held_out", "data"] == 1
     assert real.loc["novel_strict", "one carbon more"] == 100
 
 

@@ -147,6 +147,17 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     assert " 0.01 hours are too short: training has the fewest iterations, 100.\n" in run.stdout
 
 
+@pytest.mark.parametrize(("options", "epochs"), [((), 100), (("--from", "zinc250k_groups"), 40)])
+def test_a_training_on_groups_has_no_more_epochs_than_are_worth_it(project, monkeypatch, options, epochs):
+    monkeypatch.setattr("pairflow.estimate.forecast.measure", lambda *_: Rate(1e-4, 9.0, "x"))
+    (project / "a.smi").write_text("\n".join(SMILES))
+    run = new("a.smi", "--estimate", "--hours", "5", "--representation", "groups", *options)
+    assert run.exit_code == 0, run.stderr
+    training = experiment(project, "a").training
+    assert 0.9 * epochs * 285 < training.iterations * training.batch_size <= epochs * 285
+    assert f"{training.iterations:,} iterations: where far more were tried, samples got worse." in run.stdout
+
+
 @pytest.mark.parametrize(
     ("iterations", "samples"),
     [(1, 128), (1000, 128), (1024, 256), (2500, 512), (4096, 1024), (100_000, 1024)],

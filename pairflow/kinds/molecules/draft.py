@@ -142,14 +142,16 @@ def draft_molecules(request: DraftRequest) -> Draft:
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
         advice=(*_advice(counts, settings), *_name_numbers(fields, settings)),
         hours=settings.hours or suggest.hours(experiment["network"], device),
-        most=_most_iterations(experiment, size) if settings.representation == "groups" else None,
+        most=_most_iterations(experiment, size) if device == "cpu" else None,
         with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
     )
 
 
-def _most_iterations(experiment: Entry, size: DatasetSize) -> int:
-    """The most iterations that a training on groups is worth: docs/results.md, "Groups"."""
+def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
+    """The most iterations that a training on groups is worth (docs/results.md, "Groups"); None for others."""
+    if experiment["data"]["representation"] != "groups":
+        return None
     epochs = _EPOCHS["fine-tuned" if "from" in experiment else "from scratch"]
     return epochs * size.rows // experiment["training"]["batch_size"]
 

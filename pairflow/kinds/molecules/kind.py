@@ -171,13 +171,20 @@ class MoleculesKind(OnDemandKind):
         return self.pace.prepare * {"selfies": 5, "groups": 17}.get(settings.representation, 1)
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Yield the job that describes training molecules, and the jobs for `plausible` and FCD if needed."""
+        """Yield the job that describes training molecules, and the jobs for `plausible` and FCD if needed.
+        For a floor, also draw samples of the model that the trainings start from."""
         smiles, files = {"smiles": paths.data(root, "smiles.parquet")}, self.real_files(root, experiment)
         yield Job("describe_molecules", smiles, {"molecules": files["molecules"]}, threads=None)
         if "norms" in files:
             yield Job("norms", smiles, {"norms": files["norms"]}, threads=None)
         if "chemnet" in files:
             yield Job("chemnet", smiles, {"chemnet": files["chemnet"]}, gpu=True)
+        seed, start = experiment.seeds[0], paths.parent_files(root, experiment)
+        for name in experiment.evaluations if self.has_floor(experiment) else ():
+            if samples := self.floor_files(root, experiment, name).get("start"):
+                inputs = {"model": start["parent"], "description": start["parent_description"]}
+                settings = molecules_settings.start_settings(experiment, name, seed)
+                yield Job("sample_start", inputs, {"samples": samples}, settings, gpu=True, seed=seed)
 
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
         files = {

@@ -66,7 +66,8 @@ def measure_samples(
 def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
     """Measure held-out molecules (method `data`) and controls, as reference values for samples. Two controls
     need no model: training molecules with one carbon more, and strings of independent symbols. The third has
-    samples of the model to start from. Counts are scaled to the number of samples of a trial."""
+    samples of the model to start from. Counts are scaled to the number of samples of a trial, except for that
+    of the held-out molecules."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -97,6 +98,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
             {"method": method, "metric": name, "value": number * settings.samples / len(texts)}
             for name, number in counted.items()
         ]
+    counts.append({"method": "data", "metric": plausible.MEASURED, "value": len(held_out)})
     read = {"smiles": files.smiles, "norms": files.norms, "start": files.start}
     inputs = {name: digest(path) for name, path in read.items() if path}
     shared = {"trial": 0, "samples": settings.samples}

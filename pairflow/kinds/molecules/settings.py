@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator,
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.conditions import Choice
 from pairflow.config.fields import DataSettings, NewSettings, Share, TrainingRows, without_braces
-from pairflow.config.sampling import RealDraws
+from pairflow.config.sampling import RealDraws, SampleSettings
 from pairflow.kinds import list_settings
 
 Split = Annotated[
@@ -243,6 +243,14 @@ class Molecules(Standardisation, DataSettings):
 def chemistry_settings(experiment: Any) -> Chemistry:
     """The settings of an experiment's further metrics, or the defaults if it has none."""
     return experiment.chemistry or Chemistry()
+
+
+def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSettings:
+    """Settings to draw a trial from the model that the base methods start from, which knows no condition, at
+    the evaluation's largest number of steps."""
+    steps = max(experiment.evaluations[evaluation].nfe)
+    plain = {"trials": 1, "condition": (), "guidance": 1.0}
+    return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)
 
 
 class NewLibrary(Standardisation, NewSettings):

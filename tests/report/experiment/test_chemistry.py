@@ -166,6 +166,7 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
         for stage, share in shares.items()
         for nfe, scale in ([(1, 1.0), (32, 0.5)] if method == "udlm" else [(None, 1.0)])
     ]
+    rows.append({"method": "data", "metric": "held_out", "value": 1000, "nfe": None})
     shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
     contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows).assign(**shared))
     [block] = evaluation_blocks(contents)
@@ -173,7 +174,7 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     assert all(line in drawn for line in ("udlm", "held-out molecules", "one carbon more"))
     page = render(contents)
     assert "80.0 % are plausible: different, novel, and with nothing unusual" in page
-    assert "of held-out molecules 90.0 % are." in page
+    assert "of 1,000 held-out molecules 90.0 % are." in page
 
 
 def test_fine_tuned_methods_are_compared_with_their_start(make):

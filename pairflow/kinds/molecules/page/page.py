@@ -12,6 +12,7 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
+from pairflow.kinds.molecules.plausible import MEASURED
 from pairflow.kinds.molecules.settings import chemistry_settings
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.ranking import leading_evaluation
@@ -111,10 +112,12 @@ class MoleculesPage(KindPage):
             "molecules; all of the data are valid."
         )
         if "plausible" in measures:
-            real = measures["plausible"].real
+            rows = results.metrics[results.metrics.metric == MEASURED]
+            count = "" if rows.empty else f"{rows.value.max():,.0f} "
             text += (
                 f" {measures['plausible'].text(best)} are plausible: different, novel, and with nothing "
-                f"unusual compared with the training molecules; of held-out molecules {real} are."
+                f"unusual compared with the training molecules; of {count}held-out molecules "
+                f"{measures['plausible'].real} are."
             )
         elif "useful" in measures:
             text += (
