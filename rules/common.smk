@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 from pairflow import published
 from pairflow.plan import paths
-from pairflow.plan.jobs import report_inputs as graph_inputs
+from pairflow.plan import jobs as graph
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
 from pairflow.config.methods import BALANCED
@@ -260,12 +261,30 @@ def distillation_data(wildcards):
 
 
 def report_inputs(wildcards):
-    return graph_inputs(root_of(wildcards), experiment_of(wildcards))
+    return graph.report_inputs(root_of(wildcards), experiment_of(wildcards))
 
 
 def grown(amount):
     """Every retry of a job gets more memory and time, up to the bounds in the `resources` of a profile."""
     return lambda wildcards, attempt: amount * attempt
+
+
+def share(rule, uses_gpu=None):
+    """Threads of a job on this machine: its share of the cores, if all jobs of the rule run at once. On a GPU, and on a
+    cluster unless its profile sets another number, it takes one."""
+
+    def threads(wildcards):
+        if workflow.nodes is not None or (uses_gpu or gpu)(wildcards):
+            return 1
+        return shares_of(wildcards.experiment)[rule]
+
+    return threads
+
+
+@cache
+def shares_of(name):
+    root, experiment = Path("results", name), EXPERIMENTS[name]
+    return graph.threads(graph.jobs(root, experiment), CORES)
 
 
 def gpu(wildcards):

@@ -11,6 +11,7 @@ rule teach:
         "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+{distillation}.tsv"
     wildcard_constraints:
         distillation="|".join(name for name, settings in DISTILLATIONS.items() if settings.on_pairs),
+    threads: share("teach")
     priority: 1
     conda:
         "../envs/cpu.yaml"
@@ -44,6 +45,7 @@ rule distill:
         "results/{experiment}/logs/seed{seed}/distill-{parent}+{distillation}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/distill-{parent}+{distillation}.tsv"
+    threads: share("distill")
     priority: 1
     conda:
         "../envs/cpu.yaml"

@@ -19,6 +19,7 @@ for kind in map(load_kind, KINDS):
             "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{comparison}.tsv"
         wildcard_constraints:
             experiment=only(kind.name),
+        threads: share("evaluate", measuring_gpu)
         conda:
             "../envs/cpu.yaml"
         resources:

@@ -10,6 +10,7 @@ rule sample:
         "results/{experiment}/logs/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.tsv"
+    threads: share("sample")
     conda:
         "../envs/cpu.yaml"
     resources:
@@ -35,6 +36,7 @@ use rule sample as sample_start with:
         "results/{experiment}/logs/seed{seed}/sample-start-{evaluation}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/sample-start-{evaluation}.tsv"
+    threads: share("sample_start")
     params:
         settings=settings_of("start_settings", "evaluation", "seed"),
         rows=[],

@@ -1,4 +1,4 @@
-# Token rows or pairs -> the model of a base method. On a CPU each training takes one thread, so that several run at once.
+# Token rows or pairs -> the model of a base method. On a CPU the trainings that may run at once share the cores.
 # If a profile sets gpu=2 or more, the launcher starts a process per GPU: docs/several_gpus.md.
 rule train:
     input:
@@ -18,6 +18,7 @@ rule train:
         "results/{experiment}/logs/seed{seed}/train-{base}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/train-{base}.tsv"
+    threads: share("train")
     priority: 1  # trainings take longest, so that they start before samplings
     conda:
         "../envs/cpu.yaml"

@@ -34,11 +34,13 @@ class Provenance:
     It records wall time (`seconds`) and `device_seconds`. On a CPU the latter are the user and system time of
     all threads of this process. On a GPU they are the wall time again, during which the step held the GPU;
     how busy its kernels kept it is not measured. For several `devices` they are this process's times the
-    number of devices. `samples` is the number of training rows that were used, None without training, and
+    number of devices. `threads` are the CPU threads of the step's network, None for another step or on a GPU.
+    `samples` is the number of training rows that were used, None without training, and
     `earlier` has the costs of interrupted runs or shards.
     """
 
     device: str = "cpu"
+    threads: int | None = None
     devices: int = 1  # equal devices, each with a process that works as long as this one
     samples: int | None = None
     device_memory_mb: Callable[[], float] | None = None  # measures it where torch's allocator cannot
@@ -65,6 +67,7 @@ class Provenance:
             "samples_seen": self.samples,
             "device": self.device,
             "devices": self.devices,
+            "threads": self.threads,
             "machine": machine(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": checkout(Path(__file__).parent),

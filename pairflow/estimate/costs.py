@@ -7,9 +7,10 @@ from typing import NamedTuple
 from pairflow.config import BASES, FLOWS, Experiment, TrainSettings, parse_method
 from pairflow.config.methods import INDEPENDENT
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.rates import Rate, Work, count_draws, tasks_of
+from pairflow.estimate.rates import Rate, Work, count_draws, speedup, tasks_of
 from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
+from pairflow.plan.jobs import threads as divide_cores
 
 # Seconds and MiB of a rule, without its long work. Importing torch takes 3 s (AMD EPYC, 2 cores, torch 2.15,
 # 2026-11-21).
@@ -47,10 +48,11 @@ def job_costs(
     device: str,
 ) -> dict[Job, JobCost]:
     """Compute the cost of each job on `cores` cores; with the device cuda, jobs that can use a GPU do."""
-    costs, kind = {}, kind_of(experiment.data)
+    costs, kind, shares = {}, kind_of(experiment.data), divide_cores(table, cores)
     for job in table:
-        threads = cores if job.threads is None else min(job.threads, cores)
         gpu = device == "cuda" and job.gpu
+        threads = cores if job.threads is None else min(job.threads, cores)
+        threads = threads if gpu else shares.get(job.rule, threads)
         tasks = tasks_of(job, experiment, sizes, device)
         known = [rates[work] for work, _ in tasks if work in rates]
         short = _short_cost(job, experiment, sizes, threads)
@@ -59,8 +61,8 @@ def job_costs(
         if kind.is_timed(job) and len(known) == len(tasks):
             seconds += _assignment_seconds(job)
             for (work, units), rate in zip(tasks, known, strict=True):
-                shared = work.kind in ("pair", "lead") and not gpu  # all threads of the job work on it
-                seconds += units * rate.seconds / (threads if shared else 1)
+                gained = threads if work.kind in ("pair", "lead") else speedup(threads)
+                seconds += units * rate.seconds / (1 if gpu else gained)
             memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
             cost = cost._replace(seconds=seconds, memory_mb=memory)
         size = next((rate.parameters for rate in known if rate.parameters), None)

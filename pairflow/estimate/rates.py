@@ -131,12 +131,19 @@ def rates_of(
         seconds, tasks = record.get("device_seconds"), tasks_of(job, experiment, sizes, device)
         if seconds is not None and len(tasks) == 1 and machine in ("", record.get("machine")):
             [(work, units)] = tasks
+            threads = record.get("threads") or 1
+            seconds *= speedup(threads) / threads  # of one thread, which wastes less
             parts.setdefault(work, []).append((seconds, units, record.get("peak_memory_mb", 0.0)))
     rates = {}
     for work, group in parts.items():
         times, counts, memory = zip(*group, strict=True)
         rates[work] = Rate(sum(times) / sum(counts), max(memory), origin)
     return rates
+
+
+def speedup(threads: int) -> float:
+    """How many times as fast as one thread a network works on several (measured for two)."""
+    return 1 + 0.6 * (threads - 1)
 
 
 @cache

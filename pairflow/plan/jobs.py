@@ -4,6 +4,7 @@ rules/ has the same jobs for Snakemake, and tests/plan/test_jobs.py compares the
 check of a folder's files (`plan.lineage`), the report's inputs and its timings all read this table.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ from pairflow.kinds import kind_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
+_SHARING = ("train", "distill", "teach", "sample", "sample_start", "evaluate")
+_MOST_THREADS = 4  # of a job of these; more have not been measured
 _STORED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # copied into every model's folder
 
 
@@ -32,6 +35,16 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     """Return the files that the report reads, by name."""
     return jobs(root, experiment)[-1].groups
+
+
+def threads(table: Sequence[Job], cores: int) -> dict[str, int]:
+    """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
+
+    A training uses two cores 1.6 times as fast as one (benchmarks/README.md), so that it gets more than one
+    only if no other training could use them.
+    """
+    counts = Counter(job.rule for job in table)
+    return {rule: max(1, min(_MOST_THREADS, cores // counts[rule])) for rule in _SHARING if counts[rule]}
 
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:

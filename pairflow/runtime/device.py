@@ -13,7 +13,7 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     """Choose the device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
 
     Of several GPUs it takes one that no other step uses, if possible. `threads` limits the CPU threads of all
-    processes of the step together. The device is recorded in `provenance`.
+    processes of the step together. `provenance` records the device and, on a CPU, the threads.
     """
     if name not in DEVICES:
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")
@@ -26,4 +26,5 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     device = torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
     if provenance:
         provenance.device = str(device)
+        provenance.threads = torch.get_num_threads() if device.type == "cpu" else None
     return device

@@ -4,6 +4,7 @@ import errno
 import functools
 import inspect
 import json
+import os
 import signal
 import sys
 import time
@@ -37,6 +38,8 @@ class Command(click.Command):
         try:
             _require_free_outputs(ctx)
             memory.keep_freed()
+            # Waiting threads sleep instead of keeping a core busy. OpenMP reads this when torch is loaded.
+            os.environ.setdefault("OMP_WAIT_POLICY", "passive")
             with signals.for_a_command():
                 return super().invoke(ctx)
         except (InputError, OSError) as error:

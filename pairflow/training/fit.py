@@ -200,9 +200,9 @@ def fit(
     provenance.devices = distributed.world_size()
     provenance.samples = settings.iterations * settings.batch_size
     resume = ResumeOptions(options.resume, options.save_every)
-    threads = torch.get_num_threads() if device.type == "cpu" else None
-    # A saved state is valid only for the same rounding: devices, threads and slices change the order of sums.
-    rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
+    # A saved state is valid only for the same rounding: devices and slices change the order of sums. So do
+    # threads, of which it restores the number.
+    rounding = {"device": device.type, "micro_batch": options.micro_batch}
     rounding["torch"] = str(torch.__version__)
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
     validate = None
@@ -221,6 +221,7 @@ def fit(
         progress=not options.quiet,
     )
     if distributed.rank() == 0:
+        provenance.threads = torch.get_num_threads() if device.type == "cpu" else None
         _write(model, trained, outputs, files)
         provenance.write(outputs.model)
         # States are removed last: a run that is killed before this can still resume.

@@ -35,14 +35,20 @@ class TrainingState:
     def save(self, snapshots: Snapshots, done: int) -> None:
         """Write a snapshot after `done` iterations."""
         parts = {name: getattr(self, name).state_dict() for name in _PARTS}
-        snapshots.save(done, {**parts, "objective": self.objective.tensors(), "log": self.log.state()})
+        others = {"log": self.log.state(), "threads": torch.get_num_threads()}
+        snapshots.save(done, {**parts, "objective": self.objective.tensors(), **others})
 
     def restore(self, snapshots: Snapshots) -> int:
-        """Restore the newest snapshot; returns its number of finished iterations, 0 without a snapshot."""
+        """Restore the newest snapshot; returns its number of finished iterations, 0 without a snapshot.
+
+        A training ends with the number of CPU threads with which it began, because sums on other numbers
+        are rounded differently.
+        """
         snapshot = snapshots.load()
         if snapshot is None:
             return 0
         done, state = snapshot
+        torch.set_num_threads(state["threads"])
         for name in _PARTS:
             getattr(self, name).load_state_dict(state[name])
         self.log.restore(state["log"], next(self.network.parameters()).device)

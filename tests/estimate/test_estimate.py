@@ -167,7 +167,7 @@ def test_a_training_that_draws_its_pairs_again_pays_for_them():
 
 def test_the_assignments_of_ot_take_the_time_of_their_pool():
     changes = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "methods": ["condot", "ot"]}
-    absent = {"chemistry": None, "correlation": None, "distillation": {}}
+    absent = {"chemistry": None, "correlation": None, "distillation": {}, "seeds": [0, 1, 2]}
     led = cost_of(experiment(methods=["sdot"], evaluations={"main": {"nfe": [1]}}, **absent))
     assert led["train", "sdot", None, 0].seconds == 203.0 + 20 * 32 * 4.0  # sdot assigns nothing
     training = {"batch_size": 512, "iterations": 20, "learning_rate": 1e-3, "loss": "velocity"}
@@ -181,6 +181,16 @@ def test_the_assignments_of_ot_take_the_time_of_their_pool():
     # 10,240 rows: 20 assignments of 512, or 2 of 5,120, which took 80 s each
     assert seconds() == [203.0, pytest.approx(203.0 + 20 * 0.08, abs=1)]
     assert seconds(pool=5120) == [203.0, pytest.approx(203.0 + 2 * 80, abs=5)]
+
+
+def test_a_single_training_uses_more_cores():
+    small = {"seeds": [0], "correlation": None, "distillation": {}}
+    costs = cost_of(experiment(methods=["mdlm"], evaluations={"main": {"nfe": [1]}}, **small))
+    assert costs["train", "mdlm", None, 0].threads == 4
+    assert costs["train", "mdlm", None, 0].seconds == 3.0 + 20 * 10 / (1 + 3 * 0.6)
+    assert costs["sample", "mdlm", 1, 0].threads == 4
+    both = cost_of(experiment(methods=["mdlm", "udlm"], evaluations={"main": {"nfe": [1]}}, **small))
+    assert both["train", "mdlm", None, 0].seconds == 3.0 + 20 * 10 / 1.6
 
 
 def test_a_gpu_is_used_by_what_can_use_it():
@@ -217,6 +227,11 @@ def test_finished_jobs_give_their_rates_back(tmp_path):
     }
     assert set(there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
     assert rates.rates_of(finished, plan, SIZES, "there", "another") == {}
+    for job in finished:  # on two threads, each of which did 0.8 of what one by itself does
+        facts = json.loads(provenance_path(job.record).read_text()) | {"threads": 2}
+        provenance_path(job.record).write_text(json.dumps(facts))
+    there = rates.rates_of(finished, plan, SIZES, "there", "this one")
+    assert {work.kind: rate.seconds for work, rate in there.items()}["train"] == pytest.approx(0.8 * 2.0)
 
 
 def test_the_packaged_records_are_of_the_shipped_experiments(project):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import jobs
+from pairflow.plan.jobs import jobs, threads
 
 HERE = Path(__file__).parent
 SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text())["experiments"]
@@ -61,11 +62,12 @@ CORES = 6
 BY_KIND = ("preprocess", "evaluate", "floor")  # rules of which each kind of data has its own
 
 
-def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
-    """Snakemake's jobs on a machine with a GPU, by their first output."""
+def snakemake_jobs(folder: Path, *experiments: str, gpu: bool = True) -> dict[str, dict]:
+    """Snakemake's jobs on a machine with a GPU or without, by their first output."""
     driver = folder / "bin" / "nvidia-smi"
     driver.parent.mkdir(exist_ok=True)
-    driver.touch(mode=0o755)
+    if gpu:
+        driver.touch(mode=0o755)
     (folder / "models" / "zinc").mkdir(parents=True, exist_ok=True)
     parent = [f"models/zinc/{name}" for name in ("model.safetensors", "model.json", "vocabulary.json")]
     for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
@@ -79,8 +81,9 @@ def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
     return {next(iter(job["outputs"].values()))[0]: job for job in json.loads(run.stdout)}
 
 
-def described(job: Job, modality: str) -> dict:
+def described(job: Job, modality: str, shares: dict[str, int]) -> dict:
     """A job of the table in the words of `snakemake_jobs`."""
+    own = CORES if job.threads is None else job.threads
 
     def files(named):
         groups = {name: [value] if isinstance(value, Path) else value for name, value in named.items()}
@@ -91,7 +94,7 @@ def described(job: Job, modality: str) -> dict:
         "inputs": files(job.inputs),
         "outputs": files(job.outputs),
         "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
-        "threads": CORES if job.threads is None else job.threads,
+        "threads": own if job.gpu else shares.get(job.rule, own),
         "gpu": int(job.gpu),
         "priority": job.priority,
     }
@@ -111,11 +114,41 @@ def test_the_jobs_are_snakemakes(tmp_path, shards, names):
     expected = snakemake_jobs(tmp_path, *names)
     table = {}
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
-        for job in jobs(Path("results", name), experiment, shards):
-            table[job.record.as_posix()] = described(job, experiment.data.kind)
+        planned = jobs(Path("results", name), experiment, shards)
+        shares = threads(planned, CORES)
+        for job in planned:
+            table[job.record.as_posix()] = described(job, experiment.data.kind, shares)
     assert table.keys() == expected.keys()
     for path, job in table.items():
         assert job == expected[path]
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has a GPU")
+def test_trainings_share_the_cores_as_snakemakes_do(tmp_path):
+    config = {"experiments": {name: EXPERIMENTS[name] for name in ("demo", "tuned_norms")}}
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
+    expected = snakemake_jobs(tmp_path, *config["experiments"], gpu=False)
+    for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
+        table = jobs(Path("results", name), experiment)
+        shares = threads(table, CORES)
+        for job in table:
+            own = CORES if job.threads is None else job.threads
+            assert expected[job.record.as_posix()]["threads"] == shares.get(job.rule, own)
+
+
+@pytest.mark.parametrize(
+    ("cores", "shares"), [(1, (1, 1, 1)), (5, (2, 2, 1)), (8, (4, 4, 1)), (64, (4, 4, 4))]
+)
+def test_jobs_of_a_rule_share_the_cores(cores, shares):
+    experiment = {
+        **EXPERIMENTS["demo"],
+        "methods": ["udlm", "pairflow", "udlm+dcd", "pairflow+dcd"],
+        "evaluations": {"main": {"nfe": [1, 2], "samples": 8}},
+    }
+    table = jobs(Path("results/x"), check(Experiment, experiment, "x"))
+    found = threads(table, cores)
+    assert [found[rule] for rule in ("train", "distill", "sample")] == [*shares]
+    assert "pair" not in found
 
 
 @pytest.mark.parametrize("name", ["own", "cifar10", "tokens"])

@@ -145,13 +145,22 @@ def test_other_settings_never_take_up_a_state(folder, start):
     for options, changes in (
         ([], {"learning_rate": 0.02}),
         (["--micro-batch", 4], {}),
-        (["--threads", 2], {}),
     ):
         finish(start("train", folder, name, options=options, **changes))
         [left] = (folder / name / "states").iterdir()  # the stopped run's, for whoever goes back to it
         assert left.name.startswith("udlm-")
         finish(start("train", folder, "undisturbed", options=options, **changes))
         assert products(folder, name, "train") == products(folder, "undisturbed", "train")
+
+
+@pytest.mark.promise("state")
+def test_a_training_ends_with_as_many_threads_as_it_began(folder, start):
+    """On a machine with more cores, the workflow gives it more."""
+    name = "threads"
+    stop(start("train", folder, name, save_every=0), folder, name, signal.SIGTERM)
+    finish(start("train", folder, name, options=["--threads", 2]))
+    assert products(folder, name, "train") == products(folder, "calm", "train")
+    assert read_provenance(folder / name / "udlm/model.safetensors")["threads"] == 1
 
 
 def process_of(run, rank: int) -> int:
