@@ -9,7 +9,7 @@ from pairflow.config.check import nearest
 from pairflow.kinds import KINDS, load_kind
 
 GROUPS = {
-    "Where to start": ("new", "run", "sample", "score", "compare", "doctor"),
+    "Where to start": ("new", "run", "sample", "models", "score", "compare", "doctor"),
     "Without a model": tuple(command for kind in KINDS for command in load_kind(kind).commands),
     "Before you start": ("init", "estimate"),
     "Steps, in the order of the workflow (`pairflow STEP --help` describes one)": (

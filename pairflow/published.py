@@ -3,12 +3,14 @@
 Their averaged weights are stored in half precision; computations use single precision.
 """
 
+import re
 from pathlib import Path
 
 from pairflow.errors import InputError
 from pairflow.files import checked_path
 
 FOLDER = Path(__file__).parent / "models"
+CARD = "README.md"  # in a model's folder
 
 
 def locate(model: str | Path, base: Path = Path()) -> Path:
@@ -29,6 +31,12 @@ def locate(model: str | Path, base: Path = Path()) -> Path:
 def names() -> list[str]:
     """The names of the models that come with pairflow."""
     return sorted(path.parent.name for path in FOLDER.glob("*/model.json"))
+
+
+def summary(name: str) -> str:
+    """The first paragraph of a model's card, without the targets of its links."""
+    paragraph = (FOLDER / name / CARD).read_text(encoding="utf-8").split("\n\n")[1]
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph)
 
 
 def name_of(folder: Path) -> str | None:

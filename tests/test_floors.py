@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "pairflow"
 FLOORS = (
     ("_version", "errors", "limits", "rng"),
     ("arguments", "files"),
-    ("arrays", "published"),
+    ("arrays", "pixels", "published"),
     ("artifacts", "config", "flow.schedule"),
     ("runtime",),
     ("data", "flow", "networks", "pairing", "plan"),

@@ -22,9 +22,9 @@ from benchmarks.paper.standing import generators
 from benchmarks.paper.summary import count_outcomes, write_effects
 from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import Experiment
+from pairflow.pixels import Png, encode, enlarge, tile
 from pairflow.report.colours import style
 from pairflow.report.drawing import legend
-from pairflow.report.pixels import Png, encode, enlarge, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.templates import make_environment
 from pairflow.report.words import format_number, join_steps

@@ -63,7 +63,9 @@ DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 class DemandSettings(GuidedUpdate):
     """Settings of samples on demand: everything that the file of samples depends on besides the model."""
 
-    count: int = Field(ge=1, le=10**8, description="Molecules to generate. Switches to on-demand mode.")
+    count: int = Field(
+        ge=1, le=10**8, description="Molecules, texts or images to generate. Switches to on-demand mode."
+    )
     nfe: int | None = Field(
         None,
         ge=1,

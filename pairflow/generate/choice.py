@@ -71,9 +71,10 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     or if the experiment has no such metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
+    if scores and not (isinstance(kind, OnDemandKind) and kind.scores):
+        raise InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
     if not isinstance(kind, OnDemandKind):
-        only = InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
-        raise only if scores else not_on_demand(folder, kind)
+        raise not_on_demand(folder, kind)
     if (folder / "model.json").is_file() or not metrics.is_file():
         read_description(folder / "model.json")
         measured = _content(folder / MEASURED)
@@ -126,6 +127,11 @@ def _content(path: Path) -> dict[str, Any]:
 
 def not_on_demand(folder: Path, kind: Kind) -> InputError:
     """The error for a model or an experiment whose kind of data does not support samples on demand."""
+    if isinstance(kind, OnDemandKind):
+        use = "use --solver euler --samples 100 --trials 1"
+        return InputError(
+            f"{folder}: --count needs a model of tokens; this one is of a continuous flow: {use}"
+        )
     makes = " or ".join(sorted(each.rows for each in on_demand_kinds()))
     options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
     if not models:

@@ -211,10 +211,12 @@ class Kind(ABC):
 
 
 class OnDemandKind(Kind):
-    """A kind of data whose samples `sample --count` delivers to a user, and whose rows `score` scores.
+    """A kind of data whose samples `sample --count` delivers to a user, and whose rows `score` may score.
 
-    Its module `on_demand` has a class for each of these commands: DELIVERY and SCORED.
+    Its module `on_demand` has a class for each of these commands: DELIVERY and, if it `scores`, SCORED.
     """
+
+    scores: ClassVar[bool] = True
 
     demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it supports
     chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first

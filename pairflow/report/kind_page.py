@@ -10,6 +10,7 @@ import numpy as np
 from pairflow import rng
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.config import Experiment
+from pairflow.pixels import encode, tile
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
@@ -24,7 +25,6 @@ from pairflow.report.headline import (
     measure_bounds,
     measure_grid,
 )
-from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_percent, join_steps
 

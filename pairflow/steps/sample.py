@@ -1,4 +1,4 @@
-"""Draws samples from a model: token rows for an evaluation, or molecules or text on demand."""
+"""Draws samples from a model: token rows for an evaluation, or molecules, text or images on demand."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 @out(
     "--out",
     help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
-    "or .html for a page to look through) or text (.txt, .csv).",
+    "or .html for a page to look through), text (.txt, .csv) or images (.png, .npy).",
 )
 @existing(
     "--held-out", required=False, help="Held-out token rows (Parquet), of which --noise makes variants."
@@ -39,15 +39,17 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 def main(
     settings: AnySettings, model: Path, out: Path, held_out: Path | None, resume, device, threads, quiet
 ):
-    """Sample from a model: as many molecules or texts as you ask for, or the samples of an evaluation.
+    """Sample from a model: as many molecules, texts or images as you ask for, or an evaluation's samples.
 
-    With --count it writes valid molecules, filtered if you wish; the suffix of --out decides the format:
+    With --count it writes valid molecules, filtered if you wish, texts or images; the suffix of --out decides
+    the format:
 
     \b
       pairflow sample --model results/demo --count 1000 --unique --novel --out molecules.csv
       pairflow sample --model models/pairflow --nfe 4 --count 1000 --weight :450 --out molecules.sdf
       pairflow sample --model zinc250k_groups --count 1000 --out molecules.html
       pairflow sample --model results/shakespeare --count 100 --out samples.txt
+      pairflow sample --model results/digits --count 64 --out digits.png
 
     For an evaluation it writes token rows in trials, as the workflow does; an interrupted run resumes:
 

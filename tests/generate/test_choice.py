@@ -108,7 +108,7 @@ def test_a_folder_without_a_model_names_those_that_are_near(tmp_path):
         choose(root / "demo/seed0/models", None)
 
 
-@pytest.mark.parametrize(("kind", "rows"), [("tokens", "token rows"), ("image", "images")])
+@pytest.mark.parametrize(("kind", "rows"), [("tokens", "token rows"), ("vectors", "vectors")])
 def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, rows):
     root = experiment([("a", 1, 0, 500)], metric="fid")
     with pytest.raises(
@@ -125,5 +125,5 @@ def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, ro
         (root, f"its models make {rows}: use --model {model} --nfe 4 {options}"),
         (model, f"this model makes {rows}: use {options}"),
     ):
-        with pytest.raises(InputError, match=f"{folder}: --count makes molecules or text; {text}$"):
+        with pytest.raises(InputError, match=f"{folder}: --count makes images or molecules or text; {text}$"):
             choose(folder, None)

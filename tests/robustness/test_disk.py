@@ -28,7 +28,7 @@ for kind in EXPERIMENTS:
     on_demand = next((call for call in calls_of(kind) if "count" in call.options), None)
     if on_demand:
         CALLS["sample", "molecules on demand"] = on_demand
-NO_WRITERS = {"doctor", "estimate"}
+NO_WRITERS = {"doctor", "estimate", "models"}
 # Tests of their own; steps run by Snakemake; a table like that of `reference`, by an optional package.
 ELSEWHERE = {"init", "new", "run", "chemnet"}
 

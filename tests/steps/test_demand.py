@@ -340,12 +340,8 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     (made / "bare/vocabulary.json").unlink()
     for change, text in (
         (
-            {"shape": [1, 4, 4]},
-            "--count makes molecules or text; this model makes images: use --samples 100 --trials 1",
-        ),
-        (
             {"vocabulary": None},
-            "--count makes molecules or text; this model makes token rows: use --samples 100",
+            "--count makes images or molecules or text; this model makes token rows: use --samples 100",
         ),
         ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):

@@ -200,7 +200,7 @@ def test_molecules_of_a_model_of_token_rows_are_refused(finished, step, refused)
         (finished / ROOT, "its models make token rows"),
     ):
         run = step("sample", model=folder, count=9, raw=True, out="x.parquet")
-        refused(run, "sample", f"{folder}: --count makes molecules or text; {text}: use --")
+        refused(run, "sample", f"{folder}: --count makes images or molecules or text; {text}: use --")
 
 
 def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished):

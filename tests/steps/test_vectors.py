@@ -163,4 +163,4 @@ def test_a_model_of_another_kind_is_refused(finished, step, tmp_path, refused):
     run = step("sample", settings={"nfe": 1, "samples": 2, "trials": 1}, model=model, **out)
     refused(run, "sample", "--solver is needed with a model of a continuous flow")
     run = step("sample", settings={"nfe": 1, "count": 2}, model=model, **out)
-    refused(run, "sample", "--count makes molecules or text; this model makes vectors")
+    refused(run, "sample", "--count makes images or molecules or text; this model makes vectors")

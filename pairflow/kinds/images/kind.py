@@ -13,7 +13,7 @@ from pairflow.kinds.images.settings import (
     extractor_settings,
     extractors,
 )
-from pairflow.kinds.kind import Files, Kind, Needs, Pace
+from pairflow.kinds.kind import Files, Needs, OnDemandKind, Pace
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -55,11 +55,12 @@ class RealImages(NamedTuple):
     ] = None
 
 
-class ImagesKind(Kind):
+class ImagesKind(OnDemandKind):
     name, settings, rows = "images", Images, "images"
     metrics, groups = METRICS, GROUPS
     floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
     shows_pairs, steps = True, ("reference",)
+    chosen_by, scores = ("fid", "fd"), False
 
     def prepare(self, settings: Images, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn images into token rows, in channel-height-width order.

@@ -10,8 +10,8 @@ from fontTools.subset import Options
 from matplotlib.figure import Figure
 from PIL import Image
 
+from pairflow.pixels import Png
 from pairflow.report.drawing import RC, Picture
-from pairflow.report.pixels import Png
 from pairflow.report.words import name_file
 
 _RC: dict[Any, Any] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}

@@ -14,12 +14,12 @@ from pairflow.kinds.images.extractors import SHIPPED
 from pairflow.kinds.images.measures import nearest
 from pairflow.kinds.images.rows import ImageRows, read_images
 from pairflow.kinds.images.settings import extractors
+from pairflow.pixels import ROOM, Png, encode, enlarge, tile
 from pairflow.plan import paths
 from pairflow.report import kind_page
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details, KindPage, Samples, choose_examples
-from pairflow.report.pixels import ROOM, Png, encode, enlarge, tile
 from pairflow.report.words import join_steps
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
