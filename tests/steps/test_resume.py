@@ -153,7 +153,6 @@ def test_other_settings_never_take_up_a_state(folder, start):
         assert products(folder, name, "train") == products(folder, "undisturbed", "train")
 
 
-@pytest.mark.promise("state")
 def test_a_training_ends_with_as_many_threads_as_it_began(folder, start):
     """On a machine with more cores, the workflow gives it more."""
     name = "threads"
