@@ -11,6 +11,7 @@ from pairflow.artifacts import Metadata
 from pairflow.kinds.molecules.descriptors import describe
 from pairflow.kinds.molecules.files import writer
 from pairflow.kinds.molecules.page.drawing import draw, draw_compact
+from pairflow.published import locate
 
 HOSTILE = "</script><b>=1+1"
 SMILES = [
@@ -41,7 +42,9 @@ def files(table, tmp_path_factory):
     """The same table as a page, as CSV and without its properties as SMILES."""
     folder = tmp_path_factory.mktemp("written")
     made = Metadata(
-        kind="molecules", parameters={"method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]}
+        kind="molecules",
+        parameters={"method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]},
+        inputs={"model": str(locate("zinc250k") / "model.safetensors")},
     )
     for suffix in ("html", "csv", "smi"):
         path = folder / f"x.{suffix}"
@@ -123,6 +126,9 @@ def test_the_page_fits_and_is_accessible(files, open_page, violations, width, sc
     boxes = [svg.bounding_box() for svg in page.locator(".pictures figure:first-child svg").all()]
     assert len(boxes) == 5
     assert min(box["width"] for box in boxes) > 280
+    shown = page.locator(".card .values").all_inner_texts()
+    assert sum("alerts Brenk: phenol, NIH: amide" in text for text in shown) == 1
+    assert sum("alerts none" in text for text in shown) == 4
     page.locator(".pictures").first.click()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -131,7 +137,7 @@ def test_the_page_fits_and_is_accessible(files, open_page, violations, width, sc
 def test_the_page_says_how_its_molecules_were_made_and_is_small(files, table):
     html = files[".html"]
     words = Document(html).words()  # no tag of a name is one of the page's
-    assert "6 molecules method udlm novel smarts C=O " in words
+    assert "6 molecules model zinc250k method udlm novel smarts C=O " in words
     content = re.search(r'id="content">(.*?)</script>', html, re.DOTALL)[1]
     assert len(content) < len(table) * BYTES
 

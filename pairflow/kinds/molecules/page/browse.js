@@ -90,7 +90,7 @@
       item.append(text);
     };
     for (const column of named) add(column.label, print(column, row));
-    if (columns.has("alerts")) add("alerts", value("alerts", row).length);
+    if (columns.has("alerts")) add("alerts", value("alerts", row).join(", ") || "none");
     make("code", card, { textContent: value("smiles", row) });
     return card;
   }

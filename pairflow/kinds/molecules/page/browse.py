@@ -12,6 +12,7 @@ from markupsafe import Markup
 from pandas.api.types import is_numeric_dtype
 from rdkit import Chem, rdBase
 
+from pairflow import published
 from pairflow.artifacts import Metadata
 from pairflow.config import DemandSettings
 from pairflow.kinds.molecules.files import DIGITS, as_text
@@ -45,13 +46,17 @@ def write_page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _list_settings(metadata: Metadata) -> list[str]:
-    """List the settings by which the molecules were made, without defaults and what the page shows anyway."""
+    """List the model and the settings by which the molecules were made, without defaults and what the page
+    shows anyway."""
     asked = {
         name: value for name, value in metadata.parameters.items() if name not in _EVIDENT and value != []
     }
     defaults = {name: field.default for name, field in DemandSettings.model_fields.items()}
     changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
+    if weights := metadata.inputs.get("model"):
+        folder = Path(weights).parent
+        texts = {"model": published.name_of(folder) or folder, **texts}
     return [name if text is True else f"{name} {text}" for name, text in texts.items()]
 
 
