@@ -9,18 +9,22 @@ from pairflow.errors import InputError as InputError
 if TYPE_CHECKING:  # `as` tells type checkers that the names are public
     from pairflow import pairing as pairing
     from pairflow.artifacts.pairs import write_pairs as write_pairs
-    from pairflow.generate.sample import sample as sample
+    from pairflow.generate.loaded import LoadedModel as LoadedModel
+    from pairflow.generate.loaded import load as load
+    from pairflow.generate.loaded import sample as sample
     from pairflow.pairing.continuous import pair_continuous as pair_continuous
     from pairflow.pairing.pair import pair as pair
     from pairflow.pairing.transport import transport as transport
     from pairflow.pairing.transport import transport_continuous as transport_continuous
     from pairflow.report.results import results as results
 
-_HOMES = {  # function -> its module
+_HOMES = {  # name -> its module
+    "LoadedModel": "pairflow.generate.loaded",
+    "load": "pairflow.generate.loaded",
     "pair": "pairflow.pairing.pair",
     "pair_continuous": "pairflow.pairing.continuous",
     "results": "pairflow.report.results",
-    "sample": "pairflow.generate.sample",
+    "sample": "pairflow.generate.loaded",
     "transport": "pairflow.pairing.transport",
     "transport_continuous": "pairflow.pairing.transport",
     "write_pairs": "pairflow.artifacts.pairs",

@@ -17,6 +17,7 @@ NO_ROWS = (None, 5, "ab", [0, 1], [[0, 1], [2]], [["a"]], [[0.5]], [[3]], [[-1]]
 POINTS = [[0.5, 1.0], [2.0, 3.0]]
 NO_POINTS = (None, 5, "ab", [0.5], [[0.5], [1.0, 2.0]], [["a"]], [[float("nan")]], [[1e13]], [[]], {}, [[1j]])
 NO_DEVICE = (None, 5, "", "gpu", "meta", "cpu:x", "auto:1", "cpu:-1", "cuda:99", "cuda:x", NUL)
+NO_MACHINE = (None, 5, "", "gpu", "meta", "cuda:99", ["cpu"])
 NO_RANGE = (5, "ab", (0,), (0, 1, 2), (1, 1), (-1, 1), (0, 3), (0.0, 1.0), (None, 1))
 NO_TAU = (None, True, "0.2", float("nan"), [1], 0, -1, 0.001, 101)
 CALLS = {  # function -> arguments that are good, and for each what is bad
@@ -43,16 +44,18 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "rows": NO_RANGE,
         },
     ),
+    "load": ({"model": "digits"}, {"model": (*NO_PATH, "none", "file", "folder"), "device": NO_MACHINE}),
     "results": ({}, {"experiment": (*NO_PATH, "none", "file")}),
     "sample": (
         {"model": "zinc250k", "count": 1, "nfe": 1},
         {
             "model": (*NO_PATH, "none", "file", "folder"),
             "count": (*NO_INTEGER, 0),
-            "nfe": (*NO_INTEGER, 0),
+            "nfe": (*NO_INTEGER[1:], 0),
             "seed": NO_INTEGER,
             "sampler": (None, 5, "", "eular", ["euler"]),
-            "device": (None, 5, "", "gpu", "meta", "cuda:99", ["cpu"]),
+            "temperature": (True, "1", float("nan"), [1], 0, -1, 101),
+            "device": NO_MACHINE,
         },
     ),
     "transport": (

@@ -77,7 +77,7 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
         raise not_on_demand(folder, kind)
     if (folder / "model.json").is_file() or not metrics.is_file():
         read_description(folder / "model.json")
-        measured = _content(folder / MEASURED)
+        measured = measured_at(folder)
         if nfe is None and not scores and measured:
             return _as_measured(folder, measured)
         if nfe is None and not scores:
@@ -102,9 +102,15 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics)
 
 
-def _as_measured(folder: Path, content: dict[str, Any]) -> ModelChoice:
+def measured_at(folder: Path) -> MeasuredAt | None:
+    """The settings at which a model was measured, from the file MEASURED; None without it."""
+    content = _content(folder / MEASURED)
+    return check(MeasuredAt, content, str(folder / MEASURED)) if content else None
+
+
+def _as_measured(folder: Path, measured: MeasuredAt) -> ModelChoice:
     """The choice of a single model, with the settings at which it was measured."""
-    nfe, temperature = dict(check(MeasuredAt, content, str(folder / MEASURED))).values()
+    nfe, temperature = measured.nfe, measured.temperature
     defaults = f"--nfe {nfe}, and --temperature {temperature:g} unless you give another"
     reason = f"{folder.name}: takes {defaults}, as it was measured"
     return ModelChoice(folder, nfe, reason, folder / MEASURED, temperature)

@@ -3,18 +3,14 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pairflow import published
-from pairflow.arguments import checked_integer
 from pairflow.artifacts import read_table, token_array, token_column, token_dtype
-from pairflow.config import FLOWS, FlowSampleSettings, SampleSettings, check
-from pairflow.config.sampling import SamplerName
+from pairflow.config import FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
-from pairflow.limits import MOST_NFE, MOST_SAMPLES
-from pairflow.runtime.resume import BlockKey, split_rows
+from pairflow.runtime.resume import BlockKey
 
 if TYPE_CHECKING:
     from pairflow.training.model import DiscreteModel, Model
@@ -102,49 +98,3 @@ def _variants(
         return {"tokens": token_column(drawn, symbols), "origin": token_column(origins, symbols)}
 
     return Trials("samples", settings.count_calls(settings.nfe), draw, columns)
-
-
-def sample(
-    model: str | Path,
-    count: int,
-    *,
-    nfe: int,
-    seed: int = 0,
-    sampler: SamplerName = "ancestral",
-    device: Literal["auto", "cuda", "cpu"] = "auto",
-) -> np.ndarray:
-    """Samples of a trained model: the first trial of `pairflow sample` with the same seed.
-
-    Args:
-        model: the folder of a model, such as results/demo/seed0/models/pairflow.
-        count: number of samples.
-        nfe: number of sampling steps.
-        seed: every random number follows from it.
-        sampler: the update rule.
-        device: "auto" uses the GPU if there is one.
-
-    Returns:
-        (count, N) token rows, or (count, d) numbers of vectors. The data set's vocabulary translates tokens
-        into molecules or pixels; `pairflow sample --count` writes molecules to files.
-
-    Raises:
-        InputError: if an argument is out of range, or the folder holds no model.
-
-    Example:
-        >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
-    """
-    from pairflow.runtime.device import choose
-    from pairflow.training.model import Model
-
-    count = checked_integer("count", count, 1, MOST_SAMPLES)
-    nfe = checked_integer("nfe", nfe, 1, MOST_NFE)
-    seed = checked_integer("seed", seed, 0, 2**32 - 1)
-    values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed}
-    settings = check(SampleSettings, values | {"sampler": sampler}, "sample")
-    loaded = Model.load(published.locate(model), device=choose(device, None))
-    sampling = FLOWS[loaded.flow].sampling
-    drawing = trials(loaded, settings if sampling is SampleSettings else check(sampling, values, "sample"))
-    batches = split_rows(count, loaded.batch_rows)
-    drawn = np.concatenate([drawing.draw((0, first, rows)) for first, rows in batches])[:, : loaded.length]
-    symbols = loaded.vocabulary_size
-    return drawn if symbols is None else drawn.astype(token_dtype(symbols))

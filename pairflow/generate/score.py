@@ -16,6 +16,7 @@ from pairflow.generate.bound import bound_row
 from pairflow.generate.choice import choose
 from pairflow.generate.demand import require_writable
 from pairflow.runtime.progress import bar
+from pairflow.training.model import DiscreteModel
 
 
 class Scorer:
@@ -48,10 +49,11 @@ class Scorer:
 
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
         """A table with a line for each row, in order. Rows that cannot be scored only have a reason."""
+        padding = self.rows.padding
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
             lines = [
                 {"line": row.number, "name": row.name, self.rows.column: row.text}
-                | ({} if row.tokens is None else self._measure(row.tokens))
+                | ({} if row.tokens is None else score_row(self.model, row.tokens, self.settings, padding))
                 | {"reason": row.reason}
                 for row in candidates
             ]
@@ -79,27 +81,32 @@ class Scorer:
             )
             raise InputError(f"--against: expected a model of {expected}, like --model; found {given}")
 
-    def _measure(self, tokens: np.ndarray) -> dict[str, float]:
-        model, settings, padding = self.model, self.settings, self.rows.padding
-        ignored = model.training is not None and model.training.ignore_padding
-        bound = bound_row(
-            model.network,
-            model.corruption,
-            model.prediction,
-            tokens,
-            draws=settings.draws,
-            seed=settings.seed,
-            padding=padding if ignored else None,
-            device=model.device,
-        )
-        if not np.isfinite(bound.value):
-            raise InputError(
-                f"{self.choice.folder}: the network gives no finite numbers: its training diverged"
-            )
-        number = len(tokens) if padding is None else int(np.count_nonzero(tokens != padding))
-        low, high = bound.interval
-        values = {"nll_bound": bound.value, "standard_error": bound.error, "low": low, "high": high}
-        return {"tokens": number, **values, "nll_per_token": bound.value / number}
+
+def score_row(
+    model: DiscreteModel, row: np.ndarray, settings: ScoreSettings, padding: int | None = None
+) -> dict[str, float]:
+    """The bound on -log p of a row (N,), in nats, its error and 95 % interval, and the bound per token.
+
+    Positions with the symbol `padding`, if any, do not count as tokens. Raises InputError if the network
+    gives no finite numbers.
+    """
+    ignored = model.training is not None and model.training.ignore_padding
+    bound = bound_row(
+        model.network,
+        model.corruption,
+        model.prediction,
+        row,
+        draws=settings.draws,
+        seed=settings.seed,
+        padding=padding if ignored else None,
+        device=model.device,
+    )
+    if not np.isfinite(bound.value):
+        raise InputError(f"{model.folder}: the network gives no finite numbers: its training diverged")
+    number = len(row) if padding is None else int(np.count_nonzero(row != padding))
+    low, high = bound.interval
+    values = {"nll_bound": bound.value, "standard_error": bound.error, "low": low, "high": high}
+    return {"tokens": number, **values, "nll_per_token": bound.value / number}
 
 
 def write_scores(

@@ -1,0 +1,224 @@
+"""A trained model in Python: its network, samples and scores."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from pairflow import published
+from pairflow.arguments import checked_integer, checked_number
+from pairflow.arrays import checked_tokens
+from pairflow.artifacts import token_dtype
+from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, check
+from pairflow.config.sampling import SamplerName
+from pairflow.errors import InputError
+from pairflow.flow.samplers import FREE
+from pairflow.generate.choice import measured_at
+from pairflow.generate.sample import trials
+from pairflow.generate.score import score_row
+from pairflow.limits import MOST_NFE, MOST_SAMPLES
+from pairflow.runtime.device import choose
+from pairflow.runtime.resume import split_rows
+from pairflow.training.model import DiscreteModel, Model
+
+Device = Literal["auto", "cuda", "cpu"]
+
+
+def load(model: str | Path, *, device: Device = "auto") -> "LoadedModel":
+    """Load a trained model, to sample from it, to score rows, or to use its network.
+
+    Args:
+        model: the folder of a model, such as results/demo/seed0/models/pairflow, or the name of one that
+            comes with pairflow (`pairflow models` lists them).
+        device: "auto" uses the GPU if there is one.
+
+    Returns:
+        The model.
+
+    Raises:
+        InputError: if the folder holds no model, or the device is unknown.
+
+    Example:
+        >>> model = pairflow.load("digits")
+        >>> rows = model.sample(16)  # token rows (16, 64)
+    """
+    return LoadedModel(Model.load(published.locate(model), device=choose(device, None)))
+
+
+def sample(
+    model: str | Path,
+    count: int,
+    *,
+    nfe: int | None = None,
+    seed: int = 0,
+    sampler: SamplerName = "ancestral",
+    temperature: float | None = None,
+    device: Device = "auto",
+) -> np.ndarray:
+    """Load a model and draw samples; for the arguments see `load` and `LoadedModel.sample`.
+
+    Example:
+        >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
+    """
+    how: dict[str, Any] = {"nfe": nfe, "seed": seed, "sampler": sampler, "temperature": temperature}
+    return load(model, device=device).sample(count, **how)
+
+
+class LoadedModel:
+    """A trained model; `pairflow.load` makes it.
+
+    Attributes:
+        model: all facts about the model, such as `model.length` and `model.vocabulary_size`.
+        network: its network, with averaged weights, in evaluation mode.
+        nfe: the number of steps at which it was measured, and at which it samples by default; None if its
+            folder does not say.
+        temperature: the temperature at which it was measured, by default 1.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        self.network: nn.Module = model.network
+        measured = measured_at(model.folder)
+        self.nfe = measured.nfe if measured else None
+        self.temperature = measured.temperature if measured else 1.0
+
+    def __repr__(self) -> str:
+        model, size = self.model, sum(tensor.numel() for tensor in self.network.parameters())
+        symbols = "" if model.vocabulary_size is None else f"K = {model.vocabulary_size:,}, "
+        facts = f"{model.method}, N = {model.length}, {symbols}{size:,} parameters, {model.device}"
+        return f"<LoadedModel {model.folder.name}: {facts}>"
+
+    @property
+    def denoiser(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """A function from tokens x_t (B, N) and kappa (B,) to log-probabilities (B, N, K) of x1.
+
+        kappa(t) is the share of data kept. `model.prediction` is the kind of these probabilities,
+        "posterior" or "leave_one_out" (docs/method.md, "Two kinds of denoiser").
+        """
+        model = self._discrete("denoiser")
+        return partial(model.corruption.log_probabilities, model.network)
+
+    def sample(
+        self,
+        count: int | None = None,
+        *,
+        nfe: int | None = None,
+        seed: int = 0,
+        sampler: SamplerName = "ancestral",
+        temperature: float | None = None,
+        condition: str | Sequence[str] = (),
+        guidance: float = 1.0,
+        x0: ArrayLike | None = None,
+        given: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Draw samples: the first trial of `pairflow sample` with the same settings.
+
+        A model of a continuous flow takes only `count`, `nfe` and `seed`.
+
+        Args:
+            count: the number of samples; not needed with `x0`.
+            nfe: the number of sampling steps; by default that at which the model was measured.
+            seed: every random number follows from it.
+            sampler: the update rule.
+            temperature: tau, by which logits are divided; by default that at which the model was measured.
+            condition: what a conditional model is asked for, such as "qed=high".
+            guidance: the weight of classifier-free guidance.
+            x0: source tokens (count, N); by default they are drawn.
+            given: symbols (N,) or (count, N) that all samples keep, -1 where a position is sampled.
+
+        Returns:
+            (count, N) token rows, or (count, d) numbers of vectors. The data set's vocabulary translates
+            tokens into molecules or pixels; `pairflow sample --count` writes molecules to files.
+
+        Raises:
+            InputError: if an argument is out of range, or the model does not take it.
+
+        Example:
+            >>> upper_half = [0] * 32 + [-1] * 32
+            >>> rows = pairflow.load("digits").sample(4, nfe=2, given=upper_half)
+        """
+        sources = None if x0 is None else self._states("x0", x0)
+        if sources is not None and count is None:
+            count = len(sources)
+        count = checked_integer("count", count, 1, MOST_SAMPLES)
+        fixed = None if given is None else self._states("given", given)
+        for name, states in (("x0", sources), ("given", fixed)):
+            if states is not None and len(states) not in (count, 1 if name == "given" else count):
+                raise InputError(f"{name}: expected {count:,} rows, found {len(states):,}")
+        values = {"samples": count, "trials": 1, "seed": checked_integer("seed", seed, 0, 2**32 - 1)}
+        values["nfe"] = checked_integer("nfe", self.nfe if nfe is None else nfe, 1, MOST_NFE)
+        tau = self.temperature if temperature is None else temperature
+        tau = checked_number("temperature", tau, 0.01, 100)
+        update = {"sampler": sampler, "temperature": tau, "condition": condition, "guidance": guidance}
+        settings = check(SampleSettings, values | update, "sample")
+        if isinstance(self.model, DiscreteModel):
+            return _draw(self.model, settings, sources, fixed)
+        if sources is not None or fixed is not None or settings != check(SampleSettings, values, "sample"):
+            raise InputError("sample: a model of a continuous flow takes only count, nfe and seed")
+        return _solve(self.model, check(FlowSampleSettings, values, "sample"))
+
+    def score(self, rows: ArrayLike, *, draws: int = 128, seed: int = 0) -> pd.DataFrame:
+        """Score token rows: an upper bound on -log p of each, in nats, by Monte Carlo.
+
+        Args:
+            rows: token rows (M, N) of the model's vocabulary.
+            draws: noised copies of each row, an even number.
+            seed: the seed of the noise.
+
+        Returns:
+            A table with a line for each row: `nll_bound`, its `standard_error`, the 95 % interval `low` to
+            `high`, and `nll_per_token`.
+
+        Raises:
+            InputError: if an argument is out of range, or the model is one of a continuous flow.
+
+        Example:
+            >>> model = pairflow.load("digits")
+            >>> table = model.score(model.sample(4))
+        """
+        model = self._discrete("score")
+        settings = check(ScoreSettings, {"draws": draws, "seed": seed}, "score")
+        tokens = self._states("rows", rows).numpy()
+        return pd.DataFrame([score_row(model, row, settings) for row in tokens]).drop(columns="tokens")
+
+    def _discrete(self, name: str) -> DiscreteModel:
+        if not isinstance(self.model, DiscreteModel):
+            raise InputError(f"{name}: only a model of tokens has one, and this is one of a continuous flow")
+        return self.model
+
+    def _states(self, name: str, states: ArrayLike) -> Tensor:
+        """Return rows (B, N) of the model's symbols, in `given` also of FREE, as int64 on the CPU."""
+        model, rows = self._discrete(name), np.atleast_2d(np.asarray(states))
+        free = (rows == FREE) & (name == "given")
+        tokens = checked_tokens(np.where(free, 0, rows), model.corruption.symbols, name)
+        if tokens.shape[1] != model.length:
+            raise InputError(f"{name}: expected {model.length} positions per row, found {tokens.shape[1]}")
+        return torch.from_numpy(np.where(free, FREE, tokens.astype(np.int64)))
+
+
+def _draw(
+    model: DiscreteModel, settings: SampleSettings, sources: Tensor | None, given: Tensor | None
+) -> np.ndarray:
+    """Draw token rows (count, N), from given `sources` (count, N) if there are any."""
+    drawn = []
+    for first, rows in split_rows(settings.samples, model.batch_rows):
+        part, generator = slice(first, first + rows), model.generator(settings, "sample", 0, first)
+        # Without sources these are the generator's first numbers, as in `DiscreteModel.draw`.
+        x0 = model.corruption.source((rows, model.length), generator, model.device)
+        x0 = x0 if sources is None else sources[part].to(model.device)
+        fixed = None if given is None else given.expand(settings.samples, -1)[part]
+        drawn.append(model.denoise(settings, settings.nfe, x0, generator, fixed, first).numpy())
+    return np.concatenate(drawn).astype(token_dtype(model.vocabulary_size))
+
+
+def _solve(model: Model, settings: FlowSampleSettings) -> np.ndarray:
+    """Draw rows (count, N) of numbers, or of tokens of images, from a continuous flow."""
+    drawing, batches = trials(model, settings), split_rows(settings.samples, model.batch_rows)
+    drawn = np.concatenate([drawing.draw((0, *batch)) for batch in batches])[:, : model.length]
+    return drawn if model.vocabulary_size is None else drawn.astype(token_dtype(model.vocabulary_size))

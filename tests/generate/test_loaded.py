@@ -1,0 +1,110 @@
+"""A trained model in Python: `pairflow.load`."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from miniatures import root_of
+
+import pairflow
+from pairflow.config import DemandSettings, ScoreSettings
+from pairflow.data.delivery import Candidate
+from pairflow.generate.demand import SampleStream
+from pairflow.generate.score import Scorer
+
+TOP = np.array([0] * 8 + [-1] * 56)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return pairflow.load("digits", device="cpu")
+
+
+def test_it_says_in_a_line_what_it_is(digits):
+    assert repr(digits) == "<LoadedModel digits: pairflow, N = 64, K = 2, 905,985 parameters, cpu>"
+    assert (digits.nfe, digits.temperature) == (4, 1.0)
+
+
+def test_samples_are_those_of_the_function_and_of_the_command(digits, step, tmp_path):
+    rows = digits.sample(5)
+    assert (rows.shape, rows.dtype) == ((5, 64), np.uint8)
+    np.testing.assert_array_equal(rows, pairflow.sample("digits", 5, nfe=4, device="cpu"))
+    assert not np.array_equal(rows, digits.sample(5, seed=1))
+    options = {"nfe": 2, "samples": 5, "trials": 1, "temperature": 0.5, "device": "cpu", "quiet": True}
+    assert step("sample", model="digits", out=tmp_path / "x.parquet", **options).exit_code == 0
+    written = pairflow.artifacts.read_table(tmp_path / "x.parquet", "samples")[0]["tokens"].to_pylist()
+    np.testing.assert_array_equal(digits.sample(5, nfe=2, temperature=0.5), written)
+
+
+def test_a_model_samples_at_the_temperature_at_which_it_was_measured():
+    model = pairflow.load("zinc250k", device="cpu")
+    cold = model.sample(3, nfe=4)
+    np.testing.assert_array_equal(cold, model.sample(3, nfe=4, temperature=0.7))
+    assert not np.array_equal(cold, model.sample(3, nfe=4, temperature=1))
+    assert SampleStream("zinc250k", DemandSettings(count=1)).settings.temperature == model.temperature == 0.7
+
+
+def test_given_symbols_stay_and_sources_decide(digits):
+    rows = digits.sample(20, given=TOP)
+    assert not rows[:, :8].any()
+    assert rows[:, 8:].any()
+    each = np.where(np.arange(20)[:, None] % 2, 1, TOP)  # every second row is given as a whole
+    assert (digits.sample(20, given=each)[1::2] == 1).all()
+    zeros = digits.sample(x0=np.zeros((3, 64), int), nfe=1)
+    assert len(zeros) == 3
+    assert not np.array_equal(zeros, digits.sample(x0=np.ones((3, 64), int), nfe=1))
+    assert not digits.sample(x0=[[0] * 64], given=torch.zeros(64, dtype=torch.long)).any()
+
+
+def test_the_denoiser_gives_probabilities_of_every_symbol(digits):
+    log_p = digits.denoiser(torch.zeros((2, 64), dtype=torch.long), torch.tensor([0.2, 0.8]))
+    assert log_p.shape == (2, 64, 2)
+    torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(2, 64))
+    assert not digits.network.training
+
+
+def test_scores_are_those_of_the_command_and_real_digits_are_likelier():
+    model, scorer = pairflow.load("zinc250k", device="cpu"), Scorer("zinc250k", ScoreSettings(draws=4))
+    rows = model.sample(2, nfe=4)
+    scores = model.score(rows, draws=4)
+    rest = scorer.score([Candidate(1, "", "", row) for row in rows])
+    np.testing.assert_array_equal(scores.nll_bound, rest.nll_bound)
+    assert [*scores] == ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
+    digits = pairflow.load("digits", device="cpu")
+    noise = np.random.default_rng(0).integers(0, 2, (5, 64))
+    made, random = (digits.score(rows).nll_bound for rows in (digits.sample(5), noise))
+    assert made.max() < random.min()
+
+
+def test_a_continuous_flow_takes_less(finish):
+    model = pairflow.load(finish("vectors") / root_of("vectors") / "seed0/models/condot", device="cpu")
+    assert model.sample(3, nfe=2).shape == (3, model.model.length)
+    only = "^sample: a model of a continuous flow takes only count, nfe and seed$"
+    for options in ({"temperature": 0.5}, {"sampler": "euler"}, {"guidance": 2.0, "condition": "a=b"}):
+        with pytest.raises(pairflow.InputError, match=only):
+            model.sample(3, nfe=2, **options)
+    for name in ("x0", "given"):
+        with pytest.raises(pairflow.InputError, match=f"^{name}: only a model of tokens has one"):
+            model.sample(3, nfe=2, **{name: [[0]]})
+    with pytest.raises(pairflow.InputError, match=r"^denoiser: only a model of tokens"):
+        _ = model.denoiser
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "count: expected an integer in 1.."),
+        ({"count": 2, "x0": [[0] * 64]}, "x0: expected 2 rows, found 1"),
+        ({"x0": [[0] * 63]}, "x0: expected 64 positions per row, found 63"),
+        ({"x0": [[2] * 64]}, "x0: row 0, position 0: expected a token in 0..1, found 2"),
+        ({"count": 2, "given": [[0] * 64] * 3}, "given: expected 2 rows, found 3"),
+        ({"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1, found -2"),
+        ({"count": 1, "condition": "qed=high"}, "condition: the model in "),
+        ({"count": 1, "guidance": 2.0}, "sample: guidance: needs a condition, such as qed=high"),
+    ],
+)
+def test_a_mistake_is_one_line(digits, options, text):
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}") as error:
+        digits.sample(**options)
+    assert "\n" not in str(error.value)
