@@ -40,11 +40,12 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
 def threads(table: Sequence[Job], cores: int) -> dict[str, int]:
     """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
 
-    A training uses two cores 1.6 times as fast as one (benchmarks/README.md), so that it gets more than one
-    only if no other training could use them.
+    Two threads do less than twice the work of one (benchmarks/README.md), so that a job only gets cores that
+    no other job could use. Most jobs wait for the trainings; beside other rules half of the cores stay free.
     """
     counts = Counter(job.rule for job in table)
-    return {rule: max(1, min(_MOST_THREADS, cores // counts[rule])) for rule in _SHARING if counts[rule]}
+    shared = {rule: cores if rule == "train" else cores // 2 for rule in _SHARING if counts[rule]}
+    return {rule: max(1, min(_MOST_THREADS, free // counts[rule])) for rule, free in shared.items()}
 
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:

@@ -188,7 +188,7 @@ def test_a_single_training_uses_more_cores():
     costs = cost_of(experiment(methods=["mdlm"], evaluations={"main": {"nfe": [1]}}, **small))
     assert costs["train", "mdlm", None, 0].threads == 4
     assert costs["train", "mdlm", None, 0].seconds == 3.0 + 20 * 10 / (1 + 3 * 0.6)
-    assert costs["sample", "mdlm", 1, 0].threads == 4
+    assert costs["sample", "mdlm", 1, 0].threads == 2
     both = cost_of(experiment(methods=["mdlm", "udlm"], evaluations={"main": {"nfe": [1]}}, **small))
     assert both["train", "mdlm", None, 0].seconds == 3.0 + 20 * 10 / 1.6
 
