@@ -16,7 +16,7 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 _SHARING = ("train", "distill", "teach", "sample", "sample_start", "evaluate")
-_MOST_THREADS = 4  # of a job of these; more have not been measured
+_MOST_THREADS = 2  # of a job of these; more have not been measured
 _STORED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # copied into every model's folder
 
 
@@ -40,11 +40,12 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
 def threads(table: Sequence[Job], cores: int) -> dict[str, int]:
     """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
 
-    Two threads do less than twice the work of one (benchmarks/README.md), so that a job only gets cores that
-    no other job could use. Most jobs wait for the trainings; beside other rules half of the cores stay free.
+    Two threads do less than twice the work of one, and less than one of them if another program takes a core
+    (benchmarks/README.md). So a training gets two only if a core stays free, and the jobs of another rule
+    only if half of the cores do, which the rest of the workflow can use.
     """
     counts = Counter(job.rule for job in table)
-    shared = {rule: cores if rule == "train" else cores // 2 for rule in _SHARING if counts[rule]}
+    shared = {rule: cores - 1 if rule == "train" else cores // 2 for rule in _SHARING if counts[rule]}
     return {rule: max(1, min(_MOST_THREADS, free // counts[rule])) for rule, free in shared.items()}
 
 

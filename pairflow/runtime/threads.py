@@ -7,6 +7,8 @@ from itertools import islice
 
 from pairflow.runtime.progress import bar
 
+SPINS = "1000"  # of OpenMP's threads that wait for one another, before they sleep: some microseconds
+
 
 def run_blocks(
     work: Callable[[slice], None], rows: int, block: int, *, threads: int | None, progress: bool, name: str
@@ -32,6 +34,13 @@ def run_blocks(
                     rows_bar.update(waiting.pop(task))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def spin_briefly() -> None:
+    """Let waiting threads of OpenMP sleep soon: by default they spin for milliseconds on cores that other
+    programs need. OpenMP reads this when torch is loaded; a user's own setting stays."""
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
 def available_cpus() -> int:

@@ -4,7 +4,6 @@ import errno
 import functools
 import inspect
 import json
-import os
 import signal
 import sys
 import time
@@ -21,7 +20,7 @@ from pairflow.config import Settings, check, nearest
 from pairflow.errors import InputError, Interrupted
 from pairflow.kinds import KINDS, load_kind
 from pairflow.kinds.kind import Kind
-from pairflow.runtime import distributed, memory, signals
+from pairflow.runtime import distributed, memory, signals, threads
 from pairflow.steps.options import Output, together
 from pairflow.training.options import MODEL_FILES
 
@@ -38,8 +37,7 @@ class Command(click.Command):
         try:
             _require_free_outputs(ctx)
             memory.keep_freed()
-            # Waiting threads sleep instead of keeping a core busy. OpenMP reads this when torch is loaded.
-            os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+            threads.spin_briefly()
             with signals.for_a_command():
                 return super().invoke(ctx)
         except (InputError, OSError) as error:

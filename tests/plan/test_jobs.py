@@ -137,7 +137,7 @@ def test_trainings_share_the_cores_as_snakemakes_do(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cores", "shares"), [(1, (1, 1, 1)), (5, (2, 1, 1)), (8, (4, 2, 1)), (64, (4, 4, 4))]
+    ("cores", "shares"), [(2, (1, 1, 1)), (4, (1, 1, 1)), (5, (2, 1, 1)), (8, (2, 2, 1)), (64, (2, 2, 2))]
 )
 def test_jobs_of_a_rule_share_the_cores(cores, shares):
     experiment = {
