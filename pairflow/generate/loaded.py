@@ -61,7 +61,22 @@ def sample(
     temperature: float | None = None,
     device: Device = "auto",
 ) -> np.ndarray:
-    """Load a model and draw samples; for the arguments see `load` and `LoadedModel.sample`.
+    """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
+
+    Args:
+        model: as in `load`.
+        count: the number of samples.
+        nfe: the number of sampling steps; by default that at which the model was measured.
+        seed: every random number follows from it.
+        sampler: the update rule.
+        temperature: tau, by which logits are divided; by default that at which the model was measured.
+        device: as in `load`.
+
+    Returns:
+        (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
+
+    Raises:
+        InputError: if an argument is out of range, or the folder holds no model.
 
     Example:
         >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
