@@ -11,10 +11,10 @@ rule teach:
         "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+{distillation}.tsv"
     wildcard_constraints:
         distillation="|".join(name for name, settings in DISTILLATIONS.items() if settings.on_pairs),
-    threads: share("teach")
     priority: 1
     conda:
         "../envs/cpu.yaml"
+    threads: share("teach")
     resources:
         gpu=gpu,
         mem_mb=grown(4000),
@@ -45,10 +45,10 @@ rule distill:
         "results/{experiment}/logs/seed{seed}/distill-{parent}+{distillation}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/distill-{parent}+{distillation}.tsv"
-    threads: share("distill")
     priority: 1
     conda:
         "../envs/cpu.yaml"
+    threads: share("distill")
     resources:
         gpu=gpu,
         micro_batch=0,

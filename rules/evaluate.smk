@@ -19,9 +19,9 @@ for kind in map(load_kind, KINDS):
             "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{comparison}.tsv"
         wildcard_constraints:
             experiment=only(kind.name),
-        threads: share("evaluate", measuring_gpu)
         conda:
             "../envs/cpu.yaml"
+        threads: share("evaluate", measuring_gpu)
         resources:
             gpu=measuring_gpu,
             mem_mb=measuring("memory_mb"),

@@ -10,9 +10,9 @@ rule sample:
         "results/{experiment}/logs/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.tsv"
-    threads: share("sample")
     conda:
         "../envs/cpu.yaml"
+    threads: share("sample")
     resources:
         gpu=gpu,
         mem_mb=grown(4000),

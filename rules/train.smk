@@ -18,10 +18,10 @@ rule train:
         "results/{experiment}/logs/seed{seed}/train-{base}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/train-{base}.tsv"
-    threads: share("train")
     priority: 1  # trainings take longest, so that they start before samplings
     conda:
         "../envs/cpu.yaml"
+    threads: share("train")
     resources:
         gpu=gpu,
         micro_batch=0,
