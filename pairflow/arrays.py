@@ -18,7 +18,7 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
     The dtype therefore also fits rows of noise, which can have any symbol. Raises InputError for other
     `tokens`; the message begins with `name`, and names the first token that is out of range.
     """
-    tokens = _as_array(tokens, name)
+    tokens = as_array(tokens, name)
     if tokens.ndim != 2:
         raise InputError(f"{name}: expected a 2-D array (rows, positions), found {tokens.ndim} dimension(s)")
     if not tokens.size:
@@ -44,7 +44,7 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
     Raises InputError for other `points`; the message begins with `name`, and names the first number that is
     not finite, or too large.
     """
-    points = _as_array(points, name)
+    points = as_array(points, name)
     if points.dtype.kind != "f":
         raise InputError(f"{name}: expected a floating-point dtype, found {points.dtype}")
     if points.ndim < 2:
@@ -76,7 +76,7 @@ def checked_pair(
     return rows, data
 
 
-def _as_array(values: Any, name: str) -> np.ndarray:
+def as_array(values: Any, name: str) -> np.ndarray:
     """Return a NumPy array. Raise InputError if some values are masked, or if rows have different lengths."""
     require_unmasked(values, name)
     try:

@@ -276,7 +276,8 @@ def share(rule, uses_gpu=None):
     def threads(wildcards):
         if workflow.nodes is not None or (uses_gpu or gpu)(wildcards):
             return 1
-        return shares_of(wildcards.experiment)[rule]
+        experiment_of(wildcards)  # an unknown one is named in one line
+        return shares_of(wildcards.experiment).get(rule, 1)  # the report may need no job of this rule
 
     return threads
 
@@ -284,7 +285,7 @@ def share(rule, uses_gpu=None):
 @cache
 def shares_of(name):
     root, experiment = Path("results", name), EXPERIMENTS[name]
-    return graph.threads(graph.jobs(root, experiment), CORES)
+    return graph.divide_cores(graph.jobs(root, experiment), CORES)
 
 
 def gpu(wildcards):

@@ -10,7 +10,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, speedup, tasks_of
 from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import threads as divide_cores
+from pairflow.plan.jobs import divide_cores
 
 # Seconds and MiB of a rule, without its long work. Importing torch takes 3 s (AMD EPYC, 2 cores, torch 2.15,
 # 2026-11-21).

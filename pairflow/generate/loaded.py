@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pairflow import published
 from pairflow.arguments import checked_integer, checked_number
-from pairflow.arrays import checked_tokens
+from pairflow.arrays import as_array, checked_tokens
 from pairflow.artifacts import token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, check
 from pairflow.config.sampling import SamplerName
@@ -209,9 +209,9 @@ class LoadedModel:
 
     def _states(self, name: str, states: ArrayLike) -> Tensor:
         """Return rows (B, N) of the model's symbols, in `given` also of FREE, as int64 on the CPU."""
-        model, rows = self._discrete(name), np.atleast_2d(np.asarray(states))
+        model, rows = self._discrete(name), as_array(states, name)
         free = (rows == FREE) & (name == "given")
-        tokens = checked_tokens(np.where(free, 0, rows), model.corruption.symbols, name)
+        tokens = checked_tokens(np.atleast_2d(np.where(free, 0, rows)), model.corruption.symbols, name)
         if tokens.shape[1] != model.length:
             raise InputError(f"{name}: expected {model.length} positions per row, found {tokens.shape[1]}")
         return torch.from_numpy(np.where(free, FREE, tokens.astype(np.int64)))

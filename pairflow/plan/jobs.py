@@ -37,7 +37,7 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     return jobs(root, experiment)[-1].groups
 
 
-def threads(table: Sequence[Job], cores: int) -> dict[str, int]:
+def divide_cores(table: Sequence[Job], cores: int) -> dict[str, int]:
     """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
 
     Two threads do less than twice the work of one, and less than one of them if another program takes a core

@@ -7,7 +7,7 @@ from itertools import islice
 
 from pairflow.runtime.progress import bar
 
-SPINS = "1000"  # of OpenMP's threads that wait for one another, before they sleep: some microseconds
+SPINS = "1000"  # so often threads of OpenMP look whether they still have to wait, before they sleep
 
 
 def run_blocks(
@@ -37,7 +37,7 @@ def run_blocks(
 
 
 def spin_briefly() -> None:
-    """Let waiting threads of OpenMP sleep soon: by default they spin for milliseconds on cores that other
+    """Let waiting threads of OpenMP sleep soon: by default they look 300,000 times, on cores that other
     programs need. OpenMP reads this when torch is loaded; a user's own setting stays."""
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)

@@ -10,7 +10,7 @@ from pairflow.steps.command import step
 def main():
     """List the models that come with pairflow, with what each makes and the path of its card.
 
-    Each name can be given to `sample --model`, and most to `score --model` and `new --from`:
+    Each name can be given to `sample --model`, one of molecules also to `score --model` and `new --from`:
 
     \b
       pairflow sample --model zinc250k_groups --count 100 --plausible --out new.html

@@ -98,6 +98,7 @@ def test_a_continuous_flow_takes_less(finish):
         ({"count": 2, "x0": [[0] * 64]}, "x0: expected 2 rows, found 1"),
         ({"x0": [[0] * 63]}, "x0: expected 64 positions per row, found 63"),
         ({"x0": [[2] * 64]}, "x0: row 0, position 0: expected a token in 0..1, found 2"),
+        ({"x0": [[0] * 64, [0]]}, "x0: expected rows of one length, found 64 in row 0 and 1 in row 1"),
         ({"count": 2, "given": [[0] * 64] * 3}, "given: expected 2 rows, found 3"),
         ({"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1, found -2"),
         ({"count": 1, "condition": "qed=high"}, "condition: the model in "),

@@ -2,7 +2,7 @@
 
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ import yaml
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import jobs, threads
+from pairflow.plan.jobs import divide_cores, jobs
 
 HERE = Path(__file__).parent
 SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text())["experiments"]
@@ -73,7 +73,10 @@ def snakemake_jobs(folder: Path, *experiments: str, gpu: bool = True) -> dict[st
     for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
         (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
-    path = os.pathsep.join([str(driver.parent), os.environ["PATH"]])
+    folders = os.environ["PATH"].split(os.pathsep)
+    if not gpu:  # also on a machine that has one
+        folders = [name for name in folders if not Path(name, "nvidia-smi").exists()]
+    path = os.pathsep.join([str(driver.parent), *folders])
     run = subprocess.run(
         command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
@@ -115,7 +118,7 @@ def test_the_jobs_are_snakemakes(tmp_path, shards, names):
     table = {}
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         planned = jobs(Path("results", name), experiment, shards)
-        shares = threads(planned, CORES)
+        shares = divide_cores(planned, CORES)
         for job in planned:
             table[job.record.as_posix()] = described(job, experiment.data.kind, shares)
     assert table.keys() == expected.keys()
@@ -123,17 +126,37 @@ def test_the_jobs_are_snakemakes(tmp_path, shards, names):
         assert job == expected[path]
 
 
-@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has a GPU")
 def test_trainings_share_the_cores_as_snakemakes_do(tmp_path):
     config = {"experiments": {name: EXPERIMENTS[name] for name in ("demo", "tuned_norms")}}
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
     expected = snakemake_jobs(tmp_path, *config["experiments"], gpu=False)
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         table = jobs(Path("results", name), experiment)
-        shares = threads(table, CORES)
+        shares = divide_cores(table, CORES)
         for job in table:
             own = CORES if job.threads is None else job.threads
             assert expected[job.record.as_posix()]["threads"] == shares.get(job.rule, own)
+
+
+def test_a_file_that_the_report_does_not_need_can_be_made(tmp_path):
+    """Such as pairs for a distillation that is described, but no method of the experiment."""
+    assert not any("redi" in method for method in SHIPPED["demo"]["methods"])
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"demo": SHIPPED["demo"]}}))
+    command = [
+        "-m",
+        "snakemake",
+        "--snakefile",
+        HERE.parent.parent / "Snakefile",
+        "--cores",
+        "2",
+        "--dry-run",
+    ]
+    command += ["--", "results/demo/seed0/pairs/udlm+redi.parquet"]
+    run = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"^teach +1$", run.stdout + run.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +169,9 @@ def test_jobs_of_a_rule_share_the_cores(cores, shares):
         "evaluations": {"main": {"nfe": [1, 2], "samples": 8}},
     }
     table = jobs(Path("results/x"), check(Experiment, experiment, "x"))
-    found = threads(table, cores)
-    assert [found[rule] for rule in ("train", "distill", "sample")] == [*shares]
-    assert "pair" not in found
+    shared = divide_cores(table, cores)
+    assert [shared[rule] for rule in ("train", "distill", "sample")] == [*shares]
+    assert "pair" not in shared
 
 
 @pytest.mark.parametrize("name", ["own", "cifar10", "tokens"])
