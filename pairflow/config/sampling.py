@@ -130,6 +130,13 @@ class MeasuredAt(Settings):
 
     nfe: SamplingSteps
     temperature: Temperature = Field(1.0)
+    sampler: Sampler = "ancestral"
+
+    @property
+    def words(self) -> str:
+        """The settings as options of `pairflow sample`, without those that have their defaults."""
+        options = self.model_dump(exclude_defaults=True)
+        return " ".join(f"--{name} {value}" for name, value in options.items())
 
 
 Noise = Annotated[float, Field(gt=0, le=1)]

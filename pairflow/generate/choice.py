@@ -20,6 +20,7 @@ from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
 MEASURED = "sampling.json"  # in a model's folder: the settings with which its metrics were measured
+MEASURED_WITH = ("temperature", "sampler")  # those that do not depend on the number of steps
 
 
 class ModelChoice(NamedTuple):
@@ -30,14 +31,14 @@ class ModelChoice(NamedTuple):
         nfe: the number of sampling steps.
         reason: a sentence that explains what was chosen for the user; empty if nothing was.
         source: the file with the measurements behind the choice, or None.
-        temperature: the temperature at which the model was measured, or None if it is unknown.
+        measured: the settings at which the model was measured, or None if they are unknown.
     """
 
     folder: Path
     nfe: int
     reason: str = ""
     source: Path | None = None
-    temperature: float | None = None
+    measured: MeasuredAt | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -64,8 +65,8 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
 
     The best model of an experiment is the `best_run` of its leading evaluation, by the first metric of
     `Kind.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
-    evaluated. A single model without `nfe` gets the settings in its file MEASURED. With `scores`, the model
-    is to score rows, and needs no number of steps.
+    evaluated. A single model gets the settings in its file MEASURED. With `scores`, the model is to score
+    rows, and needs no number of steps.
 
     Raises InputError if the kind of data does not support samples on demand, if `nfe` is needed but missing,
     or if the experiment has no such metric.
@@ -77,18 +78,20 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
         raise not_on_demand(folder, kind)
     if (folder / "model.json").is_file() or not metrics.is_file():
         read_description(folder / "model.json")
-        measured = measured_at(folder)
-        if nfe is None and not scores and measured:
-            return _as_measured(folder, measured)
+        measured = None if scores else measured_at(folder)
+        if measured:
+            return _as_measured(folder, measured.model_copy(update={"nfe": nfe or measured.nfe}))
         if nfe is None and not scores:
             raise InputError(f"{folder}: a single model has no default number of steps; add --nfe")
         return ModelChoice(folder, nfe or 1)
-    rows = read_table(metrics, "metrics")[0].to_pandas()
+    table, metadata = read_table(metrics, "metrics")
+    rows = table.to_pandas()
     metric = next((name for name in kind.chosen_by if name in set(rows.metric)), kind.chosen_by[-1])
     rows = rows[(rows.metric == metric) & rows.nfe.notna()]
     if rows.empty:
         raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
-    rows = rows[rows.evaluation == leading_evaluation(rows.evaluation)]
+    leading = leading_evaluation(rows.evaluation)
+    rows = rows[rows.evaluation == leading]
     rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
     about = kind.metrics[metric]
     means = mean_values(rows.assign(value=rows.value / rows.samples) if about.counted else rows)
@@ -97,9 +100,12 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     steps, mean = nfe or evaluated, means[method, evaluated]
     share = f"{mean:.1%} of its samples are {about.label}"
     quality = share if about.counted else f"its {about.label} is {mean:.4g}"
-    with_steps = "" if scores else f" with --nfe {steps}"
-    reason = f"{folder}: takes {method}{with_steps}; by the metrics {quality} at NFE {evaluated}"
-    return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics)
+    evaluation = metadata.parameters.get("evaluations", {}).get(leading, {})
+    settings = {name: evaluation[name] for name in MEASURED_WITH if name in evaluation}
+    measured = check(MeasuredAt, {**settings, "nfe": steps}, str(metrics))
+    taken = "" if scores else f" with {measured.words}"
+    reason = f"{folder}: takes {method}{taken}; by the metrics {quality} at NFE {evaluated}"
+    return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics, measured)
 
 
 def measured_at(folder: Path) -> MeasuredAt | None:
@@ -109,11 +115,9 @@ def measured_at(folder: Path) -> MeasuredAt | None:
 
 
 def _as_measured(folder: Path, measured: MeasuredAt) -> ModelChoice:
-    """The choice of a single model, with the settings at which it was measured."""
-    nfe, temperature = measured.nfe, measured.temperature
-    defaults = f"--nfe {nfe}, and --temperature {temperature:g} unless you give another"
-    reason = f"{folder.name}: takes {defaults}, as it was measured"
-    return ModelChoice(folder, nfe, reason, folder / MEASURED, temperature)
+    """The choice of a single model, with settings at which it was measured."""
+    reason = f"{folder.name}: takes {measured.words}, unless you give other values"
+    return ModelChoice(folder, measured.nfe, reason, folder / MEASURED, measured)
 
 
 def kind_in(folder: Path) -> Kind:

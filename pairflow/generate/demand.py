@@ -13,7 +13,7 @@ from pairflow.artifacts import atomic, require_apart
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
-from pairflow.generate.choice import choose, kind_in
+from pairflow.generate.choice import MEASURED_WITH, choose, kind_in
 from pairflow.generate.variants import vary_without_end
 from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime import signals
@@ -47,10 +47,9 @@ class SampleStream:
         if isinstance(asked := kind_in(folder), OnDemandKind):
             asked.require_deliverable(folder, settings)
         self.choice = choose(folder, settings.nfe)
-        measured: dict[str, float] = {"nfe": self.choice.nfe}
-        if self.choice.temperature and "temperature" not in settings.model_fields_set:
-            measured["temperature"] = self.choice.temperature
-        self.settings = settings.model_copy(update=measured)
+        measured = self.choice.measured.model_dump(include={*MEASURED_WITH}) if self.choice.measured else {}
+        own = {name: value for name, value in measured.items() if name not in settings.model_fields_set}
+        self.settings = settings.model_copy(update={**own, "nfe": self.choice.nfe})
         kind, self.model = self.choice.load(device)
         self.delivery = kind.delivery(self.model, self.settings)
 

@@ -57,7 +57,7 @@ def sample(
     *,
     nfe: int | None = None,
     seed: int = 0,
-    sampler: SamplerName = "ancestral",
+    sampler: SamplerName | None = None,
     temperature: float | None = None,
     device: Device = "auto",
 ) -> np.ndarray:
@@ -68,7 +68,7 @@ def sample(
         count: the number of samples.
         nfe: the number of sampling steps; by default that at which the model was measured.
         seed: every random number follows from it.
-        sampler: the update rule.
+        sampler: the update rule; by default that with which the model was measured.
         temperature: tau, by which logits are divided; by default that at which the model was measured.
         device: as in `load`.
 
@@ -94,6 +94,7 @@ class LoadedModel:
         nfe: the number of steps at which it was measured, and at which it samples by default; None if its
             folder does not say.
         temperature: the temperature at which it was measured, by default 1.
+        sampler: the update rule with which it was measured, by default "ancestral".
     """
 
     def __init__(self, model: Model):
@@ -102,6 +103,7 @@ class LoadedModel:
         measured = measured_at(model.folder)
         self.nfe = measured.nfe if measured else None
         self.temperature = measured.temperature if measured else 1.0
+        self.sampler: SamplerName = measured.sampler if measured else "ancestral"
 
     def __repr__(self) -> str:
         model, size = self.model, sum(tensor.numel() for tensor in self.network.parameters())
@@ -125,7 +127,7 @@ class LoadedModel:
         *,
         nfe: int | None = None,
         seed: int = 0,
-        sampler: SamplerName = "ancestral",
+        sampler: SamplerName | None = None,
         temperature: float | None = None,
         condition: str | Sequence[str] = (),
         guidance: float = 1.0,
@@ -140,7 +142,7 @@ class LoadedModel:
             count: the number of samples; not needed with `x0`.
             nfe: the number of sampling steps; by default that at which the model was measured.
             seed: every random number follows from it.
-            sampler: the update rule.
+            sampler: the update rule; by default that with which the model was measured.
             temperature: tau, by which logits are divided; by default that at which the model was measured.
             condition: what a conditional model is asked for, such as "qed=high".
             guidance: the weight of classifier-free guidance.
@@ -170,6 +172,7 @@ class LoadedModel:
         values["nfe"] = checked_integer("nfe", self.nfe if nfe is None else nfe, 1, MOST_NFE)
         tau = self.temperature if temperature is None else temperature
         tau = checked_number("temperature", tau, 0.01, 100)
+        sampler = self.sampler if sampler is None else sampler
         update = {"sampler": sampler, "temperature": tau, "condition": condition, "guidance": guidance}
         settings = check(SampleSettings, values | update, "sample")
         if isinstance(self.model, DiscreteModel):

@@ -210,6 +210,42 @@ def test_two_positions_come_near_the_data_like_one_over_the_steps(name):
         assert 1.7 < coarse / fine < 2.3
 
 
+SOURCES = states(2)  # each of the nine states is the source of one data row
+ROWS = torch.tensor([[0, 1], [2, 2], [1, 0]])
+NEAREST = ROWS[(SOURCES[:, None] != ROWS).sum(-1).argmin(-1)]
+IN_TURN = ROWS[torch.arange(len(SOURCES)) % 3]
+
+
+def posterior_of_pairs(x0, x1):
+    """The exact denoiser of fixed pairs; it knows only the states on the way of a pair."""
+
+    def denoise(x_t, kappa):
+        kappa = kappa.double()[:, None, None]
+        held = kappa * (x_t[:, None] == x1) + (1 - kappa) * (x_t[:, None] == x0)  # (B, M, N)
+        weights = held.prod(-1)
+        total = weights.sum(1, keepdim=True)
+        weights = torch.where(total > 0, weights / total.clamp(min=1e-300), 1 / len(x1))
+        return torch.einsum("bm,mnk->bnk", weights, F.one_hot(x1, K).double()).log()
+
+    return denoise
+
+
+def distance_after(sampler, x1, steps):
+    """Total variation distance of the samples from the data x1, whose sources are SOURCES."""
+    exact = posterior_of_pairs(SOURCES, x1)
+    reached = sampled_law(sampler, exact, 2, steps, convert=sampler is ancestral)
+    return float(0.5 * (reached - law(x1)).abs().sum())
+
+
+def test_euler_updates_stay_on_the_way_of_fixed_pairs_and_ancestral_updates_leave_it():
+    assert all(distance_after(euler, NEAREST, steps) < 1e-4 for steps in (1, 4, 32))
+    assert distance_after(ancestral, NEAREST, 1) < 1e-4
+    assert all(0.085 < distance_after(ancestral, NEAREST, steps) < 0.09 for steps in (4, 32))
+    distances = [distance_after(euler, IN_TURN, steps) for steps in (4, 8, 16, 32)]
+    for coarse, fine in itertools.pairwise(distances):
+        assert 1.9 < coarse / fine < 2.3  # it falls like one over the steps
+
+
 @pytest.mark.parametrize("name", UPDATES)
 @pytest.mark.parametrize("noise", [0.2, 0.7, 1.0])
 def test_noised_data_become_the_data_again(name, noise):

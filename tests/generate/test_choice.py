@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
+from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
 from pairflow.metrics.ranking import best_run, leading_evaluation
@@ -17,10 +18,11 @@ from pairflow.training.model_files import Description, write_description
 def experiment(tmp_path):
     """The folder of an experiment, given (method, nfe, trial, valid samples of 1,000)."""
 
-    def write(runs, metric="valid"):
+    def write(runs, metric="valid", **evaluation):
         rows = pd.DataFrame(runs, columns=["method", "nfe", "trial", "value"]).assign(metric=metric)
         table = as_metrics(rows, seed=3, evaluation="main", samples=1000)
-        write_table(tmp_path / "metrics.parquet", table, Metadata(kind="metrics"))
+        metadata = Metadata(kind="metrics", parameters={"evaluations": {"main": evaluation}})
+        write_table(tmp_path / "metrics.parquet", table, metadata)
         return tmp_path
 
     return write
@@ -42,6 +44,12 @@ def test_the_best_share_at_the_fewest_steps(experiment, runs, nfe, method, steps
     choice = choose(root, nfe)
     assert (choice.folder, choice.nfe) == (root / f"seed3/models/{method}", steps)
     assert choice.reason.startswith(f"{root}: takes {method} with --nfe {steps}; by the metrics ")
+
+
+def test_samples_are_drawn_as_they_were_measured(experiment):
+    choice = choose(experiment([("a", 4, 0, 900)], sampler="euler", temperature=0.7), None)
+    assert choice.measured == MeasuredAt(nfe=4, temperature=0.7, sampler="euler")
+    assert " takes a with --nfe 4 --temperature 0.7 --sampler euler; by the metrics " in choice.reason
 
 
 def test_useful_samples_count_before_valid_ones(experiment):
@@ -81,12 +89,17 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     assert choose(root, 4)[:3] == (root, 4, "")
     with pytest.raises(InputError, match="a single model has no default number of steps; add --nfe"):
         choose(root, None)
-    (root / "sampling.json").write_text('{"nfe": 8, "temperature": 0.7}')
+    (root / "sampling.json").write_text('{"nfe": 8, "temperature": 0.7, "sampler": "euler"}')
     chosen = choose(root, None)
-    assert (chosen.nfe, chosen.temperature, chosen.source) == (8, 0.7, root / "sampling.json")
-    assert chosen.reason.endswith(
-        "takes --nfe 8, and --temperature 0.7 unless you give another, as it was measured"
+    assert (chosen.measured, chosen.source) == (
+        MeasuredAt(nfe=8, temperature=0.7, sampler="euler"),
+        root / "sampling.json",
     )
+    assert chosen.reason.endswith(
+        "takes --nfe 8 --temperature 0.7 --sampler euler, unless you give other values"
+    )
+    assert " takes --nfe 2 --temperature 0.7 " in choose(root, 2).reason
+    assert choose(root, None, scores=True)[2:] == ("", None, None)
 
 
 def test_a_broken_model_is_said_before_its_steps_are_asked_for(experiment):

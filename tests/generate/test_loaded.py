@@ -23,7 +23,7 @@ def digits():
 
 def test_it_says_in_a_line_what_it_is(digits):
     assert repr(digits) == "<LoadedModel digits: pairflow, N = 64, K = 2, 905,985 parameters, cpu>"
-    assert (digits.nfe, digits.temperature) == (4, 1.0)
+    assert (digits.nfe, digits.temperature, digits.sampler) == (4, 1.0, "euler")
 
 
 def test_samples_are_those_of_the_function_and_of_the_command(digits, step, tmp_path):
@@ -31,8 +31,8 @@ def test_samples_are_those_of_the_function_and_of_the_command(digits, step, tmp_
     assert (rows.shape, rows.dtype) == ((5, 64), np.uint8)
     np.testing.assert_array_equal(rows, pairflow.sample("digits", 5, nfe=4, device="cpu"))
     assert not np.array_equal(rows, digits.sample(5, seed=1))
-    options = {"nfe": 2, "samples": 5, "trials": 1, "temperature": 0.5, "device": "cpu", "quiet": True}
-    assert step("sample", model="digits", out=tmp_path / "x.parquet", **options).exit_code == 0
+    options = {"nfe": 2, "samples": 5, "trials": 1, "temperature": 0.5, "sampler": "euler", "device": "cpu"}
+    assert step("sample", model="digits", out=tmp_path / "x.parquet", quiet=True, **options).exit_code == 0
     written = pairflow.artifacts.read_table(tmp_path / "x.parquet", "samples")[0]["tokens"].to_pylist()
     np.testing.assert_array_equal(digits.sample(5, nfe=2, temperature=0.5), written)
 
@@ -42,7 +42,17 @@ def test_a_model_samples_at_the_temperature_at_which_it_was_measured():
     cold = model.sample(3, nfe=4)
     np.testing.assert_array_equal(cold, model.sample(3, nfe=4, temperature=0.7))
     assert not np.array_equal(cold, model.sample(3, nfe=4, temperature=1))
-    assert SampleStream("zinc250k", DemandSettings(count=1)).settings.temperature == model.temperature == 0.7
+    stream = SampleStream("zinc250k", DemandSettings(count=1))
+    assert stream.settings.temperature == model.temperature == 0.7
+
+
+def test_a_model_is_sampled_by_the_sampler_with_which_it_was_measured(digits):
+    stream = SampleStream("digits", DemandSettings(count=1, nfe=2))
+    assert (stream.settings.sampler, stream.settings.nfe) == ("euler", 2)
+    asked = SampleStream("digits", DemandSettings(count=1, sampler="ancestral"))
+    assert (asked.settings.sampler, asked.settings.nfe) == ("ancestral", 4)
+    np.testing.assert_array_equal(digits.sample(5), digits.sample(5, sampler="euler"))
+    assert not np.array_equal(digits.sample(5), digits.sample(5, sampler="ancestral"))
 
 
 def test_given_symbols_stay_and_sources_decide(digits):

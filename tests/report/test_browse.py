@@ -11,7 +11,6 @@ from pairflow.artifacts import Metadata
 from pairflow.kinds.molecules.descriptors import describe
 from pairflow.kinds.molecules.files import writer
 from pairflow.kinds.molecules.page.drawing import draw, draw_compact
-from pairflow.published import locate
 
 HOSTILE = "</script><b>=1+1"
 SMILES = [
@@ -43,8 +42,7 @@ def files(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     made = Metadata(
         kind="molecules",
-        parameters={"method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]},
-        inputs={"model": str(locate("zinc250k") / "model.safetensors")},
+        parameters={"model": "zinc250k", "method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]},
     )
     for suffix in ("html", "csv", "smi"):
         path = folder / f"x.{suffix}"
@@ -151,3 +149,10 @@ def test_a_compact_drawing_has_the_bonds_and_letters_of_rdkits(smiles):
     starts = re.findall(r"M(-?\d+)[ -]?(\d+)", "".join(path for _, path in lines + areas))
     assert sorted(starts) == sorted((str(round(float(x))), str(round(float(y)))) for x, y in bonds)
     assert "".join(letter for *_, letter in letters) == "".join(re.findall(r">([^<\s])</text>", svg))
+
+
+def test_a_page_of_samples_names_the_model(step, tmp_path):
+    page = tmp_path / "new.html"
+    done = step("sample", model="zinc250k_groups", count=2, nfe=1, out=page, device="cpu", quiet=True)
+    assert done.exit_code == 0, done.output
+    assert "<li>model zinc250k_groups</li>" in page.read_text()

@@ -66,12 +66,6 @@ def test_useful_molecules_lead_where_they_were_measured(finish):
     assert lines[1:] == ["report: results/mine/report.html", HOPELESS]
 
 
-def test_the_command_has_the_temperature_of_the_measured_samples(finish):
-    cool = {"evaluations": {"main": {"nfe": [1], "samples": 200, "trials": 2, "temperature": 0.7}}}
-    *_, last = finish([("udlm", 1, 150)], changes=cool)
-    assert last == COMMAND.replace("--out", "--temperature 0.7 --out")
-
-
 def test_images_end_with_the_least_distance(finish):
     values = [("udlm", 1, 9.0), ("udlm", 4, 2.34), ("pairflow", 1, 5.0)]
     lines = finish(values, "fd", DIGITS, reference="test", extractor="classifier-0")

@@ -15,7 +15,7 @@ import torch
 from rdkit import Chem, rdBase
 from torch import Tensor
 
-from pairflow import rng
+from pairflow import published, rng
 from pairflow.artifacts import Metadata, read_metadata
 from pairflow.config import DemandSettings, parse_noises
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
@@ -161,10 +161,11 @@ class MoleculeDelivery(Delivery):
         settings, model = self.settings, self.model
         columns = settings.properties or settings.nearest
         write = files.writer(out, not settings.raw, columns, settings.three_d, settings.count)
+        name = published.name_of(model.folder) or str(model.folder)
         metadata = Metadata(
             kind="molecules",
             vocabulary=model.vocabulary,
-            parameters={"method": model.method, **settings.model_dump(mode="json")},
+            parameters={"model": name, "method": model.method, **settings.model_dump(mode="json")},
             inputs={"model": str(model.weights)},
         )
         return lambda path, rows: write(path, pd.DataFrame(rows), metadata)

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from pandas.api.types import is_numeric_dtype
 from rdkit import Chem, rdBase
 
-from pairflow import published
 from pairflow.artifacts import Metadata
 from pairflow.config import DemandSettings
 from pairflow.kinds.molecules.files import DIGITS, as_text
@@ -54,9 +53,6 @@ def _list_settings(metadata: Metadata) -> list[str]:
     defaults = {name: field.default for name, field in DemandSettings.model_fields.items()}
     changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
-    if weights := metadata.inputs.get("model"):
-        folder = Path(weights).parent
-        texts = {"model": published.name_of(folder) or folder, **texts}
     return [name if text is True else f"{name} {text}" for name, text in texts.items()]
 
 

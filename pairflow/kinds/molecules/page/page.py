@@ -15,7 +15,6 @@ from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.kinds.molecules.plausible import MEASURED
 from pairflow.kinds.molecules.settings import chemistry_settings
 from pairflow.limits import HOPELESS, USABLE
-from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.grid import Grid, list_grids
@@ -134,9 +133,6 @@ class MoleculesPage(KindPage):
         model, out = root.as_posix(), f"{root.name}_samples.smi"
         wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
         wanted += ["--plausible"] if chemistry_settings(experiment).plausible else []
-        temperature = experiment.evaluations[leading_evaluation(experiment.evaluations)].temperature
-        if temperature != 1:
-            wanted += ["--temperature", f"{temperature:g}"]
         return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", *wanted, "--out", out])
 
     def find_flaws(
