@@ -14,7 +14,7 @@ Measured after each number of iterations in `--keep`, on the moving average of t
 - of molecules `valid` per trial, and `unique` and `novel` (strict, novel against the training rows taken);
 - of images the Fréchet distance `fd` per trial, and `copies`, the share that are training images;
 - `loss_own` and `loss_new`: the loss, near t = 0, of up to 4,096 training rows on the pairs that the model
-  trained on, and on pairs of another seed. A model that knows its pairs by heart has a lower loss on its own.
+  trained on, and on pairs of another seed. A model that has memorised its pairs has a lower loss on its own.
 """
 
 import argparse

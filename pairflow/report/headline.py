@@ -40,7 +40,7 @@ _TRAININGS = {  # flaws of trainings -> the box about them
     "unpaired": (
         "Trained on other data.",
         "More than a tenth of the training rows have no pair: {}. Models that are trained on these pairs see "
-        "less data than other models, so that they compare only in part. Add the missing pairs.",
+        "less data than other models, so the comparison is not quite fair. Add the missing pairs.",
     ),
 }
 

@@ -36,7 +36,7 @@ def test_a_picture_has_the_images_of_the_array(sample, tmp_path):
         found = np.asarray(picture)
     np.testing.assert_array_equal(found, pixels.repeat(factor, 0).repeat(factor, 1))
     run = sample("few.npy", count=3)
-    assert "digits: takes --nfe 4, and --temperature 1 unless you give another" in run.stderr
+    assert "digits: takes --nfe 4 --sampler euler, unless you give other values" in run.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "few.npy"), images[:3])
 
 
