@@ -60,14 +60,11 @@ class Sampler:
         update: the transition of every position, from a denoiser's probabilities (B, N, K) float64.
         takes: the kind of denoiser that `update` needs, "leave_one_out" or "posterior".
         guides_symbols: whether guidance combines these probabilities instead of the transitions.
-        jumps: whether `update` redraws a position with the probability (alpha_s - alpha_t) / (1 - alpha_t), or
-            else keeps it. Without guidance, probabilities are then computed only for the positions that jump.
     """
 
     update: Callable[[Tensor, Tensor, float, float], Tensor]
     takes: str
     guides_symbols: bool = False
-    jumps: bool = False
 
     @torch.no_grad()
     def __call__(
@@ -118,18 +115,13 @@ class Sampler:
         if guidance:
             guidance = guidance._replace(unconditional=tempered(guidance.unconditional, temperature))
         alphas = alpha_grid(steps, schedule)
-        factors = _powers(denoise, guidance)
         for alpha_t, alpha_s in pairwise(alphas):
-            if self.jumps and len(factors) == 1:
-                x = self._jump(factors[0][0], x, alpha_t, alpha_s, convert, generator)
-            else:
-                q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance)
-                x = draw(q, generator)
-            x = with_given(x, given)
+            q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance)
+            x = with_given(draw(q, generator), given)
         if not greedy_tail:
             return x
-        last = [(_denoise(factor, x, alphas[-1]), weight) for factor, weight in factors]
-        return with_given(_power_law(last).argmax(dim=-1), given)
+        factors = [(_denoise(factor, x, alphas[-1]), weight) for factor, weight in _powers(denoise, guidance)]
+        return with_given(_power_law(factors).argmax(dim=-1), given)
 
     def transition(
         self,
@@ -150,23 +142,6 @@ class Sampler:
             return self.update(_combine(predicted), x_t, alpha_t, alpha_s)
         return _combine((self.update(p, x_t, alpha_t, alpha_s), weight) for p, weight in predicted)
 
-    def _jump(
-        self,
-        denoise: Denoiser,
-        x_t: Tensor,
-        alpha_t: float,
-        alpha_s: float,
-        convert: bool,
-        generator: Generator | None,
-    ) -> Tensor:
-        """Draw which positions jump, and then their symbols: the same law as a draw from `transition`."""
-        u = torch.rand(x_t.shape, generator=generator, device=x_t.device, dtype=torch.float64)
-        jumping = u < (alpha_s - alpha_t) / (1 - alpha_t)  # (B, N)
-        predicted = _denoise(denoise, x_t, alpha_t)[jumping].double()  # (J, K)
-        if convert:
-            predicted = _CONVERSIONS[self.takes](predicted[:, None], x_t[jumping][:, None], alpha_t)[:, 0]
-        return x_t.masked_scatter(jumping, draw(predicted.exp(), generator))
-
     def _predict(self, denoise: Denoiser, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
         """Return probabilities (B, N, K) float64 over x1, of the kind that the update needs."""
         predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
@@ -186,7 +161,7 @@ def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: fl
 ancestral = Sampler(ancestral_posterior, takes="leave_one_out")
 """Ancestral sampling of UDLM (Schiff et al. 2024): draw x_s from `ancestral_posterior` of a leave-one-out."""
 
-euler = Sampler(euler_update, takes="posterior", jumps=True)
+euler = Sampler(euler_update, takes="posterior")
 """Euler steps of discrete flow matching (Gat et al. 2024), or tau-leaping (Campbell et al. 2022)."""
 
 unmask = Sampler(euler_update, takes="posterior", guides_symbols=True)
@@ -232,12 +207,12 @@ def tempered(denoise: Denoiser, temperature: float) -> Denoiser:
 
 
 def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
-    """Draw a symbol for each of the probabilities (..., K), whose sums need not be exactly 1."""
-    cumulative = probabilities.cumsum(dim=-1)  # (..., K)
+    """Draw the symbol of each position (B, N) by probabilities (B, N, K), whose sum need not be exactly 1."""
+    cumulative = probabilities.cumsum(dim=-1)  # (B, N, K)
     total = cumulative[..., -1:]
     u = torch.rand(total.shape, generator=generator, device=total.device, dtype=total.dtype)
     # With right=False u = 0 would draw the first symbol, even if its probability is 0.
-    symbols = torch.searchsorted(cumulative, u * total, right=True)[..., 0]  # (...)
+    symbols = torch.searchsorted(cumulative, u * total, right=True)[..., 0]  # (B, N)
     # u * total can round up to total, which lies behind the last symbol.
     return symbols.clamp_(max=probabilities.shape[-1] - 1)
 

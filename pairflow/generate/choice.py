@@ -80,7 +80,7 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
         read_description(folder / "model.json")
         measured = None if scores else measured_at(folder)
         if measured:
-            return _as_measured(folder, measured.model_copy(update={"nfe": nfe or measured.nfe}))
+            return _as_measured(folder, measured, nfe)
         if nfe is None and not scores:
             raise InputError(f"{folder}: a single model has no default number of steps; add --nfe")
         return ModelChoice(folder, nfe or 1)
@@ -114,10 +114,10 @@ def measured_at(folder: Path) -> MeasuredAt | None:
     return check(MeasuredAt, content, str(folder / MEASURED)) if content else None
 
 
-def _as_measured(folder: Path, measured: MeasuredAt) -> ModelChoice:
-    """The choice of a single model, with settings at which it was measured."""
-    reason = f"{folder.name}: takes {measured.words}, unless you give other values"
-    return ModelChoice(folder, measured.nfe, reason, folder / MEASURED, measured)
+def _as_measured(folder: Path, measured: MeasuredAt, nfe: int | None) -> ModelChoice:
+    """The choice of a single model, with the settings at which it was measured, or with `nfe` steps."""
+    reason = "" if nfe else f"{folder.name}: takes {measured.words}, unless you give other values"
+    return ModelChoice(folder, nfe or measured.nfe, reason, folder / MEASURED, measured)
 
 
 def kind_in(folder: Path) -> Kind:
