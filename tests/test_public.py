@@ -53,7 +53,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "count": (*NO_INTEGER, 0),
             "nfe": (*NO_INTEGER[1:], 0),
             "seed": NO_INTEGER,
-            "sampler": (None, 5, "", "eular", ["euler"]),
+            "sampler": (5, "", "eular", ["euler"]),
             "temperature": (True, "1", float("nan"), [1], 0, -1, 101),
             "device": NO_MACHINE,
         },
