@@ -151,7 +151,7 @@ def run(name: str, data: Data) -> dict[str, Any]:
 
 def values(metrics: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
     """Metric -> label -> calls -> the mean of each seed's trials; counts as shares of the samples."""
-    found: dict[str, Any] = {}
+    by_metric: dict[str, Any] = {}
     for metric in names:
         rows = metrics[(metrics.metric == metric) & metrics.calls.notna()]
         if metric in ("fd", "nn_copies"):
@@ -161,9 +161,9 @@ def values(metrics: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
         name = rows.metric + (" (" + rows.extractor + ")").where(rows.extractor.notna(), "")
         means = rows.assign(name=name).groupby(["name", "label", "calls", "seed"], sort=False).value.mean()
         for (each, label, calls, seed), value in means.items():
-            by_calls = found.setdefault(each, {}).setdefault(label, {})
+            by_calls = by_metric.setdefault(each, {}).setdefault(label, {})
             by_calls.setdefault(str(int(calls)), {})[str(int(seed))] = round(float(value), 4)
-    return found
+    return by_metric
 
 
 def try_sampler(key: str, data: Data, label: str, nfe: int) -> pd.DataFrame:
@@ -333,8 +333,8 @@ def measure_speed(model: str, turns: int = 3) -> dict[str, Any]:
 
 
 def against_diffusers() -> dict[str, Any] | None:
-    """The largest difference between our ancestral transitions and those of diffusers' DiscreteDDIMScheduler,
-    which draws x1 and then x_s from its posterior; None without `diffusers`."""
+    """The largest difference between the ancestral transitions here and in DiscreteDDIMScheduler of `diffusers`,
+    which draws x1 and then x_s from its posterior; None without that package."""
     try:
         import diffusers
     except ImportError:
@@ -378,10 +378,10 @@ def _routes(scheduler: Any, logits: Tensor, step: int, x_t: Tensor, symbol: int)
     return seen[1].view(*x_t.shape, 3)
 
 
-def table(name: str, found: dict[str, Any]) -> str:
+def table(name: str, by_metric: dict[str, Any]) -> str:
     """Tables in Markdown, a metric each: mean ± deviation of the seeds by the calls of the network."""
     parts = []
-    for metric, labels in found.items():
+    for metric, labels in by_metric.items():
         calls = sorted({int(each) for by_calls in labels.values() for each in by_calls})
         lines = [f"| {name}, {metric} | {' | '.join(f'{n} calls' for n in calls)} |"]
         lines.append("|---" * (len(calls) + 1) + "|")
