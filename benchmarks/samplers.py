@@ -333,7 +333,7 @@ def measure_speed(model: str, turns: int = 3) -> dict[str, Any]:
 
 
 def against_diffusers() -> dict[str, Any] | None:
-    """The largest difference between the ancestral transitions here and in DiscreteDDIMScheduler of `diffusers`,
+    """The largest difference of the ancestral transitions here from DiscreteDDIMScheduler of `diffusers`,
     which draws x1 and then x_s from its posterior; None without that package."""
     try:
         import diffusers
