@@ -81,7 +81,7 @@ DATA = {
         seeds=1,
     ),
 }
-# Settings of `Tried` -> its label.
+# Label -> settings of `Tried`.
 TRIED: dict[str, dict[str, Any]] = {
     "ancestral": {},
     "Gibbs corrector, 5 % of positions at random": {"corrected": 0.05},

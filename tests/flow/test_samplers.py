@@ -217,7 +217,7 @@ IN_TURN = ROWS[torch.arange(len(SOURCES)) % 3]
 
 
 def posterior_of_pairs(x0, x1):
-    """The exact denoiser of fixed pairs; it knows only the states on the way of a pair."""
+    """The exact denoiser of fixed pairs; it knows only the states on the path of a pair."""
 
     def denoise(x_t, kappa):
         kappa = kappa.double()[:, None, None]
@@ -237,7 +237,7 @@ def distance_after(sampler, x1, steps):
     return float(0.5 * (reached - law(x1)).abs().sum())
 
 
-def test_euler_updates_stay_on_the_way_of_fixed_pairs_and_ancestral_updates_leave_it():
+def test_euler_updates_stay_on_the_path_of_fixed_pairs_and_ancestral_updates_leave_it():
     assert all(distance_after(euler, NEAREST, steps) < 1e-4 for steps in (1, 4, 32))
     assert distance_after(ancestral, NEAREST, 1) < 1e-4
     assert all(0.085 < distance_after(ancestral, NEAREST, steps) < 0.09 for steps in (4, 32))
