@@ -3,35 +3,42 @@
     python benchmarks/threads.py --out benchmarks/records/threads.json      (minutes)
 
 What is measured: rows per second of forward, backward and AdamW, on an idle machine and beside a process that
-uses one core. Each contender is a process; they take turns, and ratios are to one thread in the same turn. A
-thread that waits for others spins for a moment, as in the steps, sleeps at once, or spins for long, which is
-the default of OpenMP.
+uses one core. Each contender is a process; they take turns, and ratios are to one thread in the same turn.
+"slices" is how pairflow trains: each thread takes a slice of the batch through the whole network. The others
+divide each operation among threads. Of these, a thread that waits for others spins for a moment, sleeps at
+once, or spins for long, which is the default of OpenMP.
 """
 
 import argparse
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
 import torch
-from compile import MLP, TRANSFORMER, Case, deliver, rate, trainer
+from compile import MLP, TRANSFORMER, UNET, Case, deliver, rate, trainer
 from pairing import spread
 
+from pairflow import networks
 from pairflow.config.suggest import BATCH, TRANSFORMER_BATCH
 from pairflow.runtime.threads import SPINS, available_cpus
+from pairflow.training.slices import slices
 
+DROPOUT = {**TRANSFORMER, "dropout": 0.1}
 CASES = {
-    "transformer": Case(TRANSFORMER, 72, 72, TRANSFORMER_BATCH),
-    "transformer, groups": Case(TRANSFORMER, 24, 1926, TRANSFORMER_BATCH),
+    "transformer": Case(DROPOUT, 72, 72, TRANSFORMER_BATCH),
+    "transformer, groups": Case(DROPOUT, 24, 1926, TRANSFORMER_BATCH),
     "mlp": Case(MLP, 32, 40, BATCH),
+    "unet": Case(UNET, 784, 2, 32, (1, 28, 28)),
 }
+SLICES = "slices"
 WAITING = {
-    "": {"GOMP_SPINCOUNT": SPINS},
-    ", asleep": {"OMP_WAIT_POLICY": "passive"},
-    ", spinning": {},
+    SLICES: {"GOMP_SPINCOUNT": SPINS},
+    "operations": {"GOMP_SPINCOUNT": SPINS},
+    "operations, asleep": {"OMP_WAIT_POLICY": "passive"},
+    "operations, spinning": {},
 }
 
 
@@ -40,11 +47,11 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--out", type=Path, help="the JSON record")
     parser.add_argument(
-        "--one", nargs=2, metavar=("CASE", "THREADS"), help="a contender: rows/s at each line"
+        "--one", nargs=3, metavar=("CASE", "THREADS", "WAY"), help="a contender: rows/s at each line"
     )
     options = parser.parse_args()
     if options.one:
-        measure_on_request(CASES[options.one[0]], int(options.one[1]))
+        measure_on_request(CASES[options.one[0]], int(options.one[1]), options.one[2])
         return
     numbers = [threads for threads in (1, 2, 4, 8) if threads <= available_cpus()]
     configuration, cases = {"turns": options.turns, "load_before": os.getloadavg()[0]}, {}
@@ -56,26 +63,48 @@ def main() -> None:
     deliver(cases, configuration, options.out)
 
 
-def measure_on_request(case: Case, threads: int) -> None:
+def measure_on_request(case: Case, threads: int, way: str) -> None:
     """Print rows per second for every line of standard input."""
     device = torch.device("cpu")
     torch.set_num_threads(threads)
-    step = trainer(case, "plain", device)
-    for _ in sys.stdin:
-        print(rate(step, case.rows, device), flush=True)
+    with sliced(case) if way == SLICES else nullcontext(trainer(case, "plain", device)) as step:
+        for _ in sys.stdin:
+            print(rate(step, case.rows, device), flush=True)
+
+
+@contextmanager
+def sliced(case: Case):
+    """One iteration on a fixed batch, as a training of pairflow divides it."""
+    settings, length, symbols, rows, shape = case
+    network = networks.build(settings, length=length, vocabulary_size=symbols, shape=shape).train()
+    optimiser = torch.optim.AdamW(network.parameters(), 1e-4)
+    tokens, times = torch.randint(0, symbols, (rows, length)), torch.rand(rows)
+
+    def loss(network, rows):
+        scores = network(tokens[rows], times[rows])
+        return torch.nn.functional.cross_entropy(scores.flatten(0, 1), tokens[rows].flatten())
+
+    with slices(network, rows, None, seed=0) as gradients:
+
+        def step() -> None:
+            gradients.backward(loss, 0)
+            optimiser.step()
+            optimiser.zero_grad()
+
+        yield step
 
 
 @contextmanager
 def contenders(case: str, numbers: list[int]):
-    """Start a process for each number of threads and way of waiting: its name -> the process."""
+    """Start a process for each number of threads and way of dividing the work: its name -> the process."""
     bare = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_"))}
     started = {}
     for threads in numbers:
         for way, environment in WAITING.items():
-            if threads > 1 or not way:
-                command = [sys.executable, __file__, "--one", case, str(threads)]
+            if threads > 1 or way == SLICES:
+                command = [sys.executable, __file__, "--one", case, str(threads), way]
                 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-                name = f"{threads} thread{'s' * (threads > 1)}{way}"
+                name = "1 thread" if threads == 1 else f"{threads} threads, {way}"
                 started[name] = subprocess.Popen(command, env=bare | environment, **pipes)
     yield started
     for process in started.values():

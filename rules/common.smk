@@ -285,7 +285,7 @@ def share(rule, uses_gpu=None):
 @cache
 def shares_of(name):
     root, experiment = Path("results", name), EXPERIMENTS[name]
-    return graph.divide_cores(graph.jobs(root, experiment), CORES)
+    return graph.divide_cores(experiment, graph.jobs(root, experiment), CORES)
 
 
 def gpu(wildcards):

@@ -9,9 +9,14 @@ from pairflow.config.flows import CONTINUOUS, DISCRETE
 
 
 class NetworkSettings(Settings):
-    """Settings of a network. `modules` is a dict from flow to the network's class in pairflow.networks."""
+    """Settings of a network.
+
+    `modules` is a dict from flow to the network's class in pairflow.networks. `in_slices` says how several
+    threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`).
+    """
 
     modules: ClassVar[dict[str, str]]
+    in_slices: ClassVar[bool] = True
 
 
 class Transformer(NetworkSettings):
@@ -37,6 +42,7 @@ class Mlp(NetworkSettings):
     """Settings of a residual multilayer perceptron with adaptive layer norm, for short rows and laptops."""
 
     modules: ClassVar = {DISCRETE.name: "mlp.MLP", CONTINUOUS.name: "velocity.MlpVelocity"}
+    in_slices: ClassVar = False  # its large matrices take nearly as long for half of the rows
 
     name: Literal["mlp"]
     width: int = Field(384, ge=8, le=8192, description="Width of the residual stream.")

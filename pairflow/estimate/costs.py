@@ -48,7 +48,7 @@ def job_costs(
     device: str,
 ) -> dict[Job, JobCost]:
     """Compute the cost of each job on `cores` cores; with the device cuda, jobs that can use a GPU do."""
-    costs, kind, shares = {}, kind_of(experiment.data), divide_cores(table, cores)
+    costs, kind, shares = {}, kind_of(experiment.data), divide_cores(experiment, table, cores)
     for job in table:
         gpu = device == "cuda" and job.gpu
         threads = cores if job.threads is None else min(job.threads, cores)

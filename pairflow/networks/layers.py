@@ -116,23 +116,32 @@ def zeroed(layer: Layer) -> Layer:
 class Dropout(nn.Dropout):
     """Dropout of a slice of a batch, with the same mask as in the whole batch.
 
-    `batch_slice` is the slice of rows and the batch size, or None if the network gets the whole batch.
+    `batch_slice` is the slice of rows and the batch size, or None if the network gets the whole batch. The
+    masks come from `generator`, or, if it is None, from that of the device.
     """
 
     batch_slice: tuple[slice, int] | None = None
+    generator: torch.Generator | None = None
 
     def forward(self, h: Tensor) -> Tensor:
         if self.batch_slice is None or not self.training:
             return super().forward(h)
         rows, batch_size = self.batch_slice
         # Drawn for the whole batch, so that every slice uses the same random numbers.
-        mask = super().forward(h.new_ones(batch_size, *h.shape[1:]))  # 0 or 1 / (1 - p)
+        shape = (batch_size, *h.shape[1:])
+        if self.generator is None:
+            mask = super().forward(h.new_ones(shape))  # 0 or 1 / (1 - p)
+        else:
+            mask = h.new_empty(shape).bernoulli_(1 - self.p, generator=self.generator).div_(1 - self.p)
         return h * mask[rows]
 
 
-def set_batch_slice(network: nn.Module, rows: slice, batch_size: int) -> None:
-    """Set the slice of the batch that the network's dropout layers get next."""
+def set_batch_slice(
+    network: nn.Module, rows: slice, batch_size: int, generator: torch.Generator | None = None
+) -> None:
+    """Set the slice of the batch that the network's dropout layers get next, and what draws their masks."""
     whole = rows == slice(0, batch_size)
     for module in network.modules():
         if isinstance(module, Dropout):
             module.batch_slice = None if whole else (rows, batch_size)
+            module.generator = generator

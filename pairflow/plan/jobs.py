@@ -37,16 +37,19 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     return jobs(root, experiment)[-1].groups
 
 
-def divide_cores(table: Sequence[Job], cores: int) -> dict[str, int]:
+def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> dict[str, int]:
     """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
 
-    Two threads do less than twice the work of one, and less than one of them if another program takes a core
-    (benchmarks/README.md). So a training gets two only if a core stays free, and the jobs of another rule
-    only if half of the cores do, which the rest of the workflow can use.
+    Trainings in slices of a batch take turns while another program uses their cores, so all cores are
+    theirs. Two threads that share operations are then slower than one (benchmarks/README.md). So other
+    trainings get two only if a core stays free, and the jobs of another rule only if half of the cores do,
+    which the rest of the workflow can use.
     """
     counts = Counter(job.rule for job in table)
-    shared = {rule: cores - 1 if rule == "train" else cores // 2 for rule in _SHARING if counts[rule]}
-    return {rule: max(1, min(_MOST_THREADS, free // counts[rule])) for rule, free in shared.items()}
+    free = dict.fromkeys(_SHARING, cores // 2) | {"train": cores - 1}
+    if experiment.network.in_slices:
+        free |= {"train": cores, "distill": cores}
+    return {rule: max(1, min(_MOST_THREADS, free[rule] // counts[rule])) for rule in free if counts[rule]}
 
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:

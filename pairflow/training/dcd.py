@@ -18,7 +18,7 @@ from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
 from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
-from pairflow.training.objectives import WHOLE, Batches, Labels, Objective, random_generator
+from pairflow.training.objectives import Batches, BatchLoss, Labels, Objective, random_generator
 
 DOUBLINGS = 6  # so often the step in noise time doubles, from 1/64 to 1
 
@@ -75,21 +75,26 @@ class Consistency(Objective):
         self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
         self.teacher: nn.Module | None = None
 
-    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+    def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
         teacher = self.teacher
         if teacher is None or iteration % self.settings.teacher_every == 0:
             teacher = self._renew(unwrap(network))
         batch = self.batches(iteration)
         x1 = self.x1[batch].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
-        shared = shared_noise(x1, self.corruption.symbols, generator).select(rows)
-        less, more = (times[rows] for times in self.noise_times(iteration))
-        x1 = x1[rows]
-        label = {} if self.labels is None else {"label": self.labels.after_dropout(batch, iteration)[rows]}
-        student = self._predict(partial(network, **label), x1, shared, more)  # (rows, N, K)
-        with torch.no_grad():
-            target = self._predict(partial(teacher, **label), x1, shared, less)
-        return divergence(student, target).mean()
+        noise = shared_noise(x1, self.corruption.symbols, generator)
+        less, more = self.noise_times(iteration)
+        labels = None if self.labels is None else self.labels.after_dropout(batch, iteration)
+
+        def loss(network: nn.Module, rows: slice) -> Tensor:
+            label = {} if labels is None else {"label": labels[rows]}
+            shared = noise.select(rows)
+            student = self._predict(partial(network, **label), x1[rows], shared, more[rows])  # (rows, N, K)
+            with torch.no_grad():
+                target = self._predict(partial(teacher, **label), x1[rows], shared, less[rows])
+            return divergence(student, target).mean()
+
+        return loss
 
     def tensors(self) -> dict[str, Tensor]:
         """The teacher's weights, to save in a snapshot."""

@@ -22,7 +22,15 @@ from pairflow.artifacts import (
     write_table,
 )
 from pairflow.artifacts.tables import points_of
-from pairflow.config import FLOWS, LOSSES, DistillSettings, Optimisation, TrainSettings, parse_method
+from pairflow.config import (
+    FLOWS,
+    LOSSES,
+    NETWORKS,
+    DistillSettings,
+    Optimisation,
+    TrainSettings,
+    parse_method,
+)
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
@@ -218,6 +226,7 @@ def fit(
         validate=validate,
         snapshots=Snapshots(folder, options.save_every, provenance),
         micro_batch=options.micro_batch,
+        in_slices=NETWORKS[model.network_settings["name"]].in_slices,
         progress=not options.quiet,
     )
     if distributed.rank() == 0:

@@ -5,19 +5,17 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import pandas as pd
-import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
-from pairflow import rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
-from pairflow.networks.layers import set_batch_slice
 from pairflow.runtime import distributed, signals
 from pairflow.runtime.progress import bar
 from pairflow.runtime.resume import RERUN
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.objectives import Objective
+from pairflow.training.slices import slices
 from pairflow.training.state import TrainingState
 
 Validation = Callable[[nn.Module], float]
@@ -41,13 +39,15 @@ def optimise(
     validate: Validation | None = None,
     snapshots: Snapshots | None = None,
     micro_batch: int | None = None,
+    in_slices: bool = True,
     progress: bool = True,
 ) -> Trained:
-    """Minimise `objective(network, iteration, rows)`, the mean over rows of a batch.
+    """Minimise the objective, the mean loss over the rows of a batch.
 
     All random numbers are functions of (seed, iteration). A batch is split into slices if several processes
-    run this together, or if it has more rows than `micro_batch`; this changes only the order in which floats
-    are added. Only process 0 validates, saves and shows progress.
+    run this together, if PyTorch may use several threads of a CPU and `in_slices` is set, or if the batch has
+    more rows than `micro_batch`; this changes only the order in which floats are added. Only process 0
+    validates, saves and shows progress.
 
     Args:
         network: the network to train, in place.
@@ -58,6 +58,8 @@ def optimise(
         validate: a function of the averaged network that returns its validation NLL, in nats per token.
         snapshots: saved states, from which an interrupted run resumes, bit for bit.
         micro_batch: rows per forward pass; None or 0 for all.
+        in_slices: whether several threads of a CPU take a slice of each batch; else PyTorch divides its
+            operations among them.
         progress: whether to show a progress bar.
 
     Raises:
@@ -66,14 +68,8 @@ def optimise(
     """
     with distributed.process_group():
         first_process = distributed.rank() == 0
-        slices = distributed.batch_slices(settings.batch_size, micro_batch)
-        wrapped = distributed.wrap(network)
         state = TrainingState(network, objective, settings, average)
         done = _resume(state, snapshots) if snapshots else 0
-
-        def accumulate(iteration: int, rows: slice) -> Tensor:
-            return _accumulate(wrapped, objective, iteration, rows, seed, settings.batch_size)
-
         iterations = bar(
             range(done, settings.iterations),
             initial=done,
@@ -85,16 +81,15 @@ def optimise(
         collected: AbstractContextManager[list[int]] = nullcontext([])
         if snapshots:
             collected = signals.collect(distributed.world_size() == 1)
-        with collected as received:
+        # A training that resumes has just restored its number of threads, which decides the slices.
+        computed = slices(network, settings.batch_size, micro_batch, seed, in_slices)
+        with computed as gradients, collected as received:
             for iteration in iterations:
                 # The rate is read before the schedule moves on, so that the log has that of this iteration.
                 learning_rate = float(state.schedule.get_last_lr()[0])
                 network.train()
                 state.optimizer.zero_grad(set_to_none=True)
-                # All slices add to the gradients; only the last one averages them with other processes.
-                with distributed.no_sync(wrapped):
-                    losses = [accumulate(iteration, rows) for rows in slices[:-1]]
-                loss = distributed.all_reduce_sum(sum(losses, accumulate(iteration, slices[-1])))
+                loss = gradients.backward(objective.batch(network, iteration), iteration)
                 # Clipping limits the effect of a rare, very noisy batch.
                 nn.utils.clip_grad_norm_(network.parameters(), settings.gradient_clip)
                 state.optimizer.step()
@@ -109,31 +104,6 @@ def optimise(
                 if snapshots:
                     _save_or_stop(received, state, snapshots, done, settings.iterations)
         return Trained(network, state.ema.module, state.log.frame())
-
-
-def _accumulate(
-    network: nn.Module, objective: Objective, iteration: int, rows: slice, seed: int, batch_size: int
-) -> Tensor:
-    """Add the gradients of a slice of the batch; return its share of the loss."""
-    size = rows.stop - rows.start
-    device = next(network.parameters()).device
-    # Dropout draws its masks for the whole batch, so all slices start from one seed. (torch.manual_seed would
-    # seed all devices, which takes more than a millisecond without a GPU.)
-    on_gpu = device.type == "cuda"
-    generator = torch.cuda.default_generators[device.index] if on_gpu else torch.default_generator
-    generator.manual_seed(rng.stream_seed(seed, "dropout", iteration))
-    set_batch_slice(distributed.unwrap(network), rows, batch_size)
-    try:
-        with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
-            loss = objective(network, iteration, rows)
-        share = size / batch_size
-        # Gradients are averaged over the processes, but shares must be summed: multiply by their number.
-        (loss * (share * distributed.world_size())).backward()
-    except torch.OutOfMemoryError as error:
-        raise InputError(
-            f"{size:,} rows do not fit on the GPU at once; set --micro-batch to a smaller number of rows"
-        ) from error
-    return loss.detach() * share
 
 
 def _resume(state: TrainingState, snapshots: Snapshots) -> int:

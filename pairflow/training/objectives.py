@@ -1,6 +1,7 @@
 """The objectives of base models: noise a batch, and compare the network's prediction with the data."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -17,6 +18,7 @@ from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch
 INDEPENDENT = Independent()
+BatchLoss = Callable[[nn.Module, slice], Tensor]  # of a network on a slice of a batch
 LABEL_DROPOUT = 0.1  # probability of hiding a label from a conditional model, as in Schiff et al. (2024)
 
 
@@ -24,8 +26,16 @@ class Objective(ABC):
     """A loss for `loop.optimise` to minimise. A loss with a state overrides `tensors` and `restore`."""
 
     @abstractmethod
+    def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
+        """Draw the whole batch of an iteration, a function of (seed, iteration).
+
+        Returns the mean loss, a scalar, of any slice of its rows. Threads may compute the losses of several
+        slices at once. `network` is the network in training.
+        """
+
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        """The mean loss, a scalar, over a slice of the iteration's batch: a function of (seed, iteration)."""
+        """The mean loss of the network, a scalar, over a slice of the iteration's batch."""
+        return self.batch(network, iteration)(network, rows)
 
     def tensors(self) -> dict[str, Tensor]:
         """The state, to save in a snapshot."""
@@ -90,8 +100,7 @@ class PairObjective(Objective):
     """A loss on batches of data x1 (M, ...) and their sources (rows of noise).
 
     x0 (M, ...) has a fixed source for each row (`random`, `pairflow`, a teacher's pairs). If it is None,
-    sources are drawn in each iteration, and the `coupling` assigns data to them. Random numbers are drawn for
-    the whole batch, even if the network gets only a slice.
+    sources are drawn in each iteration, and the `coupling` assigns data to them.
     """
 
     def __init__(
@@ -159,20 +168,24 @@ class FlowObjective(PairObjective):
         self.loss = corruption.losses[checked_choice("loss", loss, corruption.losses)].function
         super().__init__(x1, x0, batch_size, seed, device, coupling, labels)
 
-    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+    def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
         batch, generator = self.batches(iteration), self.generator(iteration)
         x0, x1 = (tokens.long() for tokens in self.pairs(batch, generator))  # (B, N)
-        state = NoisedBatch.draw(x0, x1, generator).select(rows)
-        given: Network = network
-        if self.labels is not None:
-            given = partial(network, label=self.labels.after_dropout(batch, iteration)[rows])
-        predicted = self.corruption.log_probabilities(given, state.x_t, state.alpha)  # (rows, N, K)
-        losses = self.loss(predicted, x1[rows], *state)  # (rows, N)
-        if self.padding is None:
-            return losses.mean()
-        counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
-        # The loop multiplies by the slice's share of the rows, which the last factor undoes.
-        return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
+        states = NoisedBatch.draw(x0, x1, generator)
+        label = None if self.labels is None else self.labels.after_dropout(batch, iteration)
+
+        def loss(network: nn.Module, rows: slice) -> Tensor:
+            given: Network = network if label is None else partial(network, label=label[rows])
+            state = states.select(rows)
+            predicted = self.corruption.log_probabilities(given, state.x_t, state.alpha)  # (rows, N, K)
+            losses = self.loss(predicted, x1[rows], *state)  # (rows, N)
+            if self.padding is None:
+                return losses.mean()
+            counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
+            # The loop multiplies by the slice's share of the rows, which the last factor undoes.
+            return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
+
+        return loss
 
     def draw(self, generator: torch.Generator) -> Tensor:
         return self.corruption.source(self.shape, generator, self.device)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pairflow import rng
 from pairflow.artifacts import OWN
@@ -17,7 +17,7 @@ from pairflow.pairing.pair import make_pairer
 from pairflow.training.coupled import couple
 from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
-from pairflow.training.objectives import WHOLE, FlowObjective, Objective
+from pairflow.training.objectives import BatchLoss, FlowObjective, Objective
 
 
 def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
@@ -47,11 +47,11 @@ class RedrawnPairs(FlowObjective):
         self.redraw, self.round = redraw, 0
         self.sources = partial(_sources, rows, self.device)
 
-    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+    def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
         round_ = iteration * self.shape[0] // len(self.x1) // self.redraw
         if round_ != self.round:
             self.x0, self.round = torch.tensor(self.sources(round_), device=self.device), round_
-        return super().__call__(network, iteration, rows)
+        return super().batch(network, iteration)
 
 
 def _sources(rows: TrainingRows, device: torch.device, number: int) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from pairflow.flow.corruption import in_parts
 from pairflow.training.coupled import couple
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import VelocityModel
-from pairflow.training.objectives import WHOLE, PairObjective, random_generator
+from pairflow.training.objectives import BatchLoss, PairObjective, random_generator
 
 
 class VelocityObjective(PairObjective):
@@ -25,12 +25,12 @@ class VelocityObjective(PairObjective):
     x_t = (1 - t) x0 + t x1 for a uniform t, and x0 comes from N(0, I) or from the pairs.
     """
 
-    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+    def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
         generator = self.generator(iteration)
         x0, x1 = self.pairs(self.batches(iteration), generator)
         t = torch.rand(len(x1), generator=generator, device=self.device)
-        x0, x1, t = x0[rows], x1[rows], t[rows]
-        return velocity_loss(network(interpolate(x0, x1, t), t), x0, x1).mean()
+        x_t = interpolate(x0, x1, t)
+        return lambda network, rows: velocity_loss(network(x_t[rows], t[rows]), x0[rows], x1[rows]).mean()
 
     def draw(self, generator: torch.Generator) -> Tensor:
         return torch.randn(self.shape, generator=generator, device=self.device)

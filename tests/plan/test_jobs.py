@@ -118,7 +118,7 @@ def test_the_jobs_are_snakemakes(tmp_path, shards, names):
     table = {}
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         planned = jobs(Path("results", name), experiment, shards)
-        shares = divide_cores(planned, CORES)
+        shares = divide_cores(experiment, planned, CORES)
         for job in planned:
             table[job.record.as_posix()] = described(job, experiment.data.kind, shares)
     assert table.keys() == expected.keys()
@@ -132,7 +132,7 @@ def test_trainings_share_the_cores_as_snakemakes_do(tmp_path):
     expected = snakemake_jobs(tmp_path, *config["experiments"], gpu=False)
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         table = jobs(Path("results", name), experiment)
-        shares = divide_cores(table, CORES)
+        shares = divide_cores(experiment, table, CORES)
         for job in table:
             own = CORES if job.threads is None else job.threads
             assert expected[job.record.as_posix()]["threads"] == shares.get(job.rule, own)
@@ -159,17 +159,31 @@ def test_a_file_that_the_report_does_not_need_can_be_made(tmp_path):
     assert re.search(r"^teach +1$", run.stdout + run.stderr, re.MULTILINE)
 
 
+TRANSFORMER = {"name": "transformer", "width": 16, "blocks": 1, "heads": 2}
+
+
 @pytest.mark.parametrize(
-    ("cores", "shares"), [(2, (1, 1, 1)), (4, (1, 1, 1)), (5, (2, 1, 1)), (8, (2, 2, 1)), (64, (2, 2, 2))]
+    ("network", "cores", "shares"),
+    [
+        ({"name": "mlp"}, 2, (1, 1, 1)),
+        ({"name": "mlp"}, 4, (1, 1, 1)),
+        ({"name": "mlp"}, 5, (2, 1, 1)),
+        ({"name": "mlp"}, 8, (2, 2, 1)),
+        ({"name": "mlp"}, 64, (2, 2, 2)),
+        (TRANSFORMER, 2, (1, 1, 1)),
+        (TRANSFORMER, 4, (2, 2, 1)),
+        (TRANSFORMER, 64, (2, 2, 2)),
+    ],
 )
-def test_jobs_of_a_rule_share_the_cores(cores, shares):
+def test_jobs_of_a_rule_share_the_cores(network, cores, shares):
     experiment = {
         **EXPERIMENTS["demo"],
+        "network": network,
         "methods": ["udlm", "pairflow", "udlm+dcd", "pairflow+dcd"],
         "evaluations": {"main": {"nfe": [1, 2], "samples": 8}},
     }
-    table = jobs(Path("results/x"), check(Experiment, experiment, "x"))
-    shared = divide_cores(table, cores)
+    checked = check(Experiment, experiment, "x")
+    shared = divide_cores(checked, jobs(Path("results/x"), checked), cores)
     assert [shared[rule] for rule in ("train", "distill", "sample")] == [*shares]
     assert "pair" not in shared
 

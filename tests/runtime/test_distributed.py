@@ -1,4 +1,4 @@
-"""Two processes, and a batch in pieces, learn what one process learns from whole batches.
+"""Two processes, three threads, and a batch in pieces learn what one thread learns from whole batches.
 
 Run as a script by torchrun this file is the two processes.
 """
@@ -97,6 +97,19 @@ def test_pieces_teach_what_the_whole_batch_does(case, alone):
     assert_near(trained(case, micro_batch=4), alone[case])
 
 
+@pytest.fixture
+def three_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_threads_teach_what_the_whole_batch_does(case, alone, three_threads):
+    assert_near(trained(case), alone[case])
+
+
 def test_a_piece_may_be_as_large_as_the_batch(alone):
     same = trained("mlp uniform", micro_batch=1000)
     expected = alone["mlp uniform"]["network"]
@@ -132,6 +145,8 @@ def test_dropout_of_some_rows_is_that_of_the_whole_batch(shape):
     for rows in (slice(0, 5), slice(5, 12)):
         set_batch_slice(dropout, rows, 12)
         torch.manual_seed(1)
+        assert torch.equal(dropout(h[rows]), whole[rows])
+        set_batch_slice(dropout, rows, 12, torch.Generator().manual_seed(1))
         assert torch.equal(dropout(h[rows]), whole[rows])
     assert torch.equal(dropout.eval()(h), h)
     set_batch_slice(dropout, slice(0, 12), 12)

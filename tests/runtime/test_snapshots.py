@@ -34,15 +34,15 @@ def network():
 
 
 class StoppedAt:
-    """An objective during whose call at one iteration the process gets a signal."""
+    """An objective that draws its batch of one iteration when the process gets a signal."""
 
     def __init__(self, objective, iteration: int | None, number=signal.SIGTERM):
         self.objective, self.iteration, self.number = objective, iteration, number
 
-    def __call__(self, network, iteration, rows):
+    def batch(self, network, iteration):
         if iteration == self.iteration:
             os.kill(os.getpid(), self.number)
-        return self.objective(network, iteration, rows)
+        return self.objective.batch(network, iteration)
 
     def __getattr__(self, name):
         return getattr(self.objective, name)

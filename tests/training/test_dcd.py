@@ -97,13 +97,15 @@ def test_the_teacher_moves_exactly_at_the_stated_iterations():
     network, made = mlp(), objective(teacher_every=3)
     teachers, students = [], []
 
-    def watched(student, iteration, rows):
-        students.append(copy.deepcopy(student.state_dict()))
-        loss = made(student, iteration, rows)
-        teachers.append(copy.deepcopy(made.teacher.state_dict()))
-        return loss
+    class Watched(dcd.Consistency):
+        def batch(self, student, iteration):
+            students.append(copy.deepcopy(student.state_dict()))
+            loss = super().batch(student, iteration)
+            teachers.append(copy.deepcopy(self.teacher.state_dict()))
+            return loss
 
-    optimise(network, watched, settings(), seed=0, progress=False)
+    made.__class__ = Watched
+    optimise(network, made, settings(), seed=0, progress=False)
     for iteration, teacher in enumerate(teachers):
         renewed = iteration - iteration % 3
         assert all(torch.equal(teacher[name], students[renewed][name]) for name in teacher)

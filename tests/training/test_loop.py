@@ -9,6 +9,7 @@ from torch import nn
 from pairflow.config import Training
 from pairflow.errors import InputError
 from pairflow.training.loop import optimise
+from pairflow.training.objectives import Objective
 from pairflow.training.state import LOG_ROWS, learning_rate_schedule, moving_average
 
 
@@ -67,13 +68,14 @@ class Quadratic(nn.Module):
         self.dropout = nn.Dropout(0.5)
 
 
-def squared_error(network, iteration, rows):
-    return ((network.weight - 3) ** 2 * network.dropout(torch.ones(8)).mean()).sum()
+class SquaredError(Objective):
+    def batch(self, network, iteration):
+        return lambda network, rows: ((network.weight - 3) ** 2 * network.dropout(torch.ones(8)).mean()).sum()
 
 
-def trained(loss=squared_error, seed=0, validate=None, average=None, **changes):
-    options = {"seed": seed, "validate": validate, "average": average, "progress": False}
-    return optimise(Quadratic(), loss, settings(**changes), **options)
+def trained(objective=SquaredError, seed=0, validate=None, average=None, **changes):
+    options = {"seed": seed, "validate": validate, "average": average, "progress": False, "in_slices": False}
+    return optimise(Quadratic(), objective(), settings(**changes), **options)
 
 
 def test_it_finds_the_minimum_and_logs_the_way():
@@ -111,11 +113,13 @@ def test_validation_sees_the_averaged_weights_at_the_stated_iterations():
 
 
 def test_a_loss_that_is_not_a_number_ends_the_run_in_one_line():
-    def broken(network, iteration, rows):
-        return network.weight.sum() * (float("nan") if iteration > 10 else 1.0)
+    class Broken(Objective):
+        def batch(self, network, iteration):
+            factor = float("nan") if iteration > 10 else 1.0
+            return lambda network, rows: network.weight.sum() * factor
 
     with pytest.raises(InputError, match="the loss is not a number at iteration 12: lower the learning rate"):
-        trained(broken)
+        trained(Broken)
 
 
 def test_an_inherited_average_goes_on_with_the_age_and_the_decay_it_had():
