@@ -156,3 +156,14 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', page), name
     for key in ("experiments", "learning_rate", "teacher_every", "multipliers", "nfe", "drop_duplicates"):
         assert f"<code>{key}</code>" in pages["configuration.html"]
+
+
+def test_every_paper_of_the_related_work_is_in_the_references():
+    references = (ROOT / "docs/references.bib").read_text(encoding="utf-8")
+    keys = re.findall(r"^@\w+\{(\w+),$", references, re.MULTILINE)
+    numbers = re.findall(r"eprint = \{([\d.]+)\}", references)
+    cited = re.findall(
+        r"^\[(\w+)\]: https://arxiv\.org/abs/([\d.]+)$", TEXTS["docs/related.md"], re.MULTILINE
+    )
+    assert len(keys) == len(numbers) == len(set(keys))
+    assert {*zip(keys, numbers, strict=True)} == {*cited, ("park2026", "2512.20063")}
