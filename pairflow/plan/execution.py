@@ -80,7 +80,7 @@ class JobLines(LogHandlerBase):
     """Snakemake's logger: it writes a line on stderr for each job that ends, with any error message.
 
     In a terminal, a last line shows the progress of the job that has run longest: for a training its loss and
-    the time left. Elsewhere such a line is written once a minute. Snakemake itself prints a dry run.
+    the time left. Elsewhere such a line is written once a minute. A dry run prints Snakemake's summary.
     """
 
     writes_to_stream, writes_to_file, needs_rulegraph = True, False, False
@@ -89,7 +89,7 @@ class JobLines(LogHandlerBase):
     def __post_init__(self) -> None:
         self.running: dict[int, tuple[str, Path, float]] = {}  # job number -> label, log, start
         self.ended = ""  # the job that ended last
-        self.failed = False
+        self.failed = self.counted = False
         self.closed = threading.Event()
         self.terminal = sys.stderr.isatty()
         self.screen = threading.Lock()
@@ -101,7 +101,10 @@ class JobLines(LogHandlerBase):
         facts = vars(record)
         event = facts.get("event")
         if self.common_settings.dryrun:
-            self._write(self.format(record))
+            # A large experiment has hundreds of jobs, and their numbers come twice.
+            if event != LogEvent.JOB_INFO and not (event == LogEvent.RUN_INFO and self.counted):
+                self._write(self.format(record))
+            self.counted |= event == LogEvent.RUN_INFO
         elif event == LogEvent.JOB_INFO:
             name = label(facts["rule_name"], facts["wildcards"])
             self.running[facts["jobid"]] = name, Path(facts["log"][0]), time.monotonic()

@@ -6,37 +6,55 @@ from pathlib import Path
 
 import click
 
+from pairflow.artifacts import atomic
+from pairflow.config import Experiment
+from pairflow.config.file import describe, experiment_file, read
 from pairflow.config.file import experiment as named
-from pairflow.config.file import read
 from pairflow.errors import InputError
 from pairflow.steps.command import step
-from pairflow.steps.options import WORKFLOW
+from pairflow.steps.options import WORKFLOW, device_type
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # with these, jobs may run on other machines
-_RUNS_NOTHING = {"--dry-run", "--dryrun", "-n", "--unlock"}
+_DRY = {"--dry-run", "--dryrun", "-n"}
 
 
 @step()
 @click.argument("experiment")
 @click.option("--cores", type=click.IntRange(1), help="Number of CPU cores to use.  [default: all]")
 @click.option("--gpus", type=click.IntRange(1), help="Number of GPUs that jobs may share.  [default: 1]")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Try a smaller version with this share of the iterations, rows and samples, which is written to "
+    "experiments/.",
+)
 @click.option("--print", "show", is_flag=True, help="Print the Snakemake command, and run nothing.")
 @click.argument("arguments", nargs=-1, metavar="[-- SNAKEMAKE'S ARGUMENTS]")
 def main(
-    experiment: str, cores: int | None, gpus: int | None, show: bool, arguments: tuple[str, ...]
+    experiment: str,
+    cores: int | None,
+    gpus: int | None,
+    scale: float | None,
+    show: bool,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run EXPERIMENT from raw data to report; finished steps are skipped.
 
     Snakemake does the work. A line appears for each finished job, and for the progress of the job that has
-    run longest: always in a terminal, once a minute elsewhere. Arguments after `--` go to Snakemake:
+    run longest: always in a terminal, once a minute elsewhere. Arguments after `--` go to Snakemake; with
+    `--dry-run` it counts the jobs that are left, and says how long they take.
 
     \b
       pairflow run qm9 --cores 8 --gpus 1
+      pairflow run qm9 --scale 0.01
+      pairflow run qm9 -- --dry-run
       pairflow run qm9 -- --keep-going --forcerun report
     """
     if not WORKFLOW.is_file():
         raise InputError(f"{WORKFLOW}: no such file; run the command in a folder made by `pairflow init`")
     settings = named(read(WORKFLOW), experiment, WORKFLOW)
+    if scale:
+        experiment, settings = smaller(experiment, settings, scale)
     command = snakemake_arguments(experiment, cores, gpus, arguments)
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
@@ -47,9 +65,44 @@ def main(
     if "--unlock" not in arguments:
         require_own_files(Path("results", experiment), settings)
     code, folder = run(command), Path("results", experiment)
-    if code == 0 and (folder / "report.html").exists() and not _RUNS_NOTHING.intersection(arguments):
+    if code == 0 and _DRY.intersection(arguments):
+        click.echo(dry_lines(experiment, settings, cores), nl=False)
+    elif code == 0 and (folder / "report.html").exists() and "--unlock" not in arguments:
         click.echo("\n".join(closing_lines(folder)))
     sys.exit(code)
+
+
+def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
+    """The name and the settings of a smaller version of an experiment, whose file is written if need be."""
+    from pairflow.config.scaled import scaled
+    from pairflow.estimate.forecast import sizes
+
+    new = f"{name}_{100 * share:g}percent".replace(".", "_")
+    file = experiment_file(WORKFLOW, new)
+    if file.exists():
+        click.echo(f"{file} is there already, and stays as it is", err=True)
+    else:
+        values = scaled(experiment, share, sizes(Path("results", name), experiment, Path()).rows)
+        text = describe(WORKFLOW, new, values, f"By `pairflow run {name} --scale {share:g}`")
+        with atomic(file) as [temporary]:
+            temporary.write_text(text, encoding="utf-8")
+        click.echo(f"wrote {file}", err=True)
+    return new, named(read(WORKFLOW), new, WORKFLOW)
+
+
+def dry_lines(name: str, experiment: Experiment, cores: int | None) -> str:
+    """What the jobs that are left will take, by recorded times, and where to read more; empty if none are."""
+    from pairflow.estimate.forecast import forecast, sizes
+    from pairflow.estimate.outlook import sums
+    from pairflow.runtime.threads import available_cpus
+
+    root = Path("results", name)
+    size = sizes(root, experiment, Path())
+    where, shards = device_type("auto"), read(WORKFLOW).pair_shards
+    cores = cores or available_cpus()
+    expected = forecast(root, experiment, size, cores, where, shards=shards, recorded=True, progress=False)
+    more = f"pairflow estimate {name} measures first; snakemake -n results/{name}/report.html lists the jobs"
+    return f"{sums(expected)}\nmore       {more}\n" if expected.todo else ""
 
 
 def snakemake_arguments(

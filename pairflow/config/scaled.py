@@ -1,0 +1,34 @@
+"""A smaller version of an experiment, for a quick try: fewer iterations, rows and samples."""
+
+from typing import Any
+
+from pairflow.config.experiment import Experiment
+
+# The settings that are scaled, and their least values in a smaller version.
+_FEWEST = {"iterations": 10, "warmup_iterations": 0, "validate_every": 1, "teacher_every": 1}
+_FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 100}
+
+
+def scaled(experiment: Experiment, share: float, rows: int) -> dict[str, Any]:
+    """The values of `experiment` with a `share` of its iterations, samples and `rows` of training data.
+
+    The network and the methods stay, and so do numbers that are small already. Of the seeds only the first is
+    left.
+    """
+    values = experiment.model_dump(mode="json", exclude_unset=True)
+    values["description"] = f"{experiment.description}; a quick try with {100 * share:g} % of the work"
+    values["scale"], values["seeds"] = "reduced", [experiment.seeds[0]]
+    if rows > _FEWEST["training_rows"]:
+        values["data"].setdefault("training_rows", rows)
+    return _scaled(values, share)
+
+
+def _scaled(values: dict[str, Any], share: float) -> dict[str, Any]:
+    result = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            value = _scaled(value, share)
+        elif key in _FEWEST and value is not None:
+            value = min(value, max(_FEWEST[key], round(value * share)))
+        result[key] = value
+    return result
