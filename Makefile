@@ -2,7 +2,7 @@
 # environment .venv from envs/requirements.txt, where it does not exist yet or is out of date.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint style types graph kernels format docs lock clean
+.PHONY: help setup demo test test-fast check lint style types graph kernels format docs release-check lock clean
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## ?/  make \1\t/' | expand -t 17
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## ?/  make \1\t/' | expand -t 22
 
 setup: $(READY)  ## install the pinned packages and pairflow into .venv
 
@@ -59,6 +59,16 @@ format: $(READY)  ## format the code and fix what ruff can fix
 
 docs: $(READY)  ## build the documentation site in site/; a warning is an error
 	mkdocs build --strict
+
+# The wheel is unpacked into a folder, from which a project is made and planned as by a user of the package.
+RELEASE := $(CURDIR)/build/release
+release-check: $(READY) docs  ## check what a release needs: documentation, links, licences, and a project from the wheel
+	python -m pytest -q tests/docs tests/test_published.py tests/test_packaging.py tests/test_environment.py
+	rm -rf $(RELEASE) && pip wheel -q --disable-pip-version-check --no-deps . --no-build-isolation -w $(RELEASE)
+	$(PIP) --target $(RELEASE)/site $(RELEASE)/*.whl
+	cd $(RELEASE) && export PYTHONPATH=$(RELEASE)/site && python -m pairflow init project && cd project && \
+	  python -m snakemake --cores $(CORES) --quiet all -- results/demo/data/train.parquet
+	python tools/release_check.py
 
 LOCK := uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate
 

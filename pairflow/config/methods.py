@@ -59,7 +59,7 @@ BASES = {
     "random": Base("uniform", coupled=True, style=("green", "^")),
     "pairflow": Base("uniform", coupled=True, closed_form=True, flows=_BOTH, style=("vermillion", "o")),
     "pairs": Base("uniform", coupled=True, user_pairs=True),
-    "condot": Base(None, coupled=False, flows=_REAL, style=("blue", "s")),
+    "condot": Base(None, coupled=False, flows=_REAL, style=("purple", "D")),
     "ot": Base(
         "uniform", coupled=False, couple="transport", flows=_BOTH, learns=_BY_TRANSPORT, style=("sky", "h")
     ),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from snakemake.cli import parse_args
 
+import pairflow
 from pairflow.cli import COMMANDS, STEPS
 from pairflow.config import check
 from pairflow.config.experiment import Configuration
@@ -167,3 +168,9 @@ def test_every_paper_of_the_related_work_is_in_the_references():
     )
     assert len(keys) == len(numbers) == len(set(keys))
     assert {*zip(keys, numbers, strict=True)} == {*cited, ("park2026", "2512.20063")}
+
+
+def test_the_stable_names_are_those_of_the_package():
+    page = TEXTS["docs/api.md"]
+    stable = page[page.index("**Stable**") : page.index("; the commands")]
+    assert sorted(re.findall(r"`(\w+)`", stable)) == sorted(pairflow.__all__)
