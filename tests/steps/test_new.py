@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -388,6 +389,41 @@ def test_a_text_is_known_by_what_it_holds(project):
     (project / "short.txt").write_text("".join(lines)[:840])
     for arguments, message in refusals.items():
         assert message in new(*arguments).stderr
+
+
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def test_lines_of_few_words_are_rows(project):
+    """Made-up peptides of 9 to 20 amino acids, one of 60, and an empty line."""
+    random = np.random.default_rng(0)
+    peptides = ["M" + "".join(random.choice([*AMINO_ACIDS], size)) for size in random.integers(8, 20, 400)]
+    (project / "peptides.txt").write_text("\n".join(["A" * 60, *peptides, "", "end\n"]))
+    run = new("peptides.txt")
+    assert run.exit_code == 0, run.stderr
+    found = experiment(project, "peptides").data
+    assert (found.kind, found.rows, found.tokeniser, found.stride) == ("text", "lines", "characters", None)
+    assert found.length == np.sort([*map(len, peptides), 60, 3])[381] + 1  # 95 % of 402 lines
+    assert "Each line is a row, because 95% of the lines have at most 3 words." in run.stdout
+    assert "sorted" not in run.stdout
+    rejected = (project / "peptides.rejected.csv").read_text()
+    assert rejected.splitlines()[1].startswith(f"line 1 of train,{'A' * 60},")
+    (project / "sorted.txt").write_text("\n".join(sorted(peptides)))
+    assert "The lines are sorted, and the last of them are held out" in new("sorted.txt").stdout
+    assert new("peptides.txt", "--name", "joined", "--rows", "packed").exit_code == 0
+    assert experiment(project, "joined").data.rows == "packed"
+
+
+def test_what_a_row_is_can_be_said(project):
+    lines = [f"Line {number} of a play, in which nothing happens.\n" for number in range(400)]
+    (project / "play.txt").write_text("".join(lines))
+    guessed, said = new("play.txt"), new("play.txt", "--name", "lines", "--rows", "lines")
+    assert "If each line stands by itself: --rows lines." in guessed.stdout
+    assert "--rows" not in said.stdout
+    assert (experiment(project, "lines").data.rows, experiment(project, "lines").data.length) == ("lines", 46)
+    (project / "mine.smi").write_text("".join(f"{text} mol\n" for text in ODD))
+    refused = new("mine.smi", "--rows", "lines")
+    assert (refused.exit_code, "mine.smi: molecules; --rows is for text" in refused.stderr) == (2, True)
 
 
 def test_a_folder_of_texts_lists_what_it_leaves_out(project):

@@ -99,6 +99,8 @@ class Start(NamedTuple):
 def draft_molecules(request: DraftRequest) -> Draft:
     """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
     settings, device = request.settings, request.device
+    if settings.rows:
+        raise InputError(f"{request.file}: molecules; --rows is for text")
     start = read_start(request.parent, request.start) if request.parent else None
     if start:
         kind = start.representation

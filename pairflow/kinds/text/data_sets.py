@@ -186,6 +186,10 @@ class OwnText(RowFile, TextSource):
         ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
+    def lines(self) -> list[str]:
+        """The lines of all files that can be read."""
+        return [line for text in self._texts([]) for line in text.splitlines()]
+
     def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
         for path in self.files():
             content = read_bytes(path, MOST_BYTES)

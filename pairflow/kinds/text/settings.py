@@ -7,10 +7,11 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
+from pairflow.config.fields import DataSettings, NewSettings, OwnFile, Share, TrainingRows
 from pairflow.config.sampling import RealDraws
 from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 
+Rows = Literal["packed", "lines"]
 FILES = (".txt", (".txt",))  # what a folder may hold: name in messages, suffixes
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
@@ -70,7 +71,7 @@ class Text(DataSettings):
         description="Number of symbols (K) that the tokeniser `subwords` learns; it needs this key.",
     )
     length: int = Field(ge=4, le=MAX_LENGTH, description="Tokens per row (N).")
-    rows: Literal["packed", "lines"] = Field(
+    rows: Rows = Field(
         "packed",
         description="`packed`: the text is cut into pieces of N tokens; `lines`: each line is a row, with an "
         "end symbol and padding.",
@@ -137,4 +138,14 @@ def judge_settings(experiment: Any) -> Judge:
     return judge
 
 
-DATA = Text
+class NewText(NewSettings):
+    """Settings of the command `pairflow new` for a user's text."""
+
+    rows: Rows | None = Field(
+        None,
+        description="Of text, what a row is: lines, such as names or sequences, or packed, pieces of running "
+        "text. Guessed from the file if not given.",
+    )
+
+
+DATA, NEW = Text, NewText
