@@ -1,10 +1,13 @@
 """The models that come with pairflow: small files, a card, and samples of their own."""
 
+import lzma
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from rdkit import Chem
 
 import pairflow
 from pairflow import published
@@ -13,6 +16,7 @@ from pairflow.errors import InputError
 from pairflow.training.model import Model
 
 NAMES = published.names()
+PLAYS = Path(pairflow.__file__).parent / "kinds/text/shakespeare.txt.xz"
 FILES = {"README.md", "model.safetensors", "model.json", "sampling.json", "vocabulary.json", "known.parquet"}
 
 
@@ -50,6 +54,28 @@ def test_its_samples_are_new_molecules(tmp_path, monkeypatch, step, name, temper
     assert min(map(float, kept.groups())) > 95
 
 
+def test_the_model_of_qm9_makes_small_molecules_with_its_settings(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    run = step("sample", model="qm9", out="new.csv", count=20, unique=True, quiet=True, seed=1)
+    assert run.exit_code == 0, run.stderr
+    assert "takes NFE 4" in run.stderr or "--nfe 4" in run.stderr
+    assert 15 < float(re.search(r"\(([\d.]+)% valid", run.stderr)[1]) < 45
+    table = pd.read_csv("new.csv")
+    assert len(set(table.smiles)) == 20
+    assert all(1 <= Chem.MolFromSmiles(text).GetNumHeavyAtoms() <= 15 for text in table.smiles)
+
+
+def test_the_model_of_shakespeare_writes_words_of_his(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    run = step("sample", model="shakespeare", out="new.txt", count=200, quiet=True, seed=1)
+    assert run.exit_code == 0, run.stderr
+    lines = Path("new.txt").read_text().splitlines()
+    assert {len(line) for line in lines} == {32}
+    plays = set(re.findall(r"[a-z]+", lzma.decompress(PLAYS.read_bytes()).decode().lower()))
+    words = [word for line in lines for word in line.split()[1:-1]]  # the ends of lines may be cut
+    assert 0.6 < np.mean([word in plays for word in words])
+
+
 def test_a_name_of_no_published_model_is_a_path(tmp_path):
     folder = published.FOLDER / "zinc250k"
     assert published.locate("zinc250k", tmp_path) == folder
@@ -73,7 +99,7 @@ def test_a_misspelt_name_is_answered_with_the_right_one(tmp_path, monkeypatch, s
     error = "pairflow sample: error: zinc25k/model.json: no such file (did you mean 'zinc250k'?)\n"
     assert (run.exit_code, run.stderr) == (2, error)
     run = step("sample", model="mine", nfe=1, count=1, out="x.smi")
-    error = "mine/model.json: no such file: with pairflow come digits, zinc250k, zinc250k_groups\n"
+    error = f"mine/model.json: no such file: with pairflow come {', '.join(NAMES)}\n"
     assert run.stderr == f"pairflow sample: error: {error}"
 
 
