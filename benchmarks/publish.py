@@ -2,10 +2,12 @@
 
     python benchmarks/publish.py results/zinc250k_selfies/seed0/models/pairflow zinc250k
 
-Its card, pairflow/models/NAME/README.md, is written by hand.
+Its card, pairflow/models/NAME/README.md, is written by hand. `config.json` has the sizes of the network under
+the names that model hubs know.
 """
 
 import argparse
+import json
 from pathlib import Path
 
 from pairflow.published import FOLDER
@@ -22,8 +24,23 @@ def main() -> None:
     model.save(target / "model.safetensors", target / "model.json", ema=model.network.half())
     for name, content in model.stored_files().items():
         (target / name).write_bytes(content)
+    (target / "config.json").write_text(json.dumps(hub_config(model), indent=1) + "\n", encoding="utf-8")
     for file in sorted(target.iterdir()):
         print(f"{file}: {file.stat().st_size:,} bytes")
+
+
+def hub_config(model: Model) -> dict:
+    """The sizes of a model of tokens."""
+    settings = model.network_settings
+    return {
+        "model_type": "pairflow",
+        "architectures": [type(model.network).__name__],
+        "vocab_size": model.vocabulary_size,
+        "max_position_embeddings": model.length,
+        "hidden_size": settings["width"],
+        "num_hidden_layers": settings["blocks"],
+        "torch_dtype": "float16",
+    }
 
 
 if __name__ == "__main__":

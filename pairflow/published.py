@@ -35,7 +35,8 @@ def names() -> list[str]:
 
 def summary(name: str) -> str:
     """The first paragraph of a model's card, without the targets of its links."""
-    paragraph = (FOLDER / name / CARD).read_text(encoding="utf-8").split("\n\n")[1]
+    card = (FOLDER / name / CARD).read_text(encoding="utf-8")
+    paragraph = card.partition("\n# ")[2].split("\n\n")[1]  # after the header, and the title
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph)
 
 
