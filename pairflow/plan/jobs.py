@@ -40,10 +40,10 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
 def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> dict[str, int]:
     """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
 
-    Trainings in slices of a batch take turns while another program uses their cores, so all cores are
-    theirs. Two threads that share operations are then slower than one (benchmarks/README.md). So other
-    trainings get two only if a core stays free, and the jobs of another rule only if half of the cores do,
-    which the rest of the workflow can use.
+    A training in slices of the batch computes them one after another while another program needs a core, so
+    such trainings share all cores. Threads that share operations are then slower than one
+    (benchmarks/README.md), so other trainings get two only if a core stays free, and the jobs of another rule
+    only if half of the cores do, which the rest of the workflow can use.
     """
     counts = Counter(job.rule for job in table)
     free = dict.fromkeys(_SHARING, cores // 2) | {"train": cores - 1}

@@ -401,9 +401,9 @@ def test_lines_of_few_words_are_rows(project):
     (project / "peptides.txt").write_text("\n".join(["A" * 60, *peptides, "", "end\n"]))
     run = new("peptides.txt")
     assert run.exit_code == 0, run.stderr
-    found = experiment(project, "peptides").data
-    assert (found.kind, found.rows, found.tokeniser, found.stride) == ("text", "lines", "characters", None)
-    assert found.length == np.sort([*map(len, peptides), 60, 3])[381] + 1  # 95 % of 402 lines
+    data = experiment(project, "peptides").data
+    assert (data.kind, data.rows, data.tokeniser, data.stride) == ("text", "lines", "characters", None)
+    assert data.length == np.sort([*map(len, peptides), 60, 3])[381] + 1  # 95 % of 402 lines
     assert "Each line is a row, because 95% of the lines have at most 3 words." in run.stdout
     assert "sorted" not in run.stdout
     rejected = (project / "peptides.rejected.csv").read_text()

@@ -62,9 +62,9 @@ def test_threads_have_the_gradients_of_one_with_its_dropout(name, count, threads
     threads(1)
     loss, expected = gradients(name)
     threads(count)
-    same, found = gradients(name)
+    same, sliced = gradients(name)
     assert same.item() == pytest.approx(loss.item(), rel=1e-5)
-    for gradient, value in zip(found, expected, strict=True):
+    for gradient, value in zip(sliced, expected, strict=True):
         torch.testing.assert_close(gradient, value, rtol=1e-4, atol=1e-5 * value.abs().max().item())
 
 
@@ -73,9 +73,9 @@ def test_slices_at_once_and_in_turn_have_the_same_bits(name, threads):
     threads(3)
     loss, expected = gradients(name, at_once=False)
     for _ in range(5):
-        same, found = gradients(name, at_once=True)
+        same, at_once = gradients(name, at_once=True)
         assert torch.equal(same, loss)
-        assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
+        assert all(torch.equal(*pair) for pair in zip(at_once, expected, strict=True))
 
 
 def test_the_number_of_threads_of_the_program_stays(threads):

@@ -18,12 +18,8 @@ MINIMUM = 100  # rows for training
 MOST_WORDS = 3  # of a line that is a row of its own, such as a name or a sequence
 MOST = 0.95  # share of lines with so few words that makes all lines rows, and that is no longer than N
 LONGEST = 256  # N of lines at most
-_SETTINGS = {
-    "name",
-    "validation_fraction",
-    "compare",
-    "rows",
-}  # settings of `pairflow new` that work for text
+# Settings of `pairflow new` that work for text.
+_SETTINGS = {"name", "validation_fraction", "compare", "rows"}
 
 
 def draft_text(request: DraftRequest) -> Draft:
@@ -38,12 +34,14 @@ def draft_text(request: DraftRequest) -> Draft:
     text = OwnText(path)
     lines = [line for line in text.lines() if line.strip()]
     kind = settings.rows or ("lines" if are_rows(lines) else "packed")
+    if not lines:  # which is refused below
+        kind = "packed"
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
     data |= {"validation_fraction": settings.validation_fraction, "judge_fraction": 0.05}
     most = suggest.training_rows(10**9, request.device) or 10**9
     if kind == "lines":
         data |= {"length": length_of(lines), "rows": "lines"}
-        prepared, found = text.read(Text(**data)), len(lines)
+        available = len(lines)
     else:
         prepared = text.read(Text(**data))
         if prepared.tokeniser.size > MOST_CHARACTERS:
@@ -51,8 +49,8 @@ def draft_text(request: DraftRequest) -> Draft:
             prepared = text.read(Text(**data))
         # A row starts every 8 tokens, or less often in a long text.
         data["stride"] = min(LENGTH, max(LENGTH // 4, -(-len(prepared.train) * LENGTH // most)))
-        found = len(prepared.train) * LENGTH // data["stride"]
-    if found > most:
+        available = len(prepared.train) * LENGTH // data["stride"]
+    if available > most:
         data["training_rows"] = most
     prepared = text.read(Text(**data))
     if len(prepared.train) < MINIMUM:
