@@ -12,7 +12,8 @@ class NetworkSettings(Settings):
     """Settings of a network.
 
     `modules` is a dict from flow to the network's class in pairflow.networks. `in_slices` says how several
-    threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`).
+    threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`),
+    whichever was faster (benchmarks/README.md).
     """
 
     modules: ClassVar[dict[str, str]]
@@ -42,7 +43,7 @@ class Mlp(NetworkSettings):
     """Settings of a residual multilayer perceptron with adaptive layer norm, for short rows and laptops."""
 
     modules: ClassVar = {DISCRETE.name: "mlp.MLP", CONTINUOUS.name: "velocity.MlpVelocity"}
-    in_slices: ClassVar = False  # its large matrices take nearly as long for half of the rows
+    in_slices: ClassVar = False
 
     name: Literal["mlp"]
     width: int = Field(384, ge=8, le=8192, description="Width of the residual stream.")
@@ -55,6 +56,7 @@ class Unet(NetworkSettings):
     """Settings of the U-Net of D3PM and UDLM for images. Use 3 scales for 28 x 28 pixels, 4 for 32 x 32."""
 
     modules: ClassVar = {DISCRETE.name: "unet.UNet", CONTINUOUS.name: "velocity.UNetVelocity"}
+    in_slices: ClassVar = False
 
     name: Literal["unet"]
     channels: int = Field(128, ge=8, le=2048, multiple_of=4, description="Channels at the first scale.")
