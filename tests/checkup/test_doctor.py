@@ -69,7 +69,7 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     for name in ("Python", "torch", "torchvision", "RDKit", "Snakemake", "results folder", "memory", "cores"):
         assert " ok " in found[name], found[name]
     assert "part of pairflow" in found["data: small_molecules"]
-    text = "missing (optional)  to be downloaded; the network was not asked (qm9_small, qm9)"
+    text = "missing (optional)  to be downloaded; the network was not asked (qm9_small, qm9, qm9_transformer)"
     assert text in found["data: qm9"]
     assert "\x1b" not in run.output  # no colours where there is no terminal
 
