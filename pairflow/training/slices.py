@@ -149,4 +149,8 @@ def slices(
         yield Slices(network, batch_size, micro_batch, seed)
         return
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        yield ThreadedSlices(network, batch_size, threads, seed, pool)
+        torch.set_num_threads(1)  # beside another program, an optimiser on several threads is slower
+        try:
+            yield ThreadedSlices(network, batch_size, threads, seed, pool)
+        finally:
+            torch.set_num_threads(threads)

@@ -31,11 +31,12 @@ class TrainingState:
         self.schedule = learning_rate_schedule(self.optimizer, settings)
         self.ema = average or moving_average(network, settings.ema_decay)
         self.log = TrainingLog(settings)
+        self.threads = torch.get_num_threads()
 
     def save(self, snapshots: Snapshots, done: int) -> None:
         """Write a snapshot after `done` iterations."""
         parts = {name: getattr(self, name).state_dict() for name in _PARTS}
-        others = {"log": self.log.state(), "threads": torch.get_num_threads()}
+        others = {"log": self.log.state(), "threads": self.threads}
         snapshots.save(done, {**parts, "objective": self.objective.tensors(), **others})
 
     def restore(self, snapshots: Snapshots) -> int:
@@ -48,7 +49,8 @@ class TrainingState:
         if snapshot is None:
             return 0
         done, state = snapshot
-        torch.set_num_threads(state["threads"])
+        self.threads = state["threads"]
+        torch.set_num_threads(self.threads)
         for name in _PARTS:
             getattr(self, name).load_state_dict(state[name])
         self.log.restore(state["log"], next(self.network.parameters()).device)

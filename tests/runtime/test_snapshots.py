@@ -93,6 +93,21 @@ def test_a_run_stopped_again_and_again_ends_in_the_same_bits(tmp_path):
     assert same(train(Snapshots(tmp_path)), train())
 
 
+@pytest.mark.parametrize("run", [train, distil])
+def test_a_run_on_three_threads_resumes_on_one_with_the_same_bits(run, tmp_path):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        expected = run()
+        with pytest.raises(Interrupted):
+            run(Snapshots(tmp_path), 11)
+        torch.set_num_threads(1)
+        assert same(run(Snapshots(tmp_path)), expected)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.promise("kill")
 def test_a_state_saved_at_intervals_survives_a_kill(tmp_path):
     """seconds = 0: a state after every iteration, the newest two kept; nothing asks the run to stop."""
