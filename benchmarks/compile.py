@@ -140,7 +140,7 @@ def trainer(case: Case, kind: str, device: torch.device):
     if kind == "channels last":
         network = network.to(memory_format=torch.channels_last)
     called = torch.compile(network) if kind == "compiled" else network
-    optimiser = torch.optim.AdamW(network.parameters(), 1e-4)
+    optimiser = torch.optim.AdamW(network.parameters(), 1e-4, fused=True)
     tokens = torch.randint(0, symbols, (rows, length), device=device)
     times = torch.rand(rows, device=device)
     bf16 = partial(torch.autocast, device.type, torch.bfloat16)

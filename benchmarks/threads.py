@@ -44,6 +44,7 @@ WAITING = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", action="append", choices=CASES, help="one of the networks; all by default")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--out", type=Path, help="the JSON record")
     parser.add_argument(
@@ -55,7 +56,7 @@ def main() -> None:
         return
     numbers = [threads for threads in (1, 2, 4, 8) if threads <= available_cpus()]
     configuration, cases = {"turns": options.turns, "load_before": os.getloadavg()[0]}, {}
-    for name in CASES:
+    for name in options.case or CASES:
         with contenders(name, numbers) as each:
             cases[f"{name}, idle"] = side_by_side(each, options.turns)
             with one_busy_core():
@@ -77,7 +78,7 @@ def sliced(case: Case):
     """One iteration on a fixed batch, as a training of pairflow divides it."""
     settings, length, symbols, rows, shape = case
     network = networks.build(settings, length=length, vocabulary_size=symbols, shape=shape).train()
-    optimiser = torch.optim.AdamW(network.parameters(), 1e-4)
+    optimiser = torch.optim.AdamW(network.parameters(), 1e-4, fused=True)
     tokens, times = torch.randint(0, symbols, (rows, length)), torch.rand(rows)
 
     def loss(network, rows):

@@ -6,6 +6,7 @@ shifts its normalised input, and by what it multiplies its output. Dropout masks
 is split between forward passes and processes.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -117,23 +118,32 @@ class Dropout(nn.Dropout):
     """Dropout of a slice of a batch, with the same mask as in the whole batch.
 
     `batch_slice` is the slice of rows and the batch size, or None if the network gets the whole batch. The
-    masks come from `generator`, or, if it is None, from that of the device.
+    masks come from `generator`, or, if it is None, from that of the device. On a CPU the probability is
+    rounded to a multiple of 2^-16: 16 random bits for each number are drawn three times as fast as PyTorch
+    draws its masks.
     """
 
     batch_slice: tuple[slice, int] | None = None
     generator: torch.Generator | None = None
 
     def forward(self, h: Tensor) -> Tensor:
-        if self.batch_slice is None or not self.training:
-            return super().forward(h)
-        rows, batch_size = self.batch_slice
+        if not (self.training and self.p):
+            return h
+        rows, batch_size = self.batch_slice or (slice(None), len(h))
         # Drawn for the whole batch, so that every slice uses the same random numbers.
         shape = (batch_size, *h.shape[1:])
-        if self.generator is None:
-            mask = super().forward(h.new_ones(shape))  # 0 or 1 / (1 - p)
-        else:
-            mask = h.new_empty(shape).bernoulli_(1 - self.p, generator=self.generator).div_(1 - self.p)
-        return h * mask[rows]
+        if h.is_cuda:
+            return h * super().forward(h.new_ones(shape))[rows] if self.batch_slice else super().forward(h)
+        kept = round((1 - self.p) * 2**16)
+        mask = random_bits(shape, self.generator)[rows] < kept - 2**15
+        return h * mask.to(h.dtype).mul_(2**16 / kept)
+
+
+def random_bits(shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+    """Random numbers (int16, on the CPU), each from -2^15 to 2^15 - 1 with the same probability."""
+    size = math.prod(shape)
+    words = torch.empty(math.ceil(size / 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
+    return words.view(torch.int16)[:size].view(shape)
 
 
 def set_batch_slice(

@@ -36,7 +36,7 @@ class Slices:
         self.device = next(network.parameters()).device
 
     def backward(self, loss: BatchLoss, iteration: int) -> Tensor:
-        """Add the gradients of the mean loss to those of the network; return the loss, over all processes."""
+        """Add the gradients of the mean loss to the network's own; return the loss, over all processes."""
         # All slices add to the gradients; only the last one averages them with other processes.
         with distributed.no_sync(self.network):
             losses = [self._one(loss, iteration, rows) for rows in self.rows[:-1]]
@@ -84,7 +84,7 @@ class ThreadedSlices:
         self.ways = Faster()
 
     def backward(self, loss: BatchLoss, iteration: int) -> Tensor:
-        """Add the gradients of the mean loss to those of the network; return the loss."""
+        """Add the gradients of the mean loss to the network's own; return the loss."""
         seed = rng.stream_seed(self.seed, "dropout", iteration)
 
         def one(network: nn.Module, rows: slice) -> Tensor:
