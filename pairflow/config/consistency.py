@@ -118,5 +118,5 @@ def _evaluations(experiment: "Experiment") -> None:
 def _correlation(experiment: "Experiment") -> None:
     for method in (experiment.correlation and experiment.correlation.methods) or ():
         checked_choice("correlation.methods", method, experiment.methods)
-        if parse_method(method).corruption != "uniform":
+        if parse_method(method).corruption == "absorbing":
             raise ValueError(f"correlation.methods: '{method}' always starts from the same state, all masks")

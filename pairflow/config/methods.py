@@ -173,8 +173,9 @@ def parse_method(name: str) -> Method:
         if distillation not in DISTILLATIONS:
             near = nearest(distillation, DISTILLATIONS)
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
-    if distillations and base.corruption == "absorbing":
-        raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
+    if distillations and base.corruption not in ("uniform", None):
+        noise = f"{match['base']} has {base.corruption} noise"
+        raise InputError(f"'{name}': distillations need uniform noise; {noise}")
     subsets = int(match["subsets"] or 1)
     shared: dict[str, Any] = {"base": match["base"], "pairs_name": match["pairs_name"], "subsets": subsets}
     method = Method(name=name, distillations=distillations, **shared)

@@ -210,7 +210,7 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
     ("name", "message"),
     [
         ("udlm+dc", r"unknown method 'udlm\+dc' \(did you mean 'dcd'\?\): distillations are dcd, redi"),
-        ("mdlm+dcd", r"'mdlm\+dcd': mdlm starts from masks, and no distillation supports that"),
+        ("mdlm+dcd", r"'mdlm\+dcd': distillations need uniform noise; mdlm has absorbing noise"),
         ("udlm+", r"unknown method 'udlm\+'"),
         ("udlm-sub2", r"only pairflow has subsets"),
         ("pairs", r"method 'pairs': your own pairs have a name, write 'pairs-<name>'"),

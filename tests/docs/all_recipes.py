@@ -1,8 +1,9 @@
 """One real step and more with all that docs/extending.md adds, in the working folder; for test_extending.py.
 
-An experiment on molecules goes from raw data to a report: it takes the network, the base method, the
-distillation, the sampler with its setting, the data set and the metric of molecules. The data set of every
-other kind is prepared, and its metric is measured on real data. The coupling inside a batch is trained with.
+Two experiments go from raw data to a report: the quick one, and one on molecules, which takes the network,
+the base method, the distillation, the sampler with its setting, the data set and the metric of molecules.
+The data set of every other kind is prepared, and its metric is measured on real data. Models are trained
+with the noise and with the coupling inside a batch.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import yaml
 from miniatures import call_of
 from PIL import Image
 
@@ -81,9 +83,11 @@ def try_images(root):
 
 
 def try_text(root):
-    Path("fables.txt").write_text("the fox and the grapes\n" * 100)
-    fables = described({"source": "fables", "tokeniser": "characters", "length": 8})
+    Path("fables.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 100)
+    data = {"source": "fables", "tokeniser": "characters", "normalisation": "letters", "length": 8}
+    fables = described(data, methods=["letters", "letterot"])
     assert floor(root, fables)["flat"] == 0
+    run(root, fables, "train", "sample", "evaluate")
 
 
 def try_tokens(root):
@@ -103,6 +107,11 @@ def try_vectors(root):
     run(root, rings, "train")
 
 
+def try_quick(_root):
+    page = yaml.safe_load((Path(__file__).parents[2] / "experiments/quick.yaml").read_text())
+    run(Path("results/quick"), check(Experiment, page["experiments"]["quick"], "quick"))
+
+
 os.environ["PAIRFLOW_DATA_DIR"] = "."
-for attempt in (try_molecules, try_images, try_text, try_tokens, try_vectors):
+for attempt in (try_quick, try_molecules, try_images, try_text, try_tokens, try_vectors):
     attempt(Path("results", attempt.__name__))

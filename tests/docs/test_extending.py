@@ -1,7 +1,7 @@
 """docs/extending.md, done: all sections' changes on a copy of the repository, and their examples run.
 
-The copy must keep its own rules. One step or more is run with each addition, and the new kind of data goes
-from raw data to a report and samples.
+The copy must keep its own rules. One step or more is run with each addition, and the quick experiment and the
+new kind of data go from raw data to a report.
 """
 
 import os
@@ -25,7 +25,8 @@ BLOCK = re.compile(
 COPIED = ["pairflow", "tests", "docs", "benchmarks", "rules", "profiles", "envs", "Snakefile", "conftest.py"]
 COPIED += ["workflow_config.yaml", "config.schema.json", "pyproject.toml"]
 COPIED += [".mypy_cache"]  # where `make lint` has run, the types of what did not change are known
-KIND = "A kind of data"
+KIND, QUICK = "A kind of data", "A quick experiment"
+RECIPES = [section for section in SECTIONS if section not in (KIND, QUICK)]  # each is run below
 TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/config",
     "tests/test_floors.py::test_imports_only_lower_floors",
@@ -83,6 +84,11 @@ def list_files(section: str) -> dict[str, list[str]]:
     return files
 
 
+def without_a_file(section: str) -> dict[str, str]:
+    """What a section runs: its language -> its lines."""
+    return {match["kind"]: match["body"] for match in BLOCK.finditer(SECTIONS[section]) if not match["path"]}
+
+
 def run(command: list[str], folder: Path, copy: Path) -> str:
     """The output of a command of Python in a folder, where `pairflow` is the copy's."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests")])}
@@ -114,11 +120,12 @@ def everything(tmp_path_factory) -> Path:
 
 
 def test_the_sections_are_those_that_contributors_ask_for():
-    topics = ["network", "sampler", "base method", "coupling inside a batch", "distillation", "data set"]
-    assert list(SECTIONS) == [f"A {topic}" for topic in [*topics, "metric", "kind of data"]]
+    topics = ["network", "sampler", "base method", "noise", "coupling inside a batch", "distillation"]
+    topics += ["data set", "metric", "quick experiment", "kind of data"]
+    assert list(SECTIONS) == [f"A {topic}" for topic in topics]
 
 
-@pytest.mark.parametrize("section", [section for section in SECTIONS if section != KIND])
+@pytest.mark.parametrize("section", RECIPES)
 def test_a_recipe_touches_at_most_three_files(section):
     """A data set and a metric of each kind of data touch files of that kind only."""
     files = list_files(section)
@@ -145,9 +152,9 @@ for example in sys.argv[2:]:
 
 
 def test_the_examples_work(tmp_path):
-    """In one process, whose traceback names the example; that of a kind of data is run below."""
+    """In one process, whose traceback names the example."""
     copy_repository(tmp_path, "pairflow", "docs")
-    examples = {tmp_path / f"{name}.py": apply(name, tmp_path) for name in SECTIONS if name != KIND}
+    examples = {tmp_path / f"{name}.py": apply(name, tmp_path) for name in RECIPES}
     for path, example in examples.items():
         path.write_text(example, encoding="utf-8")
     run(["-c", RUN_EXAMPLES, str(tmp_path), *map(str, examples)], tmp_path, tmp_path)
@@ -159,16 +166,20 @@ def test_all_sections_together_keep_the_rules_of_the_repository(check, everythin
 
 
 def test_a_step_is_run_with_each_addition(everything, tmp_path):
+    """The example of the quick experiment then reads its results."""
     run([str(everything / "tests" / "docs" / "all_recipes.py")], tmp_path, everything)
+    printed = run(["-c", without_a_file(QUICK)["python"]], tmp_path, everything)
+    for method in ("shifted", "udlm"):
+        assert re.search(rf"^{method} +4.0 +[0-9.]+ +[0-9.]+$", printed, re.MULTILINE)
 
 
 @pytest.mark.workflow
 def test_a_new_kind_of_data_goes_to_a_report_and_samples(everything):
     """By the commands of the page, in the clone, on the numbers that its example has written."""
-    examples = {match["kind"]: match["body"] for match in BLOCK.finditer(SECTIONS[KIND]) if not match["path"]}
-    run(["-c", examples["python"]], everything, everything)
+    blocks = without_a_file(KIND)
+    run(["-c", blocks["python"]], everything, everything)
     said = {}
-    for line in examples["sh"].splitlines():
+    for line in blocks["sh"].splitlines():
         _, command, *arguments = line.split()
         arguments += {"estimate": ["--recorded"], "run": ["--cores", "1"]}.get(command, [])
         said[command] = run(["-m", "pairflow", command, *arguments], everything, everything)

@@ -102,7 +102,7 @@ def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, d
         ("udlm", DCD, "train", "udlm", "method 'udlm': expected a name that ends in +dcd"),
         ("udlm+redi", DCD, "train", "udlm", "method 'udlm+redi': expected a name that ends in +dcd"),
         ("random+dcd", DCD, "train", "udlm", "a model of udlm, but random+dcd needs random"),
-        ("mdlm+dcd", DCD, "train", "udlm", "mdlm starts from masks, and no distillation supports that"),
+        ("mdlm+dcd", DCD, "train", "udlm", "distillations need uniform noise; mdlm has absorbing noise"),
         ("udlm+redi", REDI, "train", "udlm", "train.parquet: holds tokens, expected pairs"),
         ("udlm+dcd", DCD, "pairs", "udlm", "pairs.parquet: holds pairs, expected tokens"),
     ],
