@@ -1,10 +1,11 @@
-"""Pages of the site that are made at build time: the README, all configuration keys, and the notebook."""
+"""What is made at build time: pages of the README, all configuration keys and the notebook, and equations."""
 
 import json
 import re
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 from pairflow.config import Configuration
@@ -25,6 +26,7 @@ NAMES = {
     "string": "text",
     "null": "none",
 }
+EQUATION = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)#]+)(#[^)]*)?\)")
 
 
@@ -39,7 +41,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Name files that are outside of docs/ instead of linking to them."""
+    """Typeset equations, and name files that are outside of docs/ instead of linking to them."""
+    markdown = EQUATION.sub(lambda block: typeset(block[1]), markdown)
     return markdown if page.file.generated_by else inside(markdown, "")
 
 
@@ -51,6 +54,11 @@ def on_post_page(output: str, **_: Any) -> str:
 def on_post_template(output_content: str, **_: Any) -> str:
     """The same for the page of missing pages."""
     return output_content.replace("https://unpkg.com/iframe-worker/shim", "/assets/worker.js")
+
+
+def typeset(latex: str) -> str:
+    """MathML of an equation, which browsers draw by themselves; a long one can be scrolled."""
+    return f'<div style="overflow-x: auto">{convert(latex, display="block")}</div>'
 
 
 def inside(markdown: str, prefix: str) -> str:
