@@ -14,9 +14,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from in_ci import IN_CI
+
+import pairflow
+from pairflow.artifacts import read_table, token_array
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 REPOSITORY = Path(__file__).parent.parent
@@ -267,6 +271,20 @@ def test_a_training_asks_for_its_gpus_and_its_time(snakemake, folder):
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
     assert re.search(r"rule train:.*?resources: [^\n]*gpu=2,[^\n]* runtime=600\n", plan, re.S)
+
+
+def test_the_plain_script_of_the_documentation_pairs_in_an_array_of_jobs(cluster, tmp_path):
+    page = (REPOSITORY / "docs/cluster.md").read_text()
+    [script] = re.findall(r"^(#!/bin/bash\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "pair.sh").write_text(script)
+    rows = np.random.default_rng(0).integers(0, 27, (100, 6))
+    np.save(tmp_path / "rows.npy", rows)
+    cluster.command(f"--wd={tmp_path}", "sbatch", "--wait", "pair.sh")
+    [gather] = re.findall(r"`(pairflow gather [^`]+)`", page)
+    subprocess.run(gather, shell=True, check=True, cwd=tmp_path)
+    table, _ = read_table(tmp_path / "pairs.parquet", "pairs")
+    sources = pairflow.pair(rows, vocabulary_size=27, progress=False)
+    np.testing.assert_array_equal(token_array(table["x0"]), sources)
 
 
 def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preempted(cluster, start, tmp_path):
