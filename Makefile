@@ -60,7 +60,7 @@ format: $(READY)  ## format the code and fix what ruff can fix
 docs: $(READY)  ## build the documentation site in site/; a warning is an error
 	mkdocs build --strict
 
-# The wheel is unpacked into a folder, from which a project is made and planned as by a user of the package.
+# The wheel is unpacked into a folder, from which a project is made and its data are prepared, as by a user of the package.
 RELEASE := $(CURDIR)/build/release
 release-check: $(READY) docs  ## check what a release needs: documentation, links, licences, and a project from the wheel
 	python -m pytest -q tests/docs tests/test_published.py tests/test_packaging.py tests/test_environment.py

@@ -88,7 +88,7 @@ def molecules() -> list[str]:
 
 
 def side_by_side(folders: dict[str, Path], turns: int, measure) -> dict:
-    """Both versions in turns: their values, and those of now divided by those of before."""
+    """Both versions in turns: the values of each, and today's divided by the earlier ones."""
     values = {name: [] for name in folders}
     for turn in range(turns):
         for name in sorted(folders, reverse=bool(turn % 2)):

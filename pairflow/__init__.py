@@ -33,7 +33,7 @@ __all__ = ["InputError", "__version__", "pairing", *_HOMES]
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -31,6 +31,9 @@ def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_si
 
     Raises:
         InputError: if a token is out of range or masked, the shapes differ, or the file cannot be written.
+
+    Example:
+        >>> pairflow.write_pairs(x0, x1, "pairs.parquet", vocabulary_size=8)  # doctest: +SKIP
     """
     path = checked_path("path", path)
     require_file("path", path)

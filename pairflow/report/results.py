@@ -119,11 +119,14 @@ class FinishedExperiment:
 
 
 def results(experiment: str | Path) -> FinishedExperiment:
-    """Read a finished experiment, given its name or the path of its folder.
+    """Read a finished experiment.
 
-    `table(metric)` of the result gives means per method and number of sampling steps; `metrics`, `timings`
-    and `experiment` hold all values, the seconds of all jobs and the settings. Names are names of folders in
-    results/ of the working directory.
+    Args:
+        experiment: the name of its folder in results/ of the working directory, or the path of the folder.
+
+    Returns:
+        `table(metric)` of it gives means per method and number of sampling steps; `metrics`, `timings` and
+        `experiment` hold all values, the seconds of all jobs and the settings.
 
     Raises:
         InputError: if the experiment is not finished, or was finished by another version.
