@@ -42,7 +42,8 @@ def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 def nearest(name: object, known: Iterable[object]) -> str:
     """Return ` (did you mean 'x'?)` with the known name most similar to `name`, or '' if none is similar."""
-    near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
+    others = [str(item) for item in known if str(item) != str(name)]
+    near = difflib.get_close_matches(str(name), others, n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 

@@ -19,9 +19,10 @@ from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, c
 from pairflow.config.sampling import SamplerName
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
-from pairflow.generate.choice import measured_at
+from pairflow.generate.choice import kind_in, measured_at
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
+from pairflow.kinds.kind import OnDemandKind
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
@@ -150,8 +151,8 @@ class LoadedModel:
             given: symbols (N,) or (count, N) that all samples keep, -1 where a position is sampled.
 
         Returns:
-            (count, N) token rows, or (count, d) numbers of vectors. The data set's vocabulary translates
-            tokens into molecules or pixels; `pairflow sample --count` writes molecules to files.
+            (count, N) token rows, which `decode` turns into molecules, texts or pixels, or (count, d) numbers
+            of vectors.
 
         Raises:
             InputError: if an argument is out of range, or the model does not take it.
@@ -181,6 +182,28 @@ class LoadedModel:
             raise InputError("sample: a model of a continuous flow takes only count, nfe and seed")
         return _solve(self.model, check(FlowSampleSettings, values, "sample"))
 
+    def decode(self, rows: ArrayLike) -> list[str] | np.ndarray:
+        """Turn token rows into what they stand for.
+
+        Args:
+            rows: token rows (M, N) of the model's vocabulary.
+
+        Returns:
+            M strings: texts, or SMILES, which need not be valid. Of images an array (M, H, W, C) of uint8.
+
+        Raises:
+            InputError: if the model's tokens stand for nothing else, or `rows` are not rows of its tokens.
+
+        Example:
+            >>> model = pairflow.load("qm9")
+            >>> smiles = model.decode(model.sample(4))
+        """
+        model, tokens = self._discrete("decode"), self._states("rows", rows).numpy()
+        kind = kind_in(model.folder)
+        if not isinstance(kind, OnDemandKind):
+            raise InputError(f"decode: {kind.rows} stand for nothing else")
+        return kind.decode(model, tokens)
+
     def score(self, rows: ArrayLike, *, draws: int = 128, seed: int = 0) -> pd.DataFrame:
         """Score token rows: an upper bound on -log p of each, in nats, by Monte Carlo.
 
@@ -191,7 +214,7 @@ class LoadedModel:
 
         Returns:
             A table with a line for each row: `nll_bound`, its `standard_error`, the 95 % interval `low` to
-            `high`, and `nll_per_token`.
+            `high`, and `nll_per_token`, the bound divided by N, padding included.
 
         Raises:
             InputError: if an argument is out of range, or the model is one of a continuous flow.

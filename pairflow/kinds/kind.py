@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
 from pairflow.data.source import listing
 from pairflow.errors import InputError
@@ -233,6 +235,11 @@ class OnDemandKind(Kind):
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         """Return the object that decodes, selects and writes the model's samples for `sample --count`."""
         return self.load("on_demand").DELIVERY(model, settings)
+
+    def decode(self, model: "Model", tokens: np.ndarray) -> list[str] | np.ndarray:
+        """Return what token rows (M, N) of the model stand for: M strings, or an array of them."""
+        delivery = self.delivery(model, DemandSettings(count=len(tokens), raw=True))
+        return [delivery.decode(row) for row in tokens.tolist()]
 
     def scored(self, model: "Model") -> "Scored":
         """Return the object that reads the rows of a file for `score`."""

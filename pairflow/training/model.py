@@ -93,7 +93,8 @@ class Model(ModelFolder, ABC):
         loss, kind = settings.training.loss, model_class(settings.training.loss)
         learnt = kind.predictions(settings.method, metadata.vocabulary_size, metadata.mask)
         if loss not in learnt:
-            raise InputError(f"training.loss: {loss} is no loss of {settings.method}")
+            losses = " or ".join(sorted(learnt)) or "none"
+            raise InputError(f"training.loss: {loss} is no loss of {settings.method}; it has {losses}")
         model = kind(
             network=nn.Identity(),
             network_settings=settings.network.model_dump(),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from miniatures import root_of
+from rdkit import Chem
 
 import pairflow
 from pairflow.config import DemandSettings, ScoreSettings
@@ -72,6 +73,21 @@ def test_the_denoiser_gives_probabilities_of_every_symbol(digits):
     assert log_p.shape == (2, 64, 2)
     torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(2, 64))
     assert not digits.network.training
+
+
+def test_rows_are_decoded_to_what_they_stand_for(digits, finish):
+    images = digits.decode(np.eye(64, dtype=int)[:2])
+    assert (images.shape, images.dtype, images[1, 0, 1, 0]) == ((2, 8, 8, 1), np.uint8, 255)
+    assert images.sum() == 2 * 255
+    model = pairflow.load("zinc250k_groups", device="cpu")
+    smiles = model.decode(model.sample(5, nfe=2))
+    assert len(smiles) == 5
+    assert all(map(Chem.MolFromSmiles, smiles))
+    with pytest.raises(pairflow.InputError, match=r"^rows: row 0, position 3: expected a token in 0..1"):
+        digits.decode([[0] * 3 + [2] + [0] * 60])
+    tokens = pairflow.load(finish("tokens") / root_of("tokens") / "seed0/models/udlm", device="cpu")
+    with pytest.raises(pairflow.InputError, match=r"^decode: token rows stand for nothing else$"):
+        tokens.decode(tokens.sample(1, nfe=1))
 
 
 def test_scores_are_those_of_the_command_and_real_digits_are_likelier():

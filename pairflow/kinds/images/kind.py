@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
+
 from pairflow.config import Experiment
 from pairflow.kinds.images.settings import (
     ComparisonSettings,
@@ -61,6 +63,10 @@ class ImagesKind(OnDemandKind):
     floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
     shows_pairs, steps = True, ("reference",)
     chosen_by, scores = ("fid", "fd"), False
+
+    def decode(self, model: Any, tokens: np.ndarray) -> np.ndarray:
+        """Return images (M, H, W, C) uint8."""
+        return self.load("prepare").to_images(tokens, model.shape, model.vocabulary_size)
 
     def prepare(self, settings: Images, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn images into token rows, in channel-height-width order.
