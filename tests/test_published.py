@@ -107,3 +107,25 @@ def test_they_are_listed_with_what_they_make(step):
     assert [line.strip() for line in cards] == [str(published.FOLDER / name / "README.md") for name in NAMES]
     groups = names[NAMES.index("zinc250k_groups")]
     assert ": A PairFlow model of drug-like molecules, written in groups of atoms. Three of five" in groups
+
+
+@pytest.mark.parametrize(("name", "side"), [("digits", 8), ("mnist_binary", 28)])
+def test_models_of_images_draw_clear_black_and_white(tmp_path, monkeypatch, step, name, side):
+    monkeypatch.chdir(tmp_path)
+    run = step("sample", model=name, out="new.npy", count=20, quiet=True, seed=1)
+    assert run.exit_code == 0, run.stderr
+    images = np.load("new.npy")[..., 0]
+    assert images.shape == (20, side, side)
+    assert set(np.unique(images)) == {0, 255}
+    assert 0.05 < (images > 0).mean() < 0.6
+
+
+def test_the_model_of_shakespeare_writes_words(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    run = step("sample", model="shakespeare", out="new.txt", count=20, quiet=True, seed=1)
+    assert run.exit_code == 0, run.stderr
+    lines = Path("new.txt").read_text().splitlines()
+    assert len(lines) == 20
+    words = " ".join(lines).split()
+    common = {"the", "and", "to", "of", "i", "my", "a", "you", "that", "in", "is", "not", "me", "it", "your"}
+    assert sum(word in common for word in words) / len(words) > 0.15

@@ -84,7 +84,7 @@ def test_the_last_lines_sum_up_and_warn(sample, tmp_path, made, monkeypatch):
     assert summary.startswith("20 molecules from ")
     assert summary.endswith("x.smi, which replaces an earlier file")
     assert re.match(
-        r"The model is not usable yet: only \d+\.\d% of its samples are valid\. Valid means ", warning
+        r"The model rarely writes a molecule: only \d+\.\d% of its samples are valid\. Valid means ", warning
     )
     assert "not usable" not in sample("x.smi", raw=True).stderr
     started = sample("x.smi", prefix="C").stderr

@@ -224,7 +224,7 @@ class MoleculeDelivery(Delivery):
         valid = self.selection.shares()["valid"]
         if valid >= USABLE or self.settings.raw:
             return ""
-        unusable = "The model is not usable yet"
+        unusable = "The model rarely writes a molecule"
         culprit = unusable if self.given is None else "The model rarely completes this start"
         return (
             f"{culprit}: only {valid:.1%} of its samples are valid. Valid means that RDKit can read them, "
