@@ -119,8 +119,7 @@ class Dropout(nn.Dropout):
 
     `batch_slice` is the slice of rows and the batch size, or None if the network gets the whole batch. The
     masks come from `generator`, or, if it is None, from that of the device. On a CPU the probability is
-    rounded to a multiple of 2^-16: 16 random bits for each number are drawn three times as fast as PyTorch
-    draws its masks.
+    rounded to a multiple of 2^-16, because 16 random bits a number are drawn faster than PyTorch's masks.
     """
 
     batch_slice: tuple[slice, int] | None = None
@@ -134,7 +133,7 @@ class Dropout(nn.Dropout):
         shape = (batch_size, *h.shape[1:])
         if h.is_cuda:
             return h * super().forward(h.new_ones(shape))[rows] if self.batch_slice else super().forward(h)
-        kept = round((1 - self.p) * 2**16)
+        kept = min(max(round((1 - self.p) * 2**16), 1), 2**16 - 1)
         mask = random_bits(shape, self.generator)[rows] < kept - 2**15
         return h * mask.to(h.dtype).mul_(2**16 / kept)
 

@@ -154,6 +154,18 @@ def test_dropout_of_some_rows_is_that_of_the_whole_batch(shape):
     assert torch.equal(dropout.train()(h), whole)
 
 
+@pytest.mark.parametrize("p", [0.1, 0.5, 1e-9, 1 - 1e-9])
+def test_dropout_keeps_the_mean_and_drops_its_share(p):
+    torch.manual_seed(2)
+    kept = Dropout(p).train()(torch.ones(1000, 1000)).unique(return_counts=True)
+    shares = dict(zip(kept[0].tolist(), (kept[1] / 1e6).tolist(), strict=True))
+    error = 4 * ((p * (1 - p) + 2**-16) / 1e6) ** 0.5 + 2**-16
+    assert abs(shares.get(0.0, 0.0) - p) < error
+    [scale] = {*shares} - {0.0}
+    assert scale == pytest.approx(min(1 / (1 - p), 2**16), rel=1e-4)
+    assert torch.equal(Dropout(0.0).train()(torch.ones(3)), torch.ones(3))
+
+
 def test_a_gpu_that_is_too_small_is_a_mistake_that_says_what_helps():
     class Huge(torch.nn.Linear):
         def forward(self, *inputs):
