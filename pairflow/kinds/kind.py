@@ -10,8 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
 from pairflow.data.source import listing
 from pairflow.errors import InputError
@@ -21,6 +19,8 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
@@ -236,7 +236,7 @@ class OnDemandKind(Kind):
         """Return the object that decodes, selects and writes the model's samples for `sample --count`."""
         return self.load("on_demand").DELIVERY(model, settings)
 
-    def decode(self, model: "Model", tokens: np.ndarray) -> list[str] | np.ndarray:
+    def decode(self, model: "Model", tokens: "np.ndarray") -> "list[str] | np.ndarray":
         """Return what token rows (M, N) of the model stand for: M strings, or an array of them."""
         delivery = self.delivery(model, DemandSettings(count=len(tokens), raw=True))
         return [delivery.decode(row) for row in tokens.tolist()]

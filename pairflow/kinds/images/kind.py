@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import numpy as np
-
 from pairflow.config import Experiment
 from pairflow.kinds.images.settings import (
     ComparisonSettings,
@@ -21,6 +19,8 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pairflow.metrics.measured import Machine, Measurement
 
 _by_features = partial(Metric, against="to the {} images", real="real images")
@@ -64,7 +64,7 @@ class ImagesKind(OnDemandKind):
     shows_pairs, steps = True, ("reference",)
     chosen_by, scores = ("fid", "fd"), False
 
-    def decode(self, model: Any, tokens: np.ndarray) -> np.ndarray:
+    def decode(self, model: Any, tokens: "np.ndarray") -> "np.ndarray":
         """Return images (M, H, W, C) uint8."""
         return self.load("prepare").to_images(tokens, model.shape, model.vocabulary_size)
 
