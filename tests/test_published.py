@@ -122,7 +122,7 @@ def test_models_of_images_draw_clear_black_and_white(tmp_path, monkeypatch, step
 
 def test_the_model_of_shakespeare_writes_words(tmp_path, monkeypatch, step):
     monkeypatch.chdir(tmp_path)
-    run = step("sample", model="shakespeare", out="new.txt", count=20, quiet=True, seed=1)
+    run = step("sample", model="shakespeare", nfe=8, out="new.txt", count=20, quiet=True, seed=1)
     assert run.exit_code == 0, run.stderr
     lines = Path("new.txt").read_text().splitlines()
     assert len(lines) == 20

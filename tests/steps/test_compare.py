@@ -334,8 +334,7 @@ def rewrite(path, change=lambda table: table, **metadata):
         (lambda path: rewrite(path, lambda rows: rows.slice(0, 0)), "{path}: has no value of any evaluation"),
         (
             lambda path: rewrite(path, parameters={"nfe": 1}),
-            "{path}: not the metrics of an experiment of this version (its configuration: unknown key 'nfe' "
-            "(did you mean 'nfe'?))",
+            "{path}: not the metrics of an experiment of this version (its configuration: unknown key 'nfe')",
         ),
         (
             lambda path: rewrite(path.with_name("timings.parquet"), inputs={"metrics": "0"}),
