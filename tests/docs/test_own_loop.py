@@ -16,7 +16,7 @@ PROGRAMS = {"a loop": LOOP, "lightning": "".join([DATA, LIGHTNING, *SAMPLING])}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.filterwarnings("default")  # of Lightning, about workers and progress
+@pytest.mark.filterwarnings("ignore:::pytorch_lightning", "ignore:::lightning_fabric")
 def test_the_program_learns_the_rule_of_its_rows(program, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Lightning writes checkpoints
     torch.manual_seed(0)
