@@ -37,7 +37,7 @@ def hub_config(model: Model) -> dict:
         "architectures": [type(model.network).__name__],
         "vocab_size": model.vocabulary_size,
         "max_position_embeddings": model.length,
-        "hidden_size": settings["channels" if settings["name"] == "unet" else "width"],
+        "hidden_size": settings.get("width") or settings["channels"],
         "num_hidden_layers": settings["blocks"],
         "torch_dtype": "float16",
     }

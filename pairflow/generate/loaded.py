@@ -22,7 +22,6 @@ from pairflow.flow.samplers import FREE
 from pairflow.generate.choice import kind_in, measured_at
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
-from pairflow.kinds.kind import OnDemandKind
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
@@ -199,10 +198,7 @@ class LoadedModel:
             >>> smiles = model.decode(model.sample(4))
         """
         model, tokens = self._discrete("decode"), self._states("rows", rows).numpy()
-        kind = kind_in(model.folder)
-        if not isinstance(kind, OnDemandKind):
-            raise InputError(f"decode: {kind.rows} stand for nothing else")
-        return kind.decode(model, tokens)
+        return kind_in(model.folder).decode(model, tokens)
 
     def score(self, rows: ArrayLike, *, draws: int = 128, seed: int = 0) -> pd.DataFrame:
         """Score token rows: an upper bound on -log p of each, in nats, by Monte Carlo.
@@ -214,7 +210,7 @@ class LoadedModel:
 
         Returns:
             A table with a line for each row: `nll_bound`, its `standard_error`, the 95 % interval `low` to
-            `high`, and `nll_per_token`, the bound divided by N, padding included.
+            `high`, and `nll_per_token`, the bound divided by the number of tokens that are not padding.
 
         Raises:
             InputError: if an argument is out of range, or the model is one of a continuous flow.
@@ -225,8 +221,9 @@ class LoadedModel:
         """
         model = self._discrete("score")
         settings = check(ScoreSettings, {"draws": draws, "seed": seed}, "score")
-        tokens = self._states("rows", rows).numpy()
-        return pd.DataFrame([score_row(model, row, settings) for row in tokens]).drop(columns="tokens")
+        tokens, padding = self._states("rows", rows).numpy(), kind_in(model.folder).padding(model)
+        scores = [score_row(model, row, settings, padding) for row in tokens]
+        return pd.DataFrame(scores).drop(columns="tokens")
 
     def _discrete(self, name: str) -> DiscreteModel:
         if not isinstance(self.model, DiscreteModel):

@@ -201,6 +201,17 @@ class Kind(ABC):
         file is of another kind."""
         return None
 
+    # A model in Python
+
+    def decode(self, model: "Model", tokens: "np.ndarray") -> "list[str] | np.ndarray":
+        """Return what token rows (M, N) of the model stand for: M strings, or an array of them. Raises
+        InputError if they stand for nothing else."""
+        raise InputError(f"decode: {self.rows} stand for nothing else")
+
+    def padding(self, model: "Model") -> int | None:
+        """Return the symbol that fills short rows of the model, which a score does not count."""
+        return None
+
     # Costs
 
     packages: ClassVar[tuple[str, ...]] = ()  # packages that it needs, by the names in `doctor`
@@ -237,13 +248,15 @@ class OnDemandKind(Kind):
         return self.load("on_demand").DELIVERY(model, settings)
 
     def decode(self, model: "Model", tokens: "np.ndarray") -> "list[str] | np.ndarray":
-        """Return what token rows (M, N) of the model stand for: M strings, or an array of them."""
         delivery = self.delivery(model, DemandSettings(count=len(tokens), raw=True))
         return [delivery.decode(row) for row in tokens.tolist()]
 
     def scored(self, model: "Model") -> "Scored":
         """Return the object that reads the rows of a file for `score`."""
         return self.load("on_demand").SCORED(model)
+
+    def padding(self, model: "Model") -> int | None:
+        return self.scored(model).padding if self.scores else None
 
 
 def on_demand_kinds() -> list[OnDemandKind]:

@@ -131,7 +131,7 @@ class Dropout(nn.Dropout):
         rows, batch_size = self.batch_slice or (slice(None), len(h))
         # Drawn for the whole batch, so that every slice uses the same random numbers.
         shape = (batch_size, *h.shape[1:])
-        if h.is_cuda:
+        if h.device.type != "cpu":
             return h * super().forward(h.new_ones(shape))[rows] if self.batch_slice else super().forward(h)
         kept = min(max(round((1 - self.p) * 2**16), 1), 2**16 - 1)
         mask = random_bits(shape, self.generator)[rows] < kept - 2**15

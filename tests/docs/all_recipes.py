@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import torch
 import yaml
 from miniatures import call_of
 from PIL import Image
@@ -21,6 +22,7 @@ from pairflow.artifacts import read_table
 from pairflow.cli import main
 from pairflow.config import Experiment, check
 from pairflow.errors import InputError
+from pairflow.flow.corruption import CORRUPTIONS
 from pairflow.plan.jobs import jobs
 
 RUN = {"batch_size": 2, "iterations": 2, "learning_rate": 1e-3}
@@ -88,6 +90,14 @@ def try_text(root):
     fables = described(data, methods=["letters", "letterot"])
     assert floor(root, fables)["flat"] == 0
     run(root, fables, "train", "sample", "evaluate")
+    noise, x0 = CORRUPTIONS["letters"](27), torch.zeros((2, 8), dtype=torch.long)
+    for use in (
+        lambda: noise.sample(None, x0, sampler="ancestral", steps=2, prediction="posterior"),
+        lambda: noise.bound(torch.zeros(2, 8, 27), "posterior", x0, x0, 0.5, 1.0),
+    ):
+        with contextlib.suppress(InputError):
+            use()
+            raise AssertionError("the noise of letters takes a posterior")
 
 
 def try_tokens(root):
