@@ -4,6 +4,8 @@
 MAX_VOCABULARY = 2**16  # K, the number of symbols
 MAX_LENGTH = 2**14  # N, the tokens of a row
 
+KEYS = 250_000  # most rows of a subset that is paired by itself, unless a setting says otherwise
+
 # The longest name in a configuration: names become parts of file names, which have at most 255 bytes.
 LONGEST_NAME = 100
 
@@ -13,3 +15,8 @@ MOST_NFE = 10_000  # sampling steps (number of function evaluations)
 
 USABLE = 0.5  # share of valid samples below which reports call a model not usable
 HOPELESS = 0.05  # share of valid, or of useful, samples below which reports suggest no command for molecules
+
+
+def least_subsets(rows: int, keys: int) -> int:
+    """Return the least number of subsets of `rows` rows that have at most `keys` rows each."""
+    return -(-rows // keys)

@@ -28,6 +28,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "vocabulary_size": (*NO_INTEGER, 1, 2**16 + 1),
             "steps": (*NO_INTEGER, 0),
             "subsets": (*NO_INTEGER, 0, 3),
+            "keys": (*NO_INTEGER, 0),
             "seed": NO_INTEGER,
             "rows": NO_RANGE,
             "backend": (None, 5, "", "gpus", ["cpu"]),

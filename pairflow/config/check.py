@@ -15,6 +15,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=LONGEST_NAME
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
+_MEMBERS = ("<", "constrained-", "literal[")  # of unions, by which Pydantic says where a mistake is
+
+
 class Settings(BaseModel):
     """Base class of settings: objects that cannot be changed. An unknown key is an error."""
 
@@ -55,7 +58,7 @@ def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> 
 def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
     errors = invalid.errors(include_url=False)
     first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
-    where = ".".join(part for part in map(str, first["loc"]) if not part.startswith("<"))
+    where = ".".join(part for part in map(str, first["loc"]) if not part.startswith(_MEMBERS))
     if first["type"] == "extra_forbidden":
         return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
     if first["type"] == "missing":

@@ -24,6 +24,7 @@ from pairflow.config.steps import (
     CorrelateSettings,
     CoverSettings,
     DistillSettings,
+    Keys,
     PairSettings,
     PotentialsSettings,
     TrainSettings,
@@ -41,7 +42,7 @@ from pairflow.config.training import (
 )
 from pairflow.errors import InputError
 from pairflow.kinds import list_settings
-from pairflow.limits import LONGEST_NAME
+from pairflow.limits import KEYS, LONGEST_NAME
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured by default
 
@@ -70,6 +71,13 @@ class Pairing(Settings):
         le=10_000,
         description="Steps of the pairing (T): from data to source, or in a continuous flow the other way.",
     )
+    subsets: Literal["auto"] | None = Field(
+        None,
+        description="`auto`: `pairflow` divides the rows at random into subsets of at most `keys` rows, and "
+        "pairs each by itself, so that its time grows in proportion to the rows. Default: one subset. The "
+        "method `pairflow-sub<P>` always has P.",
+    )
+    keys: Keys = KEYS
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
     coverage_steps: int | None = Field(
         None,
@@ -221,8 +229,10 @@ class CommonExperiment(Settings):
         if method.pairs_name:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if BASES[method.base].closed_form else None
-        shared = {"steps": steps, "subsets": method.subsets, "seed": seed, "flow": self.flow}
-        return PairSettings(coupling=method.base, **shared)
+        subsets: Any = {"subsets": method.subsets}
+        if self.pairing.subsets and steps and method.subsets == 1:
+            subsets = {"subsets": self.pairing.subsets, "keys": self.pairing.keys}
+        return PairSettings(coupling=method.base, steps=steps, seed=seed, flow=self.flow, **subsets)
 
     def cover_settings(self, seed: int) -> CoverSettings:
         return CoverSettings(steps=self.pairing.coverage_steps or self.pairing.steps, seed=seed)

@@ -1,6 +1,6 @@
 """The settings that a rule passes to its step: all that the output depends on besides the input files."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,7 @@ from pairflow.config.methods import BALANCED, BASES, KNOWN, PAIRED, Method
 from pairflow.config.networks import Network
 from pairflow.config.sampling import ModelCorrelation
 from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
+from pairflow.limits import KEYS, least_subsets
 
 if TYPE_CHECKING:
     CouplingName = str
@@ -19,6 +20,17 @@ else:
     BalancedName = Literal[tuple(BALANCED)]
 
 
+Keys = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=10**9,
+        description="Most rows of a subset, for `subsets: auto`.",
+        exclude_if=lambda keys: keys == KEYS,
+    ),
+]
+
+
 class PairSettings(Settings):
     """Settings of `pairflow pair`: what a file of pairs depends on besides the data rows."""
 
@@ -26,9 +38,12 @@ class PairSettings(Settings):
         "pairflow", description="Sources: closed-form (pairflow) or drawn (random)."
     )
     steps: int | None = Field(20, ge=1, le=10_000, description="Steps of the pairing (T); only for pairflow.")
-    subsets: int = Field(
-        1, ge=1, le=10**9, description="Random subsets (P), paired separately; only for pairflow."
+    subsets: Annotated[int, Field(ge=1, le=10**9)] | Literal["auto"] = Field(
+        1,
+        description="Random subsets (P), paired separately; only for pairflow. `auto`: as many as give each "
+        "row at most --keys rows to compare with, so that time grows in proportion to the rows.",
     )
+    keys: Keys = KEYS
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: FlowName = Field(
         DISCRETE.name,
@@ -36,11 +51,16 @@ class PairSettings(Settings):
         "Gaussian sources forward to vectors or images.",
     )
 
+    def count_subsets(self, rows: int) -> int:
+        """Return P for data of so many rows."""
+        return least_subsets(rows, self.keys) if self.subsets == "auto" else self.subsets
+
     @model_validator(mode="after")
     def _steps_for_pairflow(self) -> "PairSettings":
         if BASES[self.coupling].closed_form and self.steps is None:
             raise ValueError(f"steps: the coupling {self.coupling} needs a number of steps")
-        if self.flow not in Method(name=self.coupling, base=self.coupling, subsets=self.subsets).flows:
+        parts = 2 if self.subsets == "auto" else self.subsets
+        if self.flow not in Method(name=self.coupling, base=self.coupling, subsets=parts).flows:
             raise ValueError(f"flow: a {self.flow} flow supports only the coupling pairflow, without subsets")
         return self
 

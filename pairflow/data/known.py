@@ -25,7 +25,7 @@ class KnownMolecules:
 
     @classmethod
     def from_smiles(cls, smiles: Iterable[str]) -> "KnownMolecules":
-        return cls(np.unique(np.array([hash_text(text) for text in smiles], np.uint64)))
+        return cls(np.unique(np.fromiter(map(hash_text, smiles), np.uint64)))
 
     def __contains__(self, smiles: str) -> bool:
         query = np.uint64(hash_text(smiles))

@@ -10,7 +10,7 @@ from pairflow.errors import InputError
 
 
 def split_rows(
-    rows: Sequence[int],
+    rows: Sequence[int] | np.ndarray,
     validation_fraction: float,
     split_seed: int,
     training_rows: int | None,

@@ -79,7 +79,7 @@ def _short_cost(
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
     if job.rule == "preprocess":
         seconds = kind.seconds_to_prepare(experiment.data) * sizes.total * sizes.length
-        return 1.0 + seconds, 200.0 + 2e-5 * sizes.total * sizes.length
+        return 1.0 + seconds / threads, 200.0 + 2e-5 * sizes.total * sizes.length
     if job.rule in ("evaluate", "floor"):
         return 2.0 + samples * (pace.sample + pace.compare * numbers), 400.0 + 1e-5 * numbers
     if job.rule in kind.steps and pace.row:

@@ -86,7 +86,10 @@ def tasks_of(
     lead = work("lead", rows=sizes.rows)
 
     def pair(settings: Any, times: float) -> list[tuple[Work, float]]:
-        rule = {"steps": settings.steps, "subsets": getattr(settings, "subsets", 1)}
+        subsets = 1
+        if isinstance(settings, config.PairSettings):
+            subsets = settings.count_subsets(sizes.rows)
+        rule = {"steps": settings.steps, "subsets": subsets}
         return [(work("pair", rows=sizes.rows, **rule), times)] if settings.steps else []
 
     match job.settings:

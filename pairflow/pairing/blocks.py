@@ -34,6 +34,7 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
 
 BLOCK = 10**14  # token comparisons of a block: a few minutes on two cores, lost if a run is killed
 FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute
+SUBSETS_LOSE = "on QM9 twice as many subsets lose 2 % of what the pairing gains"  # docs/method.md, "Subsets"
 PROBE_SECONDS = 3.0  # length of the measurement in a dry run
 
 Shard = tuple[int, int] | None  # (number from 1 on, number of shards); None for all rows
@@ -93,13 +94,17 @@ class FilePairing(ABC):
             f"memory: about {memory:.1f} GB",
         ]
 
+    def joined(self, blocks: list[np.ndarray]) -> np.ndarray:
+        """Join the results of `pair` for all blocks, in the order of the output."""
+        return np.concatenate(blocks)
+
     def write(self, out: Path, resume: ResumeOptions) -> None:
         """Pair all rows and write the pairs. Raise InputError as `_require_output` does."""
         _require_output(out, self.metadata)
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
         self.name_device()
-        made = np.concatenate(table.make(self._blocks(), self.pair))
+        made = self.joined(table.make(self._blocks(), self.pair))
         self.name_device()  # the CPU may have taken over
         if out.suffix == ".npy":
             table.write_array(made.astype(token_dtype(self.metadata.dimensions[1]), copy=False))
@@ -128,16 +133,20 @@ class TokenPairing(FilePairing):
         self.pairer = make_pairer(tokens, settings, vocabulary_size=self.size, **chosen)
         with provenance.uncounted():
             self.pairer.compile()
-        rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard)
+        self.order = self.pairer.order
+        ordered = self.order is not None
+        rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard, ordered)
         super().__init__(tokens, metadata, rows, provenance)
 
     def describe(self) -> list[str]:
         count, (total, length) = self.rows[1] - self.rows[0], self.points.shape
-        comparisons = count * self.points.size * (self.settings.steps or 0) / self.settings.subsets
+        comparisons = count * self.points.size * (self.settings.steps or 0) / self.pairer.subsets
         independent = independent_distance(length, self.size)
         least = least_distance(total, length, self.size)
+        subsets = f"subsets: {self.pairer.subsets:,} of at most {-(-total // self.pairer.subsets):,} rows"
         return [
             f"rows: {count:,} of {length} tokens, {comparisons:.2g} token comparisons",
+            *[f"{subsets}; {SUBSETS_LOSE}"] * (self.pairer.subsets > 1),
             f"distance: {independent:.2f} tokens for random sources; no coupling of {total:,} rows can go "
             f"below {least:.2f} ({least / independent:.1%})",
         ]
@@ -146,20 +155,33 @@ class TokenPairing(FilePairing):
         if not self.settings.steps:
             return []
         independent = independent_distance(self.points.shape[1], self.size)
-        share = (made != self.points[: len(made)]).sum(axis=1).mean() / independent
+        share = (made != self._points(0, len(made))).sum(axis=1).mean() / independent
         verdict = "; so the coupling is nearly independent of the data" if share >= NEARLY else ""
         return [f"sample: {len(made):,} of the pairs are {share:.1%} as far apart as random ones{verdict}"]
 
     @property
     def comparisons(self) -> int:
-        return self.points.size * (self.settings.steps or 1) // self.settings.subsets
+        return self.points.size * (self.settings.steps or 1) // self.pairer.subsets
 
     def pair(self, rows: BlockKey) -> np.ndarray:
-        return self.pairer.sources(rows)
+        first, last = rows
+        return self.pairer.sources_in_order(first, last)
+
+    def joined(self, blocks: list[np.ndarray]) -> np.ndarray:
+        if self.order is None or self.metadata.kind != "pairs":
+            return super().joined(blocks)
+        made = np.empty_like(self.points)
+        made[self.order] = np.concatenate(blocks)
+        return made
 
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
-        columns = {"x0": made, "x1": self.points[slice(*self.rows)]}
+        x1 = self.points if self.metadata.kind == "pairs" else self._points(*self.rows)
+        columns = {"x0": made, "x1": x1}
         return {name: token_column(rows, self.size) for name, rows in columns.items()}
+
+    def _points(self, first: int, last: int) -> np.ndarray:
+        """The data rows that a shard's file has in these places."""
+        return self.points[first:last] if self.order is None else self.points[self.order[first:last]]
 
     def name_device(self) -> None:
         self.provenance.device = "cuda" if self.pairer.on_gpu else "cpu"
@@ -255,14 +277,22 @@ def extrapolated(
 
 
 def _of_shard(
-    metadata: Metadata, settings: PairSettings, path: Path, count: int, shard: Shard
+    metadata: Metadata,
+    settings: PairSettings,
+    path: Path,
+    count: int,
+    shard: Shard,
+    ordered: bool = False,
 ) -> tuple[tuple[int, int], Metadata]:
-    """Return the rows (first, last + 1) of a shard of `count` rows, and the metadata of their pairs."""
+    """Return the rows (first, last + 1) of a shard of `count` rows, and the metadata of their pairs. Rows may
+    be `ordered` by subset, so that a shard has rows of few subsets."""
     number, shards = shard or (1, 1)
     if shards > count:
         raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
     rows = count * (number - 1) // shards, count * number // shards
-    part = {"rows": list(rows), "of": count} if shard else {}
+    part: dict[str, Any] = {"rows": list(rows), "of": count} if shard else {}
+    if shard and ordered:
+        part["order"] = "subsets"
     kind = "shard of pairs" if shard else "pairs"
     parameters = {**settings.model_dump(mode="json"), **part}
     return rows, replace(metadata, kind=kind, parameters=parameters, inputs={"tokens": digest(path)})

@@ -2,8 +2,8 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from pairflow import rng
 from pairflow.arguments import checked_integer, row_range
 from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
-from pairflow.limits import MAX_VOCABULARY
+from pairflow.limits import KEYS, MAX_VOCABULARY, least_subsets
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.runtime.progress import announced_compilation
@@ -30,7 +30,8 @@ def pair(
     *,
     vocabulary_size: int,
     steps: int = 20,
-    subsets: int = 1,
+    subsets: int | Literal["auto"] = 1,
+    keys: int = KEYS,
     seed: int = 0,
     backend: str = "auto",
     threads: int | None = None,
@@ -46,7 +47,9 @@ def pair(
         vocabulary_size: K, the number of symbols, 2 to 65536.
         steps: T, the number of backward steps.
         subsets: P. With P > 1 the rows are divided at random into P parts, and a row is paired only within
-            its own part, at 1/P of the cost.
+            its own part, at 1/P of the cost. With "auto", P is the least number of parts that have at most
+            `keys` rows each, so that the cost grows in proportion to M.
+        keys: the most rows of a part, for "auto".
         seed: 0 to 2^64 - 1; every random number follows from it.
         backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
             M M N T / P on, if CuPy and a suitable CUDA device are available, else the CPU. All give the same
@@ -68,8 +71,8 @@ def pair(
         >>> pairflow.pair(tokens, vocabulary_size=3, progress=False).shape
         (2, 3)
     """
-    settings: dict[str, Any] = {"steps": steps, "subsets": subsets, "seed": seed, "backend": backend}
-    options: dict[str, Any] = {"threads": threads, "progress": progress}
+    settings: dict[str, Any] = {"steps": steps, "subsets": subsets, "keys": keys, "seed": seed}
+    options: dict[str, Any] = {"backend": backend, "threads": threads, "progress": progress}
     return Pairer(tokens, vocabulary_size=vocabulary_size, **settings, **options).sources(rows)
 
 
@@ -82,7 +85,8 @@ class Pairer:
         *,
         vocabulary_size: int,
         steps: int,
-        subsets: int,
+        subsets: int | Literal["auto"],
+        keys: int,
         seed: int,
         backend: str,
         threads: int | None,
@@ -91,6 +95,9 @@ class Pairer:
         size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
         self.tokens = checked_tokens(tokens, size)
         steps = checked_integer("steps", steps, 1, 2**32 - 1)
+        keys = checked_integer("keys", keys, 1, 10**9)
+        if isinstance(subsets, str) and subsets == "auto":  # no array
+            subsets = least_subsets(len(self.tokens), keys)
         self.subsets = checked_integer(f"subsets (of {len(self.tokens)} rows)", subsets, 1, len(self.tokens))
         self.seed = checked_integer("seed", seed, 0, 2**64 - 1)
         self.rule = {"vocabulary_size": size, "steps": steps, "seed": self.seed}
@@ -106,13 +113,36 @@ class Pairer:
         """Return the sources of rows first..last-1, or of all rows."""
         first, last = row_range(rows, len(self.tokens))
         sources = np.empty_like(self.tokens[first:last])
-        for part in subset_rows(len(self.tokens), self.subsets, self.seed):
+        for part in self.parts:
             queries = part[(first <= part) & (part < last)]
             if len(queries):
-                # Without a copy the GPU engine sees that it has packed these keys already.
-                keys = self.tokens if self.subsets == 1 else self.tokens[part]
-                sources[queries - first] = self._pair_rows(keys, queries)
+                sources[queries - first] = self._pair_rows(self._keys(part), queries)
         return sources
+
+    def sources_in_order(self, first: int, last: int) -> np.ndarray:
+        """Return the sources of the rows order[first:last], which are of few subsets."""
+        sources, begin = np.empty_like(self.tokens[first:last]), 0
+        for part in self.parts:
+            queries = part[max(0, first - begin) : max(0, last - begin)]
+            if len(queries):
+                start = max(first, begin) - first
+                sources[start : start + len(queries)] = self._pair_rows(self._keys(part), queries)
+            begin += len(part)
+        return sources
+
+    @cached_property
+    def parts(self) -> list[np.ndarray]:
+        """The rows of each subset."""
+        return subset_rows(len(self.tokens), self.subsets, self.seed)
+
+    @cached_property
+    def order(self) -> np.ndarray | None:
+        """The rows (M,) of all subsets, one subset after another; None, the order of the data, for one."""
+        return None if self.subsets == 1 else np.concatenate(self.parts)
+
+    def _keys(self, part: np.ndarray) -> np.ndarray:
+        # Without a copy the GPU engine sees that it has packed these keys already.
+        return self.tokens if self.subsets == 1 else self.tokens[part]
 
     def compile(self) -> None:
         """Compile the engine of the backend in use, by `compile_for`."""
@@ -150,7 +180,7 @@ class Pairer:
 class RowwisePairer:
     """A pairer, like `Pairer`, for couplings that draw each source independently by `draw((first, last))`."""
 
-    on_gpu = False
+    on_gpu, subsets, order = False, 1, None
 
     def __init__(self, count: int, draw: Callable[[tuple[int, ...]], np.ndarray]):
         self.count, self.draw = count, draw
@@ -158,6 +188,10 @@ class RowwisePairer:
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
         """Return the sources of rows first..last-1, or of all rows."""
         return self.draw(rows or (0, self.count))
+
+    def sources_in_order(self, first: int, last: int) -> np.ndarray:
+        """Return the sources of rows first..last-1, because no row depends on others."""
+        return self.draw((first, last))
 
     def compile(self) -> None:
         """There is nothing to compile."""
@@ -174,7 +208,7 @@ def make_pairer(
         return RowwisePairer(
             len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)
         )
-    rule = settings.model_dump(include={"steps", "subsets", "seed"})
+    rule = {name: getattr(settings, name) for name in ("steps", "subsets", "keys", "seed")}
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 

@@ -43,6 +43,13 @@ def spin_briefly() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
+def granted_threads() -> int:
+    """The number of threads to use: OMP_NUM_THREADS, which Snakemake sets to the threads of a job, or else
+    all CPUs."""
+    granted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(granted) if granted.isdecimal() and int(granted) else available_cpus()
+
+
 def available_cpus() -> int:
     """The number of CPUs that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

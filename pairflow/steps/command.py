@@ -264,7 +264,7 @@ def _help(info: FieldInfo) -> str:
 
 
 def _click_type(annotation: Any) -> Any:
-    """The click type for a field: int, float, str, bool, a choice, or JSON for anything else."""
+    """The click type for a field: int, float, str, bool, a choice, an integer or a word, or JSON."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     members = [member for member in get_args(annotation) if member is not type(None)]
@@ -274,7 +274,19 @@ def _click_type(annotation: Any) -> Any:
         return _click_type(members[0])
     if get_origin(annotation) in (UnionType, Union) and len(members) == 1:
         return _click_type(members[0])
+    if [get_origin(member) for member in members] == [Annotated, Literal]:
+        return _IntegerOr(*get_args(members[1]))
     return _Json()
+
+
+class _IntegerOr(click.ParamType):
+    """An integer, or one of a few words."""
+
+    def __init__(self, *words: str):
+        self.words, self.name = words, "|".join(("integer", *words))
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value in self.words else click.INT.convert(value, param, ctx)
 
 
 class _Json(click.ParamType):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import (
@@ -15,7 +16,9 @@ from pairflow.artifacts import (
     save_table,
     token_array,
 )
+from pairflow.config import PairSettings, check
 from pairflow.errors import InputError
+from pairflow.pairing.pair import subset_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import out
 
@@ -26,10 +29,12 @@ from pairflow.steps.options import out
 def main(shards: tuple[Path, ...], out: Path):
     """Join the shards that `pairflow pair --shard k/P` has written, in any order."""
     provenance = Provenance()
-    tables, metadata = _read(shards)
+    tables, metadata, order = _read(shards)
     for path in shards:
         provenance.add(read_provenance(path))
     joined = pa.concat_tables(tables)
+    if order is not None:
+        joined = joined.take(np.argsort(order))
     columns = {name: _plain(joined[name]) for name in joined.column_names}
     save_table(out, pa.table(columns), metadata, provenance)
 
@@ -41,8 +46,9 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     return pa.array(column.to_numpy())
 
 
-def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
-    """Read the shards. Returns their tables in the order of rows, and the metadata of the joined pairs.
+def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata, np.ndarray | None]:
+    """Read the shards. Returns their tables, the metadata of the joined pairs, and the order of the rows in
+    the tables, if it is not that of the data.
 
     Raises InputError if a shard is missing, occurs twice, or belongs to another pairing.
     """
@@ -68,7 +74,13 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
         expected = last
     if expected != read[0][2].parameters["of"]:
         raise InputError(f"{shards[0]} and others: no shard begins at row {expected}")
-    return [table for _, table, _ in read], joined
+    tables, order = [table for _, table, _ in read], None
+    parameters = dict(joined.parameters)
+    if parameters.pop("order", None):
+        settings = check(PairSettings, parameters, str(shards[0]))
+        parts = subset_rows(expected, settings.count_subsets(expected), settings.seed)
+        order = np.concatenate(parts)
+    return tables, replace(joined, parameters=parameters), order
 
 
 def _joined(metadata: Metadata) -> Metadata:

@@ -100,6 +100,14 @@ def test_a_pairing_in_subsets_is_the_pairing_of_its_parts(clustered):
     assert not np.array_equal(sources, pair(tokens, seed=5))
 
 
+def test_automatic_subsets_have_at_most_as_many_rows_as_asked(clustered):
+    tokens = clustered(203, 12, 8)
+    for keys, subsets in ((203, 1), (202, 2), (51, 4), (50, 5)):
+        assert np.array_equal(pair(tokens, subsets="auto", keys=keys), pair(tokens, subsets=subsets))
+        assert max(map(len, subset_rows(203, subsets, 0))) <= keys
+    assert np.array_equal(pair(tokens, subsets="auto"), pair(tokens))  # 250,000 rows by default
+
+
 def test_sources_look_uniform_and_lie_near_their_data(clustered):
     tokens = clustered(2000, 12, 8)
     sources = pair(tokens)

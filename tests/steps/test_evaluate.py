@@ -272,6 +272,17 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     assert properties.tolist() == tabulate(PROPERTIES, [known.trained[row] for row in rows]).values.tolist()
 
 
+def test_of_very_many_molecules_some_are_described_always_the_same(folder, monkeypatch):
+    monkeypatch.setattr(training_molecules, "DESCRIBED_ROWS", 5)
+    monkeypatch.setattr(training_molecules, "PROPERTY_ROWS", 2)
+    known = training_molecules.DatasetMolecules.read(folder / "smiles.parquet")
+    table, metadata = training_molecules.describe_training(known, 1, False)
+    assert table["smiles"].to_pylist() == [known.trained[row] for row in training_molecules.some(8, 5)]
+    assert table["qed"].null_count == 3
+    assert metadata.parameters == {"molecules": 8, "properties_of": 2}
+    assert (len(known.trained), len(known.described)) == (8, 5)
+
+
 def test_no_samples_at_all_are_no_rows(folder, evaluate):
     samples(folder / "none.parquet", [], Vocabulary.load(folder / "vocabulary.json"))
     run = evaluate(samples="none", out="n", properties="np")

@@ -14,6 +14,7 @@ import pytest
 import torch
 from miniatures import data_files
 
+import pairflow
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer
@@ -190,9 +191,10 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
         assert 0 <= token_array(table["x0"]).min() <= token_array(table["x0"]).max() < 5
 
 
-def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
+@pytest.mark.parametrize("subsets", [{}, {"subsets": 4}, {"subsets": "auto", "keys": 17}])
+def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused, subsets):
     def pair(out, **options):
-        return step("pair", **rows, **options, out=out)
+        return step("pair", **rows, **subsets, **options, out=out)
 
     for shard in (2, 3, 1):
         assert pair(f"{shard}.parquet", shard=f"{shard}/3").exit_code == 0
@@ -200,6 +202,10 @@ def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
     shards = [Path(f"{shard}.parquet") for shard in (3, 1, 2)]
     assert step("gather", *shards, out="joined.parquet").exit_code == 0
     assert Path("joined.parquet").read_bytes() == Path("whole.parquet").read_bytes()
+    table, _ = read_table(Path("joined.parquet"), "pairs")
+    tokens, rule = np.load("rows.npy"), {"vocabulary_size": 5, "progress": False, **subsets}
+    np.testing.assert_array_equal(token_array(table["x1"]), tokens)
+    np.testing.assert_array_equal(token_array(table["x0"]), pairflow.pair(tokens, **rule))
     spent = [read_provenance(path)["device_seconds"] for path in shards]
     assert read_provenance(Path("joined.parquet"))["device_seconds"] >= sum(spent) > 0
     refused(step("gather", *shards[:2], out="x.parquet"), "gather", "no shard begins at row 20")
@@ -264,18 +270,16 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
     """With small blocks: what was paired is not paired again, and the bytes are the same."""
     assert step("pair", **rows, out=f"whole_{out}").exit_code == 0
     monkeypatch.setattr(blocks, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
-    paired, done, interrupted = Pairer.sources, [], []
+    paired, done, interrupted = Pairer.sources_in_order, [], []
 
-    def record(pairer, rows=None):
-        if rows is None:  # two rows, to compile
-            return paired(pairer)
+    def record(pairer, *rows):
         if len(done) == 2 and not interrupted:
             interrupted.append(True)
             raise KeyboardInterrupt
         done.append(rows)
-        return paired(pairer, rows)
+        return paired(pairer, *rows)
 
-    monkeypatch.setattr(Pairer, "sources", record)
+    monkeypatch.setattr(Pairer, "sources_in_order", record)
     assert step("pair", **rows, out=out).exit_code == 128 + signal.SIGINT
     assert done == [(0, 20), (20, 40)]
     assert not Path(out).exists()

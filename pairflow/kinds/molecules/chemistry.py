@@ -42,8 +42,8 @@ _BINS = 30
 class TrainingMolecules:
     """The training molecules that samples are compared with.
 
-    `neighbours` has the fingerprints of all M distinct molecules, and `scaffolds` the number of them with
-    each scaffold (empty for a molecule without rings). `properties` (R, 4) describes R <= M of them.
+    `neighbours` has the fingerprints of M distinct molecules, and `scaffolds` the number of them with each
+    scaffold (empty for a molecule without rings). `properties` (R, 4) describes R <= M of them.
     """
 
     neighbours: Neighbours

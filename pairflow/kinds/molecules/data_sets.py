@@ -32,7 +32,11 @@ class MoleculeSource(DataSource):
         return None
 
     def read(
-        self, settings: Molecules, progress: bool = False, parent: "Vocabulary | None" = None
+        self,
+        settings: Molecules,
+        progress: bool = False,
+        parent: "Vocabulary | None" = None,
+        processes: int = 1,
     ) -> "PreparedMolecules":
         """Fetch the raw file, and turn it into token rows. Raises InputError as `fetch` and `prepare` do, and
         if the number of rows is not the published one."""
@@ -40,7 +44,7 @@ class MoleculeSource(DataSource):
 
         rows = library.read_rows(self.fetch(), settings.column, progress)
         named = rows if self.named else (row._replace(name="") for row in rows)
-        prepared = prepare(named, settings, self.validation_rows(), parent)
+        prepared = prepare(named, settings, self.validation_rows(), parent, processes)
         number = len(prepared.smiles) + len(prepared.rejected)
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")

@@ -1,8 +1,6 @@
 """Computes descriptors of molecules, such as weight or fingerprint, and tables of them."""
 
-import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -14,8 +12,8 @@ from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
 from pairflow.kinds.molecules.similarity import BITS
 from pairflow.kinds.molecules.standardise import scaffold
+from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.progress import bar
-from pairflow.runtime.signals import end_with_parent
 
 _CHUNK = 512  # molecules that are sent to a process at a time
 _FILTERS = ("PAINS", "NIH")
@@ -160,7 +158,7 @@ def tabulate(
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[Any]] = []
     with bar(total=len(smiles), desc="descriptors", unit="molecule", quiet=not progress) as molecules:
-        for chunk in _run(partial(_rows, names), chunks, min(threads, len(chunks))):
+        for chunk in map_chunks(partial(_rows, names), chunks, min(threads, len(chunks))):
             molecules.update(len(chunk))
             rows += chunk
     return pd.DataFrame(rows, columns=[*names])
@@ -171,12 +169,3 @@ def _rows(names: Sequence[str], smiles: Sequence[str]) -> list[list[Any]]:
     with rdBase.BlockLogs():
         molecules = map(Chem.MolFromSmiles, smiles)
         return [[DESCRIPTORS[name](one) for name in names] if one else unreadable for one in molecules]
-
-
-def _run(work: Callable[[Sequence[str]], list], chunks: list, processes: int) -> Iterator[list]:
-    if processes < 2:
-        yield from map(work, chunks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
-        yield from pool.map(work, chunks)

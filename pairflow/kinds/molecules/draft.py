@@ -19,8 +19,9 @@ from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.prepare import SPECIALS, canonicalise, read_molecule
+from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.quality import describe_quality
+from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
     COMPUTED,
@@ -41,6 +42,7 @@ from pairflow.kinds.molecules.survey import (
     is_molecule,
     numeric_columns,
 )
+from pairflow.runtime.threads import available_cpus
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
@@ -127,7 +129,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
         data["condition"] = find_condition(settings.condition, numeric_columns(fields), file)
     rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
-    counts = Survey(rows, rules, library.unit_of(file))
+    counts = Survey(rows, rules, library.unit_of(file), available_cpus())
     experiment, size, left_out = plan(counts, settings, data, device, start)
 
     def with_iterations(iterations: int) -> Entry:

@@ -142,7 +142,7 @@ class MoleculesKind(OnDemandKind):
     metrics, groups = METRICS, GROUPS
     floor, floor_reads = MoleculeDraws, MoleculeFloorFiles
     real, comparison = MoleculeFiles, Chemistry
-    keeps_symbols = True
+    keeps_symbols = uses_threads = True
     demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "useful_strict", "valid")
     steps, commands = ("describe_molecules", "norms", "chemnet"), ("metrics",)
 
@@ -153,14 +153,19 @@ class MoleculesKind(OnDemandKind):
     }
 
     def prepare(
-        self, settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool
+        self,
+        settings: Molecules,
+        files: Mapping[str, Path],
+        parent: Path | None,
+        progress: bool,
+        threads: int = 1,
     ) -> None:
         """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
 
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        self.load("prepare").store(settings, files, parent, progress)
+        self.load("prepare").store(settings, files, parent, progress, threads)
 
     def preparing(self, raw_mb: float) -> Needs:
         """Needs 4 GB of memory, and 1.4 kB for each molecule, which takes 12 bytes in a packed file."""

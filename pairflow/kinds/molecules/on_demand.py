@@ -28,7 +28,8 @@ from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.library import read_rows
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities
-from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, canonicalise, read_molecule
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
+from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.scaffolds import Growth, given_tokens, read_scaffolds
 from pairflow.kinds.molecules.selection import Selection, filters_from
 from pairflow.kinds.molecules.settings import Standardisation

@@ -2,19 +2,18 @@
 
 import hashlib
 import json
-from array import array
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import model_validator
-from rdkit import Chem, rdBase
 
 from pairflow.artifacts import digest, read_object, token_dtype
 from pairflow.config import Settings, check, nearest
@@ -25,9 +24,9 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules import data_sets, library
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.reading import ReadMolecules, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
-from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation, Standardisation
-from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
+from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
@@ -82,7 +81,8 @@ class Vocabulary(Settings):
         """Return the `length` ids of a molecule: `<bos>`, its tokens, `<eos>`, then `<pad>`. Raises
         InputError for too many tokens, or for one that is not in the vocabulary."""
         tokens = self.representation.tokenize(smiles)
-        _check_fits(tokens, length)
+        if len(tokens) > length - 2:
+            raise InputError(say_too_long(len(tokens), length))
         unknown = next((token for token in tokens if token not in self._ids), None)
         if unknown is not None:
             raise InputError(f"unknown token {unknown}")
@@ -143,6 +143,7 @@ def prepare(
     settings: Molecules,
     validation_rows: Sequence[int] | None = None,
     parent: Vocabulary | None = None,
+    processes: int = 1,
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of N = `settings.length`, split into training and validation.
 
@@ -152,28 +153,28 @@ def prepare(
 
     `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it. Without it
     `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and all tokens of
-    the molecules.
+    the molecules. `processes` is the number of processes at work.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
     if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
     split leaves no validation rows or fewer training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
-    read = ReadMolecules(rows, settings, length)
-    counts = read.token_counts
-    overlong = sum(count > length - 2 for count in counts)
-    if overlong > share * len(counts):
+    read = ReadMolecules(rows, settings, length, processes)
+    overlong = len(read.too_long)
+    if overlong > share * (total := overlong + len(read)):
         raise InputError(
-            f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
-            f"N = {length}; the largest share allowed is {share:.2%}; all fit N = {max(counts) + 2}"
+            f"length: {overlong} of {total} molecules ({overlong / total:.2%}) do not fit N = {length}; "
+            f"the largest share allowed is {share:.2%}; all fit N = {max(read.too_long) + 2}"
         )
-    if not read.smiles:
+    if not len(read):
         raise InputError(f"no molecule is left{read.summarise_rejected()}")
     kind = settings.representation
     if parent is not None and parent.kind != kind:
         raise InputError(f"representation: {kind}, but the model to start from has {parent.kind}")
     vocabulary = (parent or Vocabulary(kind=kind)).extended(read.tokens)
-    table = read.table(vocabulary, length)
+    table = np.full((len(read), length), PAD, token_dtype(vocabulary.size))
+    read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
     groups = None
     if settings.split == "scaffold":
         validation_rows, groups = None, read.scaffolds
@@ -184,151 +185,34 @@ def prepare(
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
     drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
     side = split_rows(read.rows, *drawn, validation_rows, groups)
-    named = {"name": read.names} if any(read.names) else {}
+    names = read.names
+    columns = {"row": read.rows, "smiles": as_series(read.smiles), "split": side}
+    if pc.any(pc.not_equal(names, "")).as_py():
+        columns["name"] = as_series(names)
     return PreparedMolecules(
         train=table[side == "train"],
         validation=table[side == "validation"],
         vocabulary=vocabulary,
-        smiles=pd.DataFrame({"row": read.rows, "smiles": read.smiles, "split": side, **named}),
+        smiles=pd.DataFrame(columns),
         rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]).astype(
             {"line": "int64"}
         ),
     )
 
 
-class ReadMolecules:
-    """Reads all rows of a file into the molecules that fit `length`, and the rejected rows.
-
-    Attributes:
-        rows, smiles, names: an entry for each molecule; `rows` are indices from 0.
-        tokens: token -> its number, in the order of appearance.
-        written: the numbers of the tokens of all molecules, joined.
-        scaffolds: the number of the scaffold of each molecule; without a scaffold split all are 0.
-        numbers: the number in the file of each molecule.
-        rejected: row, text, reason and number in the file of each rejected row.
-        token_counts: the numbers of tokens, also of molecules that are too long.
-    """
-
-    def __init__(self, rows: Iterable[Row], settings: Molecules, length: int):
-        self.settings = settings
-        self.total = 0
-        self.rows, self.written, self.token_counts = array("q"), array("I"), array("q")
-        self.smiles: list[str] = []
-        self.names: list[str] = []
-        self.tokens: dict[str, int] = {}
-        self.scaffolds: list[int] = []
-        self.numbers = array("q")
-        self.rejected: list[tuple[int, str, str, int]] = []
-        self._first: dict[str, int] = {}  # SMILES: its first row
-        self._numbers: dict[str, int] = {}  # scaffold: its number
-        self._tokenize = get_representation(settings.representation).tokenize
-        with rdBase.BlockLogs():
-            for row in rows:
-                try:
-                    self._add(row, length)
-                except InputError as reason:
-                    self.rejected.append((self.total, row.text, str(reason), row.number))
-                self.total += 1
-        if settings.min_count > 1:
-            self._leave_out_rare(settings.min_count, length)
-
-    def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
-        """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
-        return canonicalise(raw, self.settings)
-
-    def _add(self, row: Row, length: int) -> None:
-        """Add the molecule of a row. Raises InputError, with the reason, if it is left out."""
-        molecule, smiles = self.standardise(read_molecule(row))
-        most_atoms = self.settings.max_heavy_atoms
-        if most_atoms is not None and molecule.GetNumHeavyAtoms() > most_atoms:
-            raise InputError(f"over {most_atoms} heavy atoms (left out by the experiment)")
-        tokens = self._tokenize(smiles)
-        if self.settings.drop_duplicates and self._first.setdefault(smiles, self.total) != self.total:
-            raise InputError(f"duplicate of row {self._first[smiles]}")
-        self.token_counts.append(len(tokens))
-        # Scaffolds of too long molecules get numbers as well, because the split depends on the numbers.
-        name = scaffold(molecule) if self.settings.split == "scaffold" else ""
-        group = self._numbers.setdefault(name, len(self._numbers))
-        _check_fits(tokens, length)
-        self.rows.append(self.total)
-        self.numbers.append(row.number)
-        self.smiles.append(smiles)
-        self.names.append(row.name)
-        self.written.extend(self.tokens.setdefault(token, len(self.tokens)) for token in tokens)
-        self.scaffolds.append(group)
-
-    def _leave_out_rare(self, least: int, length: int) -> None:
-        """Leave out the molecules with a token that fewer than `least` molecules have, and such tokens."""
-        counts, written = np.frombuffer(self.token_counts, np.int64), np.frombuffer(self.written, np.uint32)
-        fitting = counts <= length - 2
-        owners = np.repeat(np.arange(len(self.rows)), counts[fitting])
-        pairs = np.unique(owners * len(self.tokens) + written)
-        rare = np.bincount(pairs % len(self.tokens), minlength=len(self.tokens)) < least
-        names, is_rare = [*self.tokens], rare[written]
-        firsts = np.unique(owners[is_rare], return_index=True)
-        for molecule, first in zip(firsts[0], written[is_rare][firsts[1]], strict=True):
-            token = names[first]
-            row = self.rows[molecule]
-            reason = f"rare token {token} (fewer than {least} molecules)"
-            self.rejected.append((row, self.smiles[molecule], reason, self.numbers[molecule]))
-        self.rejected.sort()
-        kept = np.ones(len(self.rows), bool)
-        kept[owners[rare[written]]] = False
-        numbers = np.cumsum(~rare) - 1  # of the tokens that stay
-        self.written = array("I", numbers[written[kept[owners]]].astype(np.uint32).tobytes())
-        self.token_counts = array("q", np.concatenate([counts[fitting][kept], counts[~fitting]]).tobytes())
-        self.tokens = {token: number for number, token in enumerate(compress(names, ~rare))}
-        for name in ("rows", "smiles", "names", "scaffolds", "numbers"):
-            values = getattr(self, name)
-            chosen = compress(values, kept)
-            setattr(self, name, array("q", chosen) if isinstance(values, array) else [*chosen])
-
-    def summarise_rejected(self) -> str:
-        """Say in words the most frequent reason for rejected rows, and the first row with it."""
-        if not self.rejected:
-            return ": there are no rows"
-        reason, number = Counter(reason for _, _, reason, _ in self.rejected).most_common(1)[0]
-        row, text = next((row, text) for row, text, why, _ in self.rejected if why == reason)
-        return f" of {self.total} rows: {number} {reason} (the first: row {row}, {text!r})"
-
-    def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
-        """Return the token rows (M, N), each as `Vocabulary.encode` gives it."""
-        ids = {token: k for k, token in enumerate(vocabulary.tokens)}
-        table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
-        symbols = np.array([ids[token] for token in self.tokens], table.dtype)
-        counts = np.frombuffer(self.token_counts, np.int64)
-        counts, positions = counts[counts <= length - 2], np.arange(length)
-        table[:, 0] = BOS
-        table[(positions > 0) & (positions <= counts[:, None])] = symbols[
-            np.frombuffer(self.written, np.uint32)
-        ]
-        table[np.arange(len(table)), counts + 1] = EOS
-        return table
+def as_series(texts: pa.LargeStringArray) -> pd.Series:
+    """Texts as a column that takes no Python object for each."""
+    return pd.Series(texts, dtype=pd.ArrowDtype(pa.large_string()))
 
 
-def _check_fits(tokens: list[str], length: int) -> None:
-    if len(tokens) > length - 2:
-        raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
-
-
-def read_molecule(row: Row) -> Chem.Mol:
-    """Read the molecule of a raw row, not yet standardised. Raises InputError if the row is no molecule."""
-    if row.reason:
-        raise InputError(row.reason)
-    return parse(row.text.strip())
-
-
-def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
-    """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
-    molecule = standardise(raw, rules)
-    return molecule, Chem.MolToSmiles(molecule)
-
-
-def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
-    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows."""
+def store(
+    settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool, threads: int
+) -> None:
+    """Prepare a data set in so many processes. Writes its token rows, canonical SMILES with their hashes, and
+    rejected rows."""
     source = data_sets.source_of(settings)
     symbols = Vocabulary.load(parent) if parent else None
-    prepared = source.read(settings, progress=progress, parent=symbols)
+    prepared = source.read(settings, progress=progress, parent=symbols, processes=threads)
     parts = {"train": prepared.train, "validation": prepared.validation}
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
     labels = None

@@ -23,7 +23,8 @@ from pairflow.flow.given import OPEN, given_row
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules.groups import is_link
 from pairflow.kinds.molecules.library import Row, read_rows, unit_of
-from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary, read_molecule
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
+from pairflow.kinds.molecules.reading import read_molecule
 from pairflow.kinds.molecules.representations import Part
 from pairflow.kinds.molecules.survey import column_of
 

@@ -53,6 +53,7 @@ Metals = Annotated[
 ]
 Computed = Literal["qed", "logp", "weight", "rings"]  # by RDKit, for a condition
 COMPUTED: tuple[str, ...] = get_args(Computed)
+DESCRIBED_ROWS = 250_000  # most training molecules that samples are compared with, because RDKit takes time
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,13 @@ from rdkit import Chem, rdBase
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
-from pairflow.kinds.molecules.prepare import SPECIALS, ReadMolecules
+from pairflow.kinds.molecules.prepare import SPECIALS
+from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse
+from pairflow.kinds.molecules.standardise import atoms_of, has_dummy, has_metal, parse
 
 _ANY = 2**62  # tokens per row, so that no molecule is too long
+_ION = "became an ion"
 SAMPLED_ROWS = 200
 
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
@@ -43,37 +46,26 @@ class Survey(ReadMolecules):
         lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
         groups: the numbers (D,) of their scaffolds.
         unit: what the number of a row counts (line, record or row).
-        rejects: a table of the rejected rows: number, text, reason.
+        rejects: a table of the rejected rows, without duplicates: number, text, reason.
     """
 
-    def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line"):
+    lists_duplicates = False
+
+    def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line", processes: int = 1):
         """Read all rows. Raises InputError if there is no molecule."""
-        self.unit, self.ions, self.features = unit, 0, dict.fromkeys(FEATURES, 0)
-        super().__init__(rows, settings.model_copy(update={"drop_duplicates": False}), length=_ANY)
-        self.rejects = pd.DataFrame(
-            [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected],
-            columns=["number", "text", "reason"],
-        )
-        if not self.smiles:
+        self.unit = unit
+        distinct = settings.model_copy(update={"drop_duplicates": True})
+        super().__init__(rows, distinct, _ANY, processes, _features)
+        self.features, self.ions = {name: self.counts[name] for name in FEATURES}, self.counts[_ION]
+        rejects = [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected]
+        self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
+        if not len(self):
             examples = "; ".join(
                 f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
                 for reason, count, number, text in first_rejected(self.rejects)
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
-        first = pd.Series(self.smiles).drop_duplicates().index  # `prepare` also takes the first of equal rows
-        self._counts = np.frombuffer(self.token_counts, np.int64)
-        self.lengths, self.groups = self._counts[first] + 2, np.array(self.scaffolds)[first]
-
-    def standardise(self, raw: Chem.Mol) -> tuple[Chem.Mol, str]:
-        for name in _features(raw):
-            self.features[name] += 1
-        molecule, smiles = super().standardise(raw)
-        self.ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
-        return molecule, smiles
-
-    @property
-    def duplicates(self) -> int:
-        return len(self.smiles) - len(self.lengths)
+        self.lengths, self.groups = self.sizes + 2, self.scaffolds
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
         """N: the smallest multiple of `multiple` that at most this share of the molecules exceeds."""
@@ -83,9 +75,7 @@ class Survey(ReadMolecules):
 
     def vocabulary_size(self, length: int, known: Sequence[str] = SPECIALS) -> int:
         """K: the number of `known` symbols, and of others in the molecules that fit `length`."""
-        fitting, names = np.repeat(self._counts + 2 <= length, self._counts), [*self.tokens]
-        written = np.unique(np.frombuffer(self.written, np.uint32)[fitting])
-        return len({*known, *(names[number] for number in written)})
+        return len(self.tokens_within(length - 2).union(known))
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
@@ -156,17 +146,20 @@ def _is_charged(atom: Chem.Atom) -> bool:
     return charge != 0 and all(charge * other.GetFormalCharge() >= 0 for other in atom.GetNeighbors())
 
 
-def _features(molecule: Chem.Mol) -> list[str]:
-    """The FEATURES that a molecule has."""
-    atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
+def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str]:
+    """Yield the FEATURES that a molecule has, and _ION if its standardised form has become an ion."""
+    atoms, unknown = atoms_of(molecule), Chem.ChiralType.CHI_UNSPECIFIED
+    bonds = map(molecule.GetBondWithIdx, range(molecule.GetNumBonds()))
     present = (
         len(Chem.GetMolFrags(molecule)) > 1,
         any(map(_is_charged, atoms)),
         any(atom.GetIsotope() for atom in atoms),
         any(atom.GetChiralTag() != unknown for atom in atoms),
-        any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
+        any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
         has_dummy(molecule),
         has_metal(molecule),
         molecule.GetNumHeavyAtoms() < TINY,
     )
-    return [name for name, here in zip(FEATURES, present, strict=True) if here]
+    yield from compress(FEATURES, present)
+    if standardised and Chem.GetFormalCharge(standardised) != Chem.GetFormalCharge(molecule) == 0:
+        yield _ION

@@ -17,6 +17,7 @@ from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.settings import DESCRIBED_ROWS
 from pairflow.kinds.molecules.similarity import BITS, Neighbours
 from pairflow.runtime.progress import bar
 
@@ -49,6 +50,11 @@ class DatasetMolecules:
         if not trained:
             raise InputError(f"{path}: holds no training molecules")
         return cls(frozenset(frame["smiles"]), trained, held_out, metadata, path)
+
+    @property
+    def described(self) -> list[str]:
+        """The training molecules that samples are compared with: all, or DESCRIBED_ROWS drawn at random."""
+        return [self.trained[row] for row in some(len(self.trained), DESCRIBED_ROWS)]
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
         """Return the metadata of a file of this `kind` that is made from these molecules only."""
@@ -111,15 +117,16 @@ def some(count: int, most: int) -> np.ndarray:
 
 
 def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> tuple[pa.Table, Metadata]:
-    """Return a table with a row per training molecule, and its metadata. Its columns are smiles, scaffold,
-    fingerprint (256 bytes), and properties, which are missing for all but PROPERTY_ROWS molecules."""
-    rows = some(len(known.trained), PROPERTY_ROWS)
-    properties = tabulate(PROPERTIES, [known.trained[row] for row in rows], threads, progress).set_axis(rows)
-    molecules = tabulate(STRUCTURES, known.trained, threads, progress).join(properties)
+    """Return a table with a row per molecule of `known.described`, and its metadata. Its columns are smiles,
+    scaffold, fingerprint (256 bytes), and properties, which are missing for all but PROPERTY_ROWS of them."""
+    described = known.described
+    rows = some(len(described), PROPERTY_ROWS)
+    properties = tabulate(PROPERTIES, [described[row] for row in rows], threads, progress).set_axis(rows)
+    molecules = tabulate(STRUCTURES, described, threads, progress).join(properties)
     columns = {name: pa.array(molecules[name], from_pandas=True) for name in PROPERTIES}
     fingerprints = pa.array([*molecules["fingerprint"]], pa.binary(BITS // 8))
     scaffolds = pa.array([*molecules["scaffold"]], pa.string())
-    table = {"smiles": known.trained, "scaffold": scaffolds, "fingerprint": fingerprints, **columns}
+    table = {"smiles": described, "scaffold": scaffolds, "fingerprint": fingerprints, **columns}
     return pa.table(table), known.describes("training molecules", properties_of=len(rows))
 
 

@@ -13,7 +13,7 @@ from pairflow.config import Experiment
 from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.kinds.molecules.plausible import MEASURED
-from pairflow.kinds.molecules.settings import chemistry_settings
+from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
@@ -201,7 +201,8 @@ class MoleculesPage(KindPage):
         }
         examples = draw_gallery(part["examples"], _SHOWN, seed).molecules
         complete = is_complete(contents.experiment)
-        return {"galleries": galleries, "examples": examples, "shown": _SHOWN, "complete": complete}
+        drawn = {"galleries": galleries, "examples": examples, "shown": _SHOWN, "complete": complete}
+        return drawn | {"compared": min(contents.data["training_rows"], DESCRIBED_ROWS)}
 
 
 def is_complete(experiment: Any) -> bool:

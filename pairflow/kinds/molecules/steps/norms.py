@@ -16,8 +16,9 @@ from pairflow.steps.options import existing, out, quiet, threads
 def main(smiles: Path, out: Path, threads, quiet):
     """Find what is usual in the training molecules, for `chemistry: {plausible: true}`.
 
-    It counts the molecules with each ring system, and with each atom (its bonds and neighbours included). For
-    each measure of plausible molecules it finds the limit that 95 % of up to 2,000 molecules do not exceed.
+    It counts the molecules with each ring system, and with each atom (its bonds and neighbours included), of
+    up to 250,000 that it draws at random. For each measure of plausible molecules it finds the limit that
+    95 % of up to 2,000 molecules do not exceed.
     """
     from pairflow.kinds.molecules import plausible
     from pairflow.kinds.molecules.training_molecules import DatasetMolecules
@@ -25,7 +26,7 @@ def main(smiles: Path, out: Path, threads, quiet):
 
     provenance = Provenance()
     known = DatasetMolecules.read(smiles)
-    norms = plausible.find_norms(known.trained, threads or available_cpus(), not quiet)
+    norms = plausible.find_norms(known.described, threads or available_cpus(), not quiet)
     metadata = replace(known.describes(plausible.KIND), data=known.metadata.data)  # for `require_same_data`
     save_table(out, norms.table(), metadata, provenance)
 

@@ -1,0 +1,36 @@
+"""Maps a function over chunks of work in several processes, with only a few chunks in memory at once."""
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import TypeVar
+
+from pairflow.runtime.signals import end_with_parent
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+_WAITING = 3  # chunks per process that are read ahead
+
+
+def map_chunks(work: Callable[[Chunk], Result], chunks: Iterable[Chunk], processes: int) -> Iterator[Result]:
+    """Yield `work(chunk)` for each chunk, in order. With one process it runs in this one.
+
+    Functions, chunks and results travel between processes, so that they must be picklable. The processes
+    start with the first chunk, which takes about two seconds.
+    """
+    if processes < 2:
+        yield from map(work, chunks)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for chunk in chunks:
+            waiting.append(pool.submit(work, chunk))
+            if len(waiting) > _WAITING * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
