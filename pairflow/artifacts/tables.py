@@ -26,6 +26,8 @@ from pairflow.limits import MAX_VOCABULARY
 
 Table: TypeAlias = pa.Table | pd.DataFrame
 _KEY = b"pairflow"
+_GROUP_ROWS = 250_000  # of a row group, for which Parquet takes eight bytes a token while it is written
+_BATCH_ROWS = 65_536  # that are read at a time
 _DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
 
 
@@ -103,7 +105,7 @@ def write_table(path: Path, table: Table, metadata: Metadata) -> None:
         del facts["condition"]  # keeps the bytes of files without labels
     text = json.dumps({**facts, "checksum": _checksum(facts)}, sort_keys=True, default=dict)
     table = table.replace_schema_metadata({_KEY: text})
-    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    pq.write_table(table, path, row_group_size=_GROUP_ROWS, compression="zstd", write_page_checksum=True)
 
 
 def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provenance) -> None:
@@ -148,13 +150,20 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     with named_when_damaged(path, _DAMAGED):
         # Not pq.read_table, which adds a column for a folder named a=b.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read()
+            table = _read_rows(file)
         metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
     require_metadata(path, metadata.__dict__)
     require_contents(path, table, metadata.__dict__)
     return table, metadata
+
+
+def _read_rows(file: pq.ParquetFile) -> pa.Table:
+    """Read all rows. Whole columns of tokens would take 16 bytes a token while they are read."""
+    if file.metadata.num_rows <= _GROUP_ROWS:
+        return file.read()
+    return pa.Table.from_batches(file.iter_batches(_BATCH_ROWS), file.schema_arrow)
 
 
 _ADVICE = {  # for a kind of table, how users make one from their own data

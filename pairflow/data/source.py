@@ -46,6 +46,12 @@ class DatasetSize:
         length = getattr(settings, "length", self.length)
         return replace(self, rows=settings.count_rows(self.rows), length=length)
 
+    def scaled(self, rows: int | None) -> "DatasetSize":
+        """The size of a similar data set with so many training rows; the same size for None."""
+        if rows is None:
+            return self
+        return replace(self, rows=rows, validation_rows=self.validation_rows * rows // self.rows)
+
     @property
     def row_bytes(self) -> float:
         """The bytes of a row on disk, about: of random tokens, or of float32 numbers."""

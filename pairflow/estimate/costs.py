@@ -74,8 +74,10 @@ def _short_cost(
     job: Job, experiment: Experiment, sizes: DatasetSize, threads: int
 ) -> tuple[float, float] | None:
     """Return seconds and MiB of a job without its long work (`Work`); None for an unknown rule."""
-    kind, numbers = kind_of(experiment.data), sizes.rows * sizes.length
+    kind = kind_of(experiment.data)
     pace, counted = kind.pace, job.origin or job.settings
+    rows = min(sizes.rows, pace.most)
+    numbers = rows * sizes.length
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
     if job.rule == "preprocess":
         seconds = kind.seconds_to_prepare(experiment.data) * sizes.total * sizes.length
@@ -83,7 +85,7 @@ def _short_cost(
     if job.rule in ("evaluate", "floor"):
         return 2.0 + samples * (pace.sample + pace.compare * numbers), 400.0 + 1e-5 * numbers
     if job.rule in kind.steps and pace.row:
-        return 3.0 + pace.row * sizes.rows / threads, 400.0 + 1e-5 * numbers
+        return 3.0 + pace.row * rows / threads, 400.0 + 1e-5 * numbers
     return SHORT.get(job.rule)
 
 

@@ -90,7 +90,7 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
     from pairflow.pairing.pair import pair
 
     rows = _rows(work, request)
-    rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps, "subsets": work.subsets}
+    rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps}
     backend = "gpu" if work.device == "cuda" else "cpu"
 
     def step(count: int) -> None:

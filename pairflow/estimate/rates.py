@@ -23,10 +23,10 @@ _RECORDED = Path(__file__).parent / "recorded.json"
 class Work:
     """A kind of long work and its sizes, on which the time of a unit depends.
 
-    The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the whole
-    pairing) and `lead` (one source that semidiscrete transport leads to its row). `network` is the network's
-    settings as JSON, `batch` the rows of an iteration, `rows` the training rows of a pairing or a transport;
-    `steps` and `subsets` belong to a pairing. The kind of noise makes no difference to the time.
+    The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the pairing
+    of a subset) and `lead` (one source that semidiscrete transport leads to its row). `network` is the
+    network's settings as JSON, `batch` the rows of an iteration, `rows` the rows of a subset or a transport;
+    `steps` belongs to a pairing. The kind of noise makes no difference to the time.
     """
 
     kind: str
@@ -38,7 +38,6 @@ class Work:
     batch: int = 0
     rows: int = 0
     steps: int = 0
-    subsets: int = 1
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,10 @@ def tasks_of(
     lead = work("lead", rows=sizes.rows)
 
     def pair(settings: Any, times: float) -> list[tuple[Work, float]]:
-        subsets = 1
-        if isinstance(settings, config.PairSettings):
-            subsets = settings.count_subsets(sizes.rows)
-        rule = {"steps": settings.steps, "subsets": subsets}
-        return [(work("pair", rows=sizes.rows, **rule), times)] if settings.steps else []
+        if not settings.steps:
+            return []
+        subsets = settings.count_subsets(sizes.rows) if isinstance(settings, config.PairSettings) else 1
+        return [(work("pair", rows=-(-sizes.rows // subsets), steps=settings.steps), subsets * times)]
 
     match job.settings:
         case config.PotentialsSettings():

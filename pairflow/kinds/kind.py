@@ -51,12 +51,14 @@ class Pace(NamedTuple):
         sample: measuring, per sample.
         compare: measuring, per sample and per token of the training rows.
         row: the steps that only this kind has, per training row; None if unknown.
+        most: training rows that these steps, and measuring, look at.
     """
 
     prepare: float = 5e-8
     sample: float = 5e-5
     compare: float = 1.1e-10
     row: float | None = None
+    most: int = 10**12
 
 
 class RowFiles(NamedTuple):

@@ -86,11 +86,11 @@ class Pairer:
         vocabulary_size: int,
         steps: int,
         subsets: int | Literal["auto"],
-        keys: int,
         seed: int,
         backend: str,
         threads: int | None,
         progress: bool,
+        keys: int = KEYS,
     ):
         size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
         self.tokens = checked_tokens(tokens, size)

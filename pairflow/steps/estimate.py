@@ -19,25 +19,47 @@ from pairflow.steps.options import configuration, device, device_type, quiet
 @click.option(
     "--recorded", is_flag=True, help="Measure nothing and use only recorded rates, which takes a second."
 )
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    help="Number of training rows, to see what a larger or smaller data set would cost.  [default: as it is]",
+)
 @device
 @quiet
-def main(experiment: str, configuration: Path, cores: int | None, recorded: bool, device: str, quiet: bool):
+def main(
+    experiment: str,
+    configuration: Path,
+    cores: int | None,
+    recorded: bool,
+    rows: int | None,
+    device: str,
+    quiet: bool,
+):
     """Estimate time, memory, disk and GPU-hours of EXPERIMENT on this machine, without running it.
 
     The command measures an iteration of each kind of training, a step of sampling and a few rows of the
     pairing, for a few seconds each, on made-up rows of the experiment's sizes. If results/ has times of the
     same work on this machine, it uses these instead. Finished jobs are left out. With --device cuda the jobs
-    take turns on one GPU, as under `snakemake --resources gpu=1`.
+    take turns on one GPU, as under `snakemake --resources gpu=1`. With --rows no job counts as finished.
     """
     from pairflow.runtime.threads import available_cpus
 
     workflow = read(configuration)
     plan = named(workflow, experiment, configuration)
     root = configuration.parent / "results" / experiment
-    size = sizes(root, plan, configuration.parent)
+    size = sizes(root, plan, configuration.parent).scaled(rows)
     cores, where = cores or available_cpus(), device if device == "cuda" else device_type(device)
-    shards, progress = workflow.pair_shards, not quiet
-    expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
+    expected = forecast(
+        root,
+        plan,
+        size,
+        cores,
+        where,
+        shards=workflow.pair_shards,
+        recorded=recorded,
+        progress=not quiet,
+        fresh=rows is not None,
+    )
     click.echo(text.head(experiment, plan, size))
     click.echo(text.sums(expected))
     click.echo(text.step_lines(expected))

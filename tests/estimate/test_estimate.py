@@ -113,10 +113,10 @@ def test_known_arithmetic():
     masked = costs["sample", "mdlm", 2, 0].seconds
     assert masked == pytest.approx(random.seconds - 32 * 2 * 2 * 0.5**16)
     pair = costs["pair", "pairflow-sub2", None, 0]
-    assert (pair.seconds, pair.threads) == (1.0 + 60 / 4, 4)
+    assert (pair.seconds, pair.threads) == (1.0 + 2 * 60 / 4, 4)  # two subsets
     assert costs["correlate", "random", None, 0].seconds == 3.0 + 100 * 3 * 2.0
     shard = cost_of(experiment(), shards=3)["pair_shard", "pairflow-sub2", None, 0]
-    assert (shard.seconds, shard.threads) == (1.0 + 60 / 3 / 2, 2)
+    assert (shard.seconds, shard.threads) == (1.0 + 2 * 60 / 3 / 2, 2)
     # Networks that nobody has timed are unknown.
     assert costs["chemnet", None, None, None].seconds is None
     assert costs["evaluate", "random", 2, 0].seconds is None  # with ChemNet's distance
@@ -162,7 +162,7 @@ def test_a_training_that_draws_its_pairs_again_pays_for_them():
     costs = cost_of(experiment(training={**RUN, "iterations": 200}, pairing=pairing))
     seconds = {name: costs["train", name, None, 0].seconds for name in ("mdlm", "random", "pairflow-sub2")}
     # 200 iterations of 32 rows are 6.4 epochs of 1,000 rows: three redraws, on the one thread of a training
-    assert seconds == {"mdlm": 2003.0, "random": 2003.0, "pairflow-sub2": 2003.0 + 3 * 60.0}
+    assert seconds == {"mdlm": 2003.0, "random": 2003.0, "pairflow-sub2": 2003.0 + 3 * 2 * 60.0}
 
 
 def test_the_assignments_of_ot_take_the_time_of_their_pool():
@@ -197,7 +197,7 @@ def test_a_gpu_is_used_by_what_can_use_it():
     costs = cost_of(experiment(), "cuda")
     on_gpu = {rule for (rule, *_), cost in costs.items() if cost.gpu}
     assert on_gpu == {"pair", "train", "teach", "distill", "sample", "chemnet", "correlate"}
-    assert costs["pair", "pairflow-sub2", None, 0].seconds == 1.0 + 60
+    assert costs["pair", "pairflow-sub2", None, 0].seconds == 1.0 + 2 * 60
 
 
 def test_finished_jobs_give_their_rates_back(tmp_path):
@@ -223,7 +223,7 @@ def test_finished_jobs_give_their_rates_back(tmp_path):
     assert {work.kind: rate.seconds for work, rate in there.items()} == {
         "train": 2.0,
         "draw": 1.0,
-        "pair": 7.0,
+        "pair": 7.0 / 2,  # of one of two subsets
     }
     assert set(there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
     assert rates.rates_of(finished, plan, SIZES, "there", "another") == {}

@@ -12,6 +12,7 @@ from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.settings import Molecules
+from pairflow.runtime.threads import granted_threads
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.prepare import PreparedMolecules, Vocabulary
@@ -36,15 +37,15 @@ class MoleculeSource(DataSource):
         settings: Molecules,
         progress: bool = False,
         parent: "Vocabulary | None" = None,
-        processes: int = 1,
+        processes: int | None = None,
     ) -> "PreparedMolecules":
-        """Fetch the raw file, and turn it into token rows. Raises InputError as `fetch` and `prepare` do, and
-        if the number of rows is not the published one."""
+        """Fetch the raw file, and turn it into token rows in several processes (None: one per thread). Raises
+        InputError as `fetch` and `prepare` do, and if the number of rows is not the published one."""
         from pairflow.kinds.molecules.prepare import prepare
 
         rows = library.read_rows(self.fetch(), settings.column, progress)
         named = rows if self.named else (row._replace(name="") for row in rows)
-        prepared = prepare(named, settings, self.validation_rows(), parent, processes)
+        prepared = prepare(named, settings, self.validation_rows(), parent, processes or granted_threads())
         number = len(prepared.smiles) + len(prepared.rejected)
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
