@@ -1,5 +1,6 @@
 """Estimates the cost of an experiment before it runs."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -49,17 +50,8 @@ def main(
     root = configuration.parent / "results" / experiment
     size = sizes(root, plan, configuration.parent).scaled(rows)
     cores, where = cores or available_cpus(), device if device == "cuda" else device_type(device)
-    expected = forecast(
-        root,
-        plan,
-        size,
-        cores,
-        where,
-        shards=workflow.pair_shards,
-        recorded=recorded,
-        progress=not quiet,
-        fresh=rows is not None,
-    )
+    how = partial(forecast, shards=workflow.pair_shards, progress=not quiet, fresh=rows is not None)
+    expected = how(root, plan, size, cores, where, recorded=recorded)
     click.echo(text.head(experiment, plan, size))
     click.echo(text.sums(expected))
     click.echo(text.step_lines(expected))
