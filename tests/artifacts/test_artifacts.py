@@ -29,6 +29,7 @@ from pairflow.artifacts import (
     read_rows,
     read_table,
     replacing,
+    tables,
     token_array,
     token_column,
     token_dtype,
@@ -57,6 +58,29 @@ def test_equal_tables_give_equal_bytes(tmp_path):
     for name, parameters in {"a": {"b": 1, "a": 2}, "b": {"a": 2, "b": 1}}.items():
         write_table(tmp_path / name, pa.table({"x": [1, 2]}), Metadata("tokens", parameters=parameters))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_large_tables_are_read_in_parts(tmp_path, monkeypatch):
+    """With small parts: 1,000 rows in row groups of 300, which are read 70 at a time."""
+    rows = np.random.default_rng(0).integers(0, 9, (1000, 4))
+    table = pa.table({"tokens": token_column(rows, 9)})
+    metadata = Metadata("tokens", length=4, vocabulary_size=9)
+    monkeypatch.setattr(tables, "_GROUP_ROWS", 300)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 70)
+    path = tmp_path / "rows.parquet"
+    write_table(path, table, metadata)
+    assert pq.ParquetFile(path).num_row_groups == 4
+    read, known = read_table(path, "tokens")
+    assert read["tokens"].num_chunks > 4
+    assert np.array_equal(token_array(read["tokens"]), rows)
+    assert known == metadata
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(
+        InputError, match=r"rows\.parquet: damaged, or not a Parquet file that pairflow wrote"
+    ):
+        read_table(path, "tokens")
 
 
 def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path):

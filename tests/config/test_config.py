@@ -114,6 +114,13 @@ def test_settings_hold_only_what_the_step_depends_on():
     assert experiment.pair_settings("random", 0).steps is None  # a changed step count does not affect it
     pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 3, "flow": "discrete"}
     assert experiment.pair_settings("pairflow", 3).model_dump() == pairflow
+    many = experiment.pairing.model_copy(update={"subsets": "auto", "keys": 100})
+    many = experiment.model_copy(update={"pairing": many})
+    automatic = many.pair_settings("pairflow", 3)
+    assert automatic.model_dump() == {**pairflow, "subsets": "auto", "keys": 100}
+    assert [automatic.count_subsets(rows) for rows in (1, 100, 101, 1000, 1001)] == [1, 1, 2, 10, 11]
+    assert many.pair_settings("pairflow-sub4", 3).model_dump() == {**pairflow, "subsets": 4}
+    assert many.pair_settings("random", 0) == experiment.pair_settings("random", 0)
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
     keys |= {"temperature", "condition", "guidance"}
     keys |= {key for rule in SAMPLERS.values() for key in rule.takes}

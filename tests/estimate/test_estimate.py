@@ -255,6 +255,33 @@ def test_the_demo_by_its_record(project):
     assert 36 <= int(seconds) <= 48
 
 
+def test_subsets_of_a_given_size_cost_in_proportion_to_the_rows():
+    pairing = {"steps": 5, "subsets": "auto", "keys": 500}
+    few = {"correlation": None, "evaluations": {"main": {"nfe": [1]}}}
+    plan = experiment(methods=["pairflow"], pairing=pairing, **few)
+    for rows, subsets in ((500, 1), (1000, 2), (50_000, 100)):
+        size = SIZES.scaled(rows)
+        [(work, units)] = [
+            task
+            for job in jobs(Path("x"), plan)
+            if job.rule == "pair" and job.seed == 0
+            for task in rates.tasks_of(job, plan, size, "cpu")
+        ]
+        assert (work.rows, units) == (500, subsets)
+    assert SIZES.scaled(None) == SIZES
+    assert SIZES.scaled(50_000).validation_rows == 5000
+
+
+def test_a_larger_data_set_is_estimated_before_it_is_there(project):
+    run = estimate("demo", "--recorded", "--cores", "2", "--rows", "1000000")
+    assert run.exit_code == 0, run.output
+    assert "demo: 1,000,000 rows of N = 16 tokens" in run.output
+    assert "to do      26 of 26 jobs" in run.output
+    # of 250,000 molecules at most fingerprints are computed: 0.3 ms each, on two cores
+    [seconds] = re.findall(r"^describe_molecules +1 +(\d+) s ", run.output, re.MULTILINE)
+    assert int(seconds) == int(3 + 250_000 * 3e-4 / 2)
+
+
 def test_a_gpu_without_a_record_is_unknown(project):
     run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
