@@ -150,7 +150,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     with named_when_damaged(path, _DAMAGED):
         # Not pq.read_table, which adds a column for a folder named a=b.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = _read_rows(file)
+            table = _read_rows(path, file)
         metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
@@ -159,11 +159,16 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     return table, metadata
 
 
-def _read_rows(file: pq.ParquetFile) -> pa.Table:
-    """Read all rows. Whole columns of tokens would take 16 bytes a token while they are read."""
-    if file.metadata.num_rows <= _GROUP_ROWS:
+def _read_rows(path: Path, file: pq.ParquetFile) -> pa.Table:
+    """Read all rows. Whole columns of tokens would take 16 bytes a token while they are read. Raises
+    InputError with the number of a damaged part."""
+    if (groups := file.num_row_groups) <= 1:
         return file.read()
-    return pa.Table.from_batches(file.iter_batches(_BATCH_ROWS), file.schema_arrow)
+    batches: list[pa.RecordBatch] = []
+    for group in range(groups):
+        with named_when_damaged(path, f"part {group + 1} of {groups} is {_DAMAGED}"):
+            batches += file.iter_batches(_BATCH_ROWS, row_groups=[group])
+    return pa.Table.from_batches(batches, file.schema_arrow)
 
 
 _ADVICE = {  # for a kind of table, how users make one from their own data
