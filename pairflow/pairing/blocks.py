@@ -4,6 +4,7 @@ import resource
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,15 +25,16 @@ from pairflow.artifacts import (
     token_dtype,
 )
 from pairflow.artifacts.tables import points_of
-from pairflow.config import FLOWS, PairSettings
+from pairflow.config import BASES, FLOWS, PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.bound import NEARLY, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
 from pairflow.runtime import gpus
-from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
+from pairflow.runtime.progress import joint_bar
+from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 
-BLOCK = 10**14  # token comparisons of a block: a few minutes on two cores, lost if a run is killed
+BLOCK = 10**13  # token comparisons of a block: some 15 s on two cores, lost if a run is stopped
 FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute
 SUBSETS_LOSE = "on QM9 twice as many subsets lose 2 % of what the pairing gains"  # docs/method.md, "Subsets"
 PROBE_SECONDS = 3.0  # length of the measurement in a dry run
@@ -70,7 +72,7 @@ class FilePairing(ABC):
 
     @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
-        """Pair a block of rows, (first, last) without row `last`: an array with an entry for each row."""
+        """Pair a block of rows, (first row, number of rows): an array with an entry for each row."""
 
     @abstractmethod
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
@@ -94,6 +96,10 @@ class FilePairing(ABC):
             f"memory: about {memory:.1f} GB",
         ]
 
+    def bar(self, rows: int) -> AbstractContextManager:
+        """Return a context that shows a progress bar for so many rows."""
+        return nullcontext()
+
     def joined(self, blocks: list[np.ndarray]) -> np.ndarray:
         """Join the results of `pair` for all blocks, in the order of the output."""
         return np.concatenate(blocks)
@@ -104,7 +110,7 @@ class FilePairing(ABC):
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
         self.name_device()
-        made = self.joined(table.make(self._blocks(), self.pair))
+        made = self.joined(table.make(self._blocks(), self.pair, self.bar))
         self.name_device()  # the CPU may have taken over
         if out.suffix == ".npy":
             table.write_array(made.astype(token_dtype(self.metadata.dimensions[1]), copy=False))
@@ -115,10 +121,10 @@ class FilePairing(ABC):
         """Record in the provenance which device computes the pairs."""
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """Divide the rows into ranges (first, last) with about BLOCK token comparisons each."""
+        """Divide the rows into blocks (first, number of rows) with about BLOCK token comparisons each."""
         first, last = self.rows
         size = max(1, BLOCK // max(1, self.comparisons))
-        return [(start, min(start + size, last)) for start in range(first, last, size)]
+        return [(first + start, count) for start, count in split_rows(last - first, size)]
 
 
 class TokenPairing(FilePairing):
@@ -129,6 +135,7 @@ class TokenPairing(FilePairing):
             gpus.take()
         tokens, metadata = _read_tokens(path, options.vocabulary_size)
         self.settings, self.size = settings, metadata.dimensions[1]
+        self.progress = options.progress and BASES[settings.coupling].closed_form
         chosen = {"backend": options.backend, "threads": options.threads, "progress": options.progress}
         self.pairer = make_pairer(tokens, settings, vocabulary_size=self.size, **chosen)
         with provenance.uncounted():
@@ -164,8 +171,11 @@ class TokenPairing(FilePairing):
         return self.points.size * (self.settings.steps or 1) // self.pairer.subsets
 
     def pair(self, rows: BlockKey) -> np.ndarray:
-        first, last = rows
-        return self.pairer.sources_in_order(first, last)
+        first, count = rows
+        return self.pairer.sources_in_order(first, first + count)
+
+    def bar(self, rows: int) -> AbstractContextManager:
+        return joint_bar("pairing", total=rows, unit="row", quiet=not self.progress)
 
     def joined(self, blocks: list[np.ndarray]) -> np.ndarray:
         if self.order is None or self.metadata.kind != "pairs":
@@ -216,7 +226,8 @@ class PointPairing(FilePairing):
         from pairflow.pairing.continuous import pair_continuous
 
         chosen = {"steps": self.steps, "seed": self.seed, "device": self.device}
-        pairs = pair_continuous(self.points, rows=(rows[0], rows[1]), progress=False, **chosen)
+        first, count = rows
+        pairs = pair_continuous(self.points, rows=(first, first + count), progress=False, **chosen)
         return np.column_stack([pairs.target, pairs.moved])
 
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:

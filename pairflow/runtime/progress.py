@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tqdm import tqdm
@@ -32,14 +32,30 @@ class _LogLines:
         self.file.flush()
 
 
+_joint: list[tuple[str, tqdm]] = []  # what `joint_bar` shows: its name, and the bar
+
+
+@contextmanager
+def joint_bar(desc: str, **options: Any) -> Iterator[None]:
+    """Show one bar during the block, to which all bars in it with the same name `desc` count."""
+    with bar(desc=desc, **options) as shown:
+        _joint.append((desc, shown))
+        try:
+            yield
+        finally:
+            _joint.pop()
+
+
 def bar(
     iterable: Iterable[Any] | None = None, *, total: float | None, quiet: bool = False, **options: Any
-) -> tqdm:
+) -> Any:
     """A progress bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
 
     If stderr is not a terminal, it writes lines: at most one per second and one per percent, or one in ten
     seconds if the total is unknown.
     """
+    if _joint and _joint[-1][0] == options.get("desc"):
+        return nullcontext(_joint[-1][1])
     if sys.stderr.isatty() or "ipykernel" in sys.modules:  # a notebook shows bars as a terminal does
         options |= {"mininterval": 1.0, "dynamic_ncols": True}
     elif total:

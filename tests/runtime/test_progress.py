@@ -9,7 +9,7 @@ from torch import nn
 from tqdm import tqdm
 
 from pairflow.runtime import progress
-from pairflow.runtime.progress import bar, network_bar
+from pairflow.runtime.progress import bar, joint_bar, network_bar
 
 
 @pytest.fixture
@@ -32,6 +32,28 @@ def test_a_log_file_gets_a_line_per_per_cent_without_carriage_returns(count, imp
     assert [line[:11] for line in lines[:2]] == ["train:   0%", f"train: {100 // min(count, 100):3}%"]
     assert f"train: 100%| {count}/{count} [" in lines[-1]
     assert len(lines) == 1 + min(count, 100)
+
+
+def test_bars_of_one_name_count_together(impatient, capfd):
+    with joint_bar("pairing", total=40, unit="row"):
+        for _ in range(4):
+            with bar(total=10, desc="pairing", unit="row") as part:
+                part.update(10)
+        with bar(total=1, desc="other") as other:
+            other.update(1)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition(" [")[0] for line in lines if line.startswith("pairing")] == [
+        *("pairing:   0%| 0/40", "pairing:  25%| 10/40", "pairing:  50%| 20/40"),
+        *("pairing:  75%| 30/40", "pairing: 100%| 40/40"),
+    ]
+    assert lines[-2].startswith("other: 100%| 1/1") or lines[-1].startswith("other: 100%| 1/1")
+    with joint_bar("pairing", total=40, quiet=True), bar(total=10, desc="pairing") as part:
+        part.update(10)
+    with bar(total=3, desc="pairing") as single:
+        single.update(3)
+    assert [line.partition(" [")[0] for line in capfd.readouterr().err.splitlines()] == [
+        *("pairing:   0%| 0/3", "pairing: 100%| 3/3"),
+    ]
 
 
 def test_a_terminal_gets_one_line_that_moves(impatient, monkeypatch):
