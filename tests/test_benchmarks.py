@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rdkit import Chem
 
 from pairflow.pairing import local_consensus
 from pairflow.pairing.pair import pair
@@ -251,3 +252,34 @@ def test_couplings_are_compared_with_pairflow_seed_by_seed(load):
     assert "| pairflow+dcd | 119 ± 10 |" in tested
     assert "**" not in other
     assert distances == "Distance over that of independent sources: sdot 0.850.\n"
+
+
+def test_the_library_that_grows_has_different_molecules_and_is_the_start_of_a_larger_one(load, tmp_path):
+    growth = load("growth")
+    for rows in (300, 3000):
+        growth.molecules(tmp_path / f"m{rows}", rows)
+        growth.text(tmp_path / f"t{rows}", rows)
+    few, many = ((tmp_path / f"m{rows}.smi").read_text().splitlines() for rows in (300, 3000))
+    assert many[:300] == few
+    canonical = {Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in many}
+    assert len(canonical) > 2990  # a few chains read the same from both ends
+    letters = (tmp_path / "t3000.txt").read_text()
+    assert 32 * 3000 <= len(letters) <= 33 * 3000 + 10
+
+
+def test_slopes_are_those_between_the_two_largest_sizes(load):
+    growth = load("growth")
+    costs = {10: {"seconds": {"pair": 1.0, "report": 3.0}}, 1000: {"seconds": {"pair": 100.0, "report": 3.0}}}
+    assert growth.slopes(costs) == {"seconds": {"pair": 1.0, "report": 0.0}}
+    costs[10_000] = {"seconds": {"pair": 10_000.0}}  # not up to the report
+    assert growth.slopes(costs) == {"seconds": {"pair": 2.0, "report": 0.0}}
+
+
+def test_plans_of_so_many_jobs_are_recorded(load, tmp_path, monkeypatch):
+    jobs = load("jobs")
+    out = tmp_path / "record.json"
+    monkeypatch.setattr("sys.argv", ["jobs.py", "--jobs", "2", "200", "--out", str(out)])
+    jobs.main()
+    plans = json.loads(out.read_text())["plans"]
+    assert [*plans] == ["2", "200"]
+    assert all(plan["seconds"] > 0 and 50 < plan["peak_memory_mb"] < 1000 for plan in plans.values())
