@@ -17,6 +17,7 @@ from pairflow.cli import main
 from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
 from pairflow.estimate.rates import Rate
+from pairflow.kinds.molecules import draft
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.library import read_rows
 from pairflow.steps.new import name_of
@@ -36,6 +37,22 @@ def new(*arguments):
 def experiment(project, name):
     """As the workflow reads it."""
     return read_configuration(project / "workflow_config.yaml").experiments[name]
+
+
+def test_of_a_large_file_some_rows_are_looked_at(project, monkeypatch):
+    monkeypatch.setattr(draft, "_SURVEYED", 150)
+    (project / "many.smi").write_text("".join(f"{text}\n" for text in SMILES))
+    run = new("many.smi")
+    assert run.exit_code == 0, run.stderr
+    lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
+    assert lines[1] == ["rows", "300"]
+    assert lines[2][:2] == ["looked at", "150"]
+    assert ["distinct molecules", "150"] in lines
+    assert ["for training", "284", "split: random"] in lines  # 142 of 150
+    assert ["for validation", "16"] in lines
+    text = (project / "experiments" / "many.yaml").read_text()
+    assert "300 rows, 150 distinct molecules among 150 of them, drawn at random." in text
+    assert experiment(project, "many").description.startswith("about 300 molecules of many.smi, ")
 
 
 def test_table_entry_and_command(project):

@@ -1,7 +1,6 @@
 """Suggests an experiment on a user's molecules: its rules and its scale."""
 
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -37,16 +36,19 @@ from pairflow.kinds.molecules.survey import (
     SAMPLED_ROWS,
     TINY,
     Survey,
+    draw_rows,
     find_column,
     first_rejected,
     is_molecule,
     numeric_columns,
 )
+from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
 _EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
+_SURVEYED = 50_000  # rows that are looked at, because groups take RDKit 3 ms a molecule
 _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
 
 
@@ -127,9 +129,11 @@ def draft_molecules(request: DraftRequest) -> Draft:
         settings = settings.model_copy(update={"representation": chosen})
     if settings.condition:
         data["condition"] = find_condition(settings.condition, numeric_columns(fields), file)
-    rows = library.read_rows(file, column or "smiles", progress=not request.quiet)
+    every = library.read_rows(file, column or "smiles", progress=not request.quiet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
-    counts = Survey(rows, rules, library.unit_of(file), available_cpus())
+    rows, total = draw_rows(every, _SURVEYED)
+    surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
+    counts = Survey(surveyed, rules, library.unit_of(file), available_cpus(), total)
     experiment, size, left_out = plan(counts, settings, data, device, start)
 
     def with_iterations(iterations: int) -> Entry:
@@ -138,7 +142,9 @@ def draft_molecules(request: DraftRequest) -> Draft:
     return Draft(
         experiment=experiment,
         size=size,
-        content=f"{counts.total:,} rows, {len(counts.lengths):,} distinct molecules.",
+        content=f"{total:,} rows, {len(counts.lengths):,} distinct molecules"
+        + f" among {counts.total:,} of them, drawn at random." * (counts.share < 1)
+        + "." * (counts.share == 1),
         table=table_lines(
             f"{file} ({format_name}{remark})",
             _lines(counts, experiment["data"], size, left_out, request.rejects),
@@ -202,15 +208,12 @@ def plan(
     Raises InputError if there are too few molecules, if they are too long, or if they cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
-    total = int(np.count_nonzero(fitting))
     seed = Molecules.model_fields["split_seed"].default
     groups = counts.groups[fitting] if settings.split == "scaffold" else None
-
-    def split(rows: int | None) -> Counter[str]:
-        return Counter(split_rows(range(total), settings.validation_fraction, seed, rows, groups=groups))
-
-    training_rows = suggest.training_rows(split(None)["train"], device)
-    sizes = split(training_rows)
+    split = split_rows(np.flatnonzero(fitting), settings.validation_fraction, seed, None, groups=groups)
+    sides = len(split), int((split == "train").sum()), int((split == "validation").sum())
+    total, available, held_out = (round(number / counts.share) for number in sides)
+    training_rows = suggest.training_rows(available, device)
     data = {
         **data,
         "length": length,
@@ -219,9 +222,10 @@ def plan(
         **({"training_rows": training_rows} if training_rows else {}),
     }
     symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
-    size = DatasetSize(sizes["train"], sizes["validation"], symbols, length)
+    size = DatasetSize(training_rows or available, held_out, symbols, length)
+    number = f"about {total:,}" if counts.share < 1 else f"{total:,}"
     experiment = {
-        "description": f"{total:,} molecules of {Path(data['source']).name}, at a scale for this machine",
+        "description": f"{number} molecules of {Path(data['source']).name}, at a scale for this machine",
         "scale": "reduced",
         "seeds": [0],
         "data": data,
@@ -229,7 +233,7 @@ def plan(
         "chemistry": {"plausible": True, "useful": True},
         **_scale(settings.representation, size, device, settings.compare, start),
     }
-    return experiment, size, sizes["reference"]
+    return experiment, size, available - size.rows
 
 
 def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
@@ -291,9 +295,11 @@ def _lines(
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
     reference = ("  only for reference", left_out, "not novel, but not trained on")
+    sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
     listed = f"all are listed in {'' if rejects.parent.name else './'}{rejects}"
     return [
-        ("rows", counts.total, ""),
+        ("rows", round(counts.total / counts.share), ""),
+        *([sampled] if counts.share < 1 else []),
         ("rejected", len(counts.rejects), listed * bool(len(counts.rejects))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),

@@ -1,6 +1,7 @@
 """Reads a user's file of molecules for `pairflow new`: counts its content, and finds its SMILES column."""
 
 import math
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -47,12 +48,20 @@ class Survey(ReadMolecules):
         groups: the numbers (D,) of their scaffolds.
         unit: what the number of a row counts (line, record or row).
         rejects: a table of the rejected rows, without duplicates: number, text, reason.
+        share: the rows that were read, as a share of the rows of the file.
     """
 
     lists_duplicates = False
 
-    def __init__(self, rows: Iterable[Row], settings: Molecules, unit: str = "line", processes: int = 1):
-        """Read all rows. Raises InputError if there is no molecule."""
+    def __init__(
+        self,
+        rows: Sequence[Row] | Iterable[Row],
+        settings: Molecules,
+        unit: str = "line",
+        processes: int = 1,
+        of: int | None = None,
+    ):
+        """Read all rows, which may be some `of` the rows of a file. Raises InputError without a molecule."""
         self.unit = unit
         distinct = settings.model_copy(update={"drop_duplicates": True})
         super().__init__(rows, distinct, _ANY, processes, _features)
@@ -66,6 +75,7 @@ class Survey(ReadMolecules):
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
         self.lengths, self.groups = self.sizes + 2, self.scaffolds
+        self.share = self.total / (of or self.total)
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
         """N: the smallest multiple of `multiple` that at most this share of the molecules exceeds."""
@@ -76,6 +86,18 @@ class Survey(ReadMolecules):
     def vocabulary_size(self, length: int, known: Sequence[str] = SPECIALS) -> int:
         """K: the number of `known` symbols, and of others in the molecules that fit `length`."""
         return len(self.tokens_within(length - 2).union(known))
+
+
+def draw_rows(rows: Iterable[Row], most: int) -> tuple[list[Row], int]:
+    """Return `most` of the rows, drawn at random but in order, and the number of all rows (algorithm R of
+    Vitter 1985). Every call draws the same."""
+    generator, chosen, total = random.Random(0), list[Row](), 0
+    for total, row in enumerate(rows, 1):
+        if total <= most:
+            chosen.append(row)
+        elif (place := int(generator.random() * total)) < most:
+            chosen[place] = row
+    return sorted(chosen, key=lambda row: row.number), total
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:

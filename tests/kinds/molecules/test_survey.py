@@ -10,7 +10,14 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import SPECIALS, prepare
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.survey import FEATURES, Survey, find_column, first_rejected, numeric_columns
+from pairflow.kinds.molecules.survey import (
+    FEATURES,
+    Survey,
+    draw_rows,
+    find_column,
+    first_rejected,
+    numeric_columns,
+)
 
 ROWS = [
     *map(Row, count(1), ["CCO", "OCC", "x"]),
@@ -27,6 +34,17 @@ def settings(**values):
 def survey_texts(texts, unit="line", **values):
     """The survey of texts that stand in one line each."""
     return Survey(map(Row, count(1), texts), settings(**values), unit)
+
+
+def test_rows_are_drawn_in_order_and_all_are_equally_likely():
+    rows = [Row(number, "C") for number in range(1, 2001)]
+    assert draw_rows(iter(rows), 2000) == (rows, 2000)
+    chosen, total = draw_rows(iter(rows), 500)
+    assert (len(chosen), total) == (500, 2000)
+    assert chosen == sorted(set(chosen))
+    assert draw_rows(iter(rows), 500) == (chosen, total)
+    counts = np.histogram([row.number for row in chosen], [1, 501, 1001, 1501, 2001])[0]
+    assert ((counts - 125) ** 2 / 125).sum() < 16.3  # chi-square, 3 degrees of freedom, p = 0.001
 
 
 def test_counts():
