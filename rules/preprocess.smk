@@ -18,7 +18,7 @@ for kind in map(load_kind, KINDS):
             experiment=only(kind.name),
         conda:
             "../envs/cpu.yaml"
-        threads: CORES if kind.uses_threads else 1
+        threads: CORES if kind.takes_long else 1
         resources:
             mem_mb=preparing("memory_mb"),
             runtime=preparing("minutes"),

@@ -83,7 +83,7 @@ class Kind(ABC):
 
     prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
     keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
-    uses_threads: ClassVar[bool] = False  # whether `prepare` also takes a number of `threads`
+    takes_long: ClassVar[bool] = False  # whether `prepare` also takes `work`, of the class `LongWork`
 
     def source(self, settings: Any, folder: Path = Path()) -> Any:
         """Return the source that the section `data` names; relative paths start at `folder`."""

@@ -57,7 +57,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     kind, file = kind_of(experiment.data), experiment.data.file
     raw = {"raw": root.parent.parent / file} if file else {}
     inputs = raw | paths.parent_vocabulary(root, experiment)
-    threads = None if kind.uses_threads else 1
+    threads = None if kind.takes_long else 1
     yield Job("preprocess", inputs, paths.data_files(root, experiment), experiment.data, threads=threads)
     yield from kind.jobs(root, experiment)
     for comparison in kind.comparisons(experiment) if kind.has_floor(experiment) else ():

@@ -42,6 +42,14 @@ class ResumeOptions(NamedTuple):
         return folder / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
 
 
+class LongWork(NamedTuple):
+    """How a step does long work: in how many processes, where it saves finished parts, and its record."""
+
+    processes: int
+    resume: ResumeOptions
+    provenance: Provenance
+
+
 def remove_states(folder: Path) -> None:
     """Remove the folder with the states of a finished step, and its parent folder if that is then empty."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -6,17 +6,18 @@ from pathlib import Path
 from pairflow.artifacts import Provenance
 from pairflow.config import DataSettings
 from pairflow.kinds.kind import Kind
+from pairflow.runtime.resume import LongWork, ResumeOptions
 from pairflow.runtime.threads import granted_threads
 from pairflow.steps.command import by_kind, step
-from pairflow.steps.options import out, parent_vocabulary, quiet, threads, together
+from pairflow.steps.options import out, parent_vocabulary, quiet, resume_folder, threads, together
 
 
 def _preprocess(kind: Kind) -> Callable:
     options = [out(f"--{Path(name).stem}", help=text) for name, text in kind.prepared.items()]
     if kind.keeps_symbols:
         options.append(parent_vocabulary)
-    if kind.uses_threads:
-        options.append(threads)
+    if kind.takes_long:
+        options += [resume_folder, threads]
 
     @together(*options)
     @quiet
@@ -24,12 +25,14 @@ def _preprocess(kind: Kind) -> Callable:
         settings: DataSettings,
         quiet: bool,
         parent_vocabulary: Path | None = None,
+        resume: Path | None = None,
         threads: int | None = None,
         **files: Path,
     ):
         provenance = Provenance()
-        parallel = {"threads": threads or granted_threads()} if kind.uses_threads else {}
-        kind.prepare(settings, files, parent_vocabulary, not quiet, **parallel)
+        work = LongWork(threads or granted_threads(), ResumeOptions(resume), provenance)
+        more = {"work": work} if kind.takes_long else {}
+        kind.prepare(settings, files, parent_vocabulary, not quiet, **more)
         provenance.write(files["train"])
 
     run.__doc__ = kind.prepare.__doc__

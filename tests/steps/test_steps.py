@@ -16,6 +16,7 @@ from miniatures import data_files
 
 import pairflow
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
+from pairflow.kinds.molecules import reading
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
@@ -163,6 +164,38 @@ def test_a_gpu_that_is_not_there_is_named(step, refused):
     run = step("sample", model="absent", nfe=1, out="samples.parquet", device="cuda")
     there = torch.cuda.is_available()
     refused(run, "sample", "no such file" if there else "--device cuda: torch sees no CUDA device")
+
+
+@pytest.mark.promise("signal")
+def test_reading_molecules_resumes_from_what_was_read(preprocess, here, monkeypatch):
+    """With small chunks: what was read is not read again, and the bytes are the same."""
+    rows = ["C" * (1 + k % 30) + "O" * (k // 30) + "x" * (k % 50 == 49) for k in range(400)] + ["CC", "C"]
+    rules = {"length": 48, "drop_duplicates": True, "min_count": 2}
+    monkeypatch.setattr(reading, "_CHUNK", 10)
+    monkeypatch.setattr(reading, "_SAVED", 4)
+    plain, read = reading._read, []
+
+    def record(settings, count, chunk):
+        if len(read) == 22:
+            read.append(None)
+            raise KeyboardInterrupt
+        read.append(chunk[0][0])
+        return plain(settings, count, chunk)
+
+    assert preprocess(rows, "whole", **rules).exit_code == 0
+    monkeypatch.setattr(reading, "_read", record)
+    assert preprocess((), "again", threads=1, **rules).exit_code == 128 + signal.SIGINT
+    assert read[:-1] == [*range(0, 220, 10)]
+    assert not Path("again/train.parquet").exists()
+    [folder] = Path("again").glob(".train.parquet.resume/preprocess-*")
+    assert len([*folder.glob("*.json")]) == 5 + 1  # of four chunks each, and the time that they took
+    (folder / "spent.provenance.json").write_text('{"seconds": 5000, "device_seconds": 7000}')
+    assert preprocess((), "again", threads=1, **rules).exit_code == 0
+    assert read[23:] == [*range(200, 402, 10)]
+    for name in ("train", "validation", "smiles", "known", "rejected"):
+        assert Path(f"again/{name}.parquet").read_bytes() == Path(f"whole/{name}.parquet").read_bytes()
+    assert not [*Path("again").glob(".train.parquet.resume")]
+    assert read_provenance(Path("again/train.parquet"))["seconds"] > 5000
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pairflow.runtime.threads import granted_threads
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.prepare import PreparedMolecules, Vocabulary
+    from pairflow.kinds.molecules.reading import SavedChunks
 
 
 class MoleculeSource(DataSource):
@@ -38,14 +39,19 @@ class MoleculeSource(DataSource):
         progress: bool = False,
         parent: "Vocabulary | None" = None,
         processes: int | None = None,
+        saved: "SavedChunks | None" = None,
     ) -> "PreparedMolecules":
-        """Fetch the raw file, and turn it into token rows in several processes (None: one per thread). Raises
-        InputError as `fetch` and `prepare` do, and if the number of rows is not the published one."""
+        """Fetch the raw file, and turn it into token rows in several processes (None: one per thread).
+
+        `saved` has what an interrupted run has read. Raises InputError as `fetch` and `prepare` do, and if
+        the number of rows is not the published one.
+        """
         from pairflow.kinds.molecules.prepare import prepare
 
         rows = library.read_rows(self.fetch(), settings.column, progress)
         named = rows if self.named else (row._replace(name="") for row in rows)
-        prepared = prepare(named, settings, self.validation_rows(), parent, processes or granted_threads())
+        processes = processes or granted_threads()
+        prepared = prepare(named, settings, self.validation_rows(), parent, processes, saved)
         number = len(prepared.smiles) + len(prepared.rejected)
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")

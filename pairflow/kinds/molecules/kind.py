@@ -15,6 +15,7 @@ from pairflow.plan.job import Job
 if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.runtime.resume import LongWork
 
 
 def _count(label: str, best: str = "highest", leads_as: str = "", group: str = "") -> Metric:
@@ -142,7 +143,7 @@ class MoleculesKind(OnDemandKind):
     metrics, groups = METRICS, GROUPS
     floor, floor_reads = MoleculeDraws, MoleculeFloorFiles
     real, comparison = MoleculeFiles, Chemistry
-    keeps_symbols = uses_threads = True
+    keeps_symbols = takes_long = True
     demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "useful_strict", "valid")
     steps, commands = ("describe_molecules", "norms", "chemnet"), ("metrics",)
 
@@ -158,18 +159,18 @@ class MoleculesKind(OnDemandKind):
         files: Mapping[str, Path],
         parent: Path | None,
         progress: bool,
-        threads: int = 1,
+        work: "LongWork | None" = None,
     ) -> None:
         """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
 
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        self.load("prepare").store(settings, files, parent, progress, threads)
+        self.load("prepare").store(settings, files, parent, progress, work)
 
     def preparing(self, raw_mb: float) -> Needs:
-        """Needs 4 GB of memory, and 1.4 kB for each molecule, which takes 12 bytes in a packed file."""
-        return Needs(memory_mb=int(4000 + 120 * raw_mb))
+        """Needs 4 GB of memory, and 0.4 kB for each molecule, which takes 12 bytes in a packed file."""
+        return Needs(memory_mb=int(4000 + 40 * raw_mb))
 
     def seconds_to_prepare(self, settings: Molecules) -> float:
         """As SELFIES a token takes five times, and as groups 17 times as long as in SMILES."""

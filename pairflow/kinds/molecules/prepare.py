@@ -24,9 +24,10 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules import data_sets, library
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.reading import ReadMolecules, say_too_long
+from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
+from pairflow.runtime.resume import LongWork
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
@@ -144,6 +145,7 @@ def prepare(
     validation_rows: Sequence[int] | None = None,
     parent: Vocabulary | None = None,
     processes: int = 1,
+    saved: SavedChunks | None = None,
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of N = `settings.length`, split into training and validation.
 
@@ -153,14 +155,15 @@ def prepare(
 
     `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it. Without it
     `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and all tokens of
-    the molecules. `processes` is the number of processes at work.
+    the molecules. `processes` is the number of processes at work, and `saved` has what an interrupted run has
+    read.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
     if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
     split leaves no validation rows or fewer training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
-    read = ReadMolecules(rows, settings, length, processes)
+    read = ReadMolecules(rows, settings, length, processes, saved=saved)
     overlong = len(read.too_long)
     if overlong > share * (total := overlong + len(read)):
         raise InputError(
@@ -206,13 +209,20 @@ def as_series(texts: pa.LargeStringArray) -> pd.Series:
 
 
 def store(
-    settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool, threads: int
+    settings: Molecules,
+    files: Mapping[str, Path],
+    parent: Path | None,
+    progress: bool,
+    work: LongWork | None = None,
 ) -> None:
-    """Prepare a data set in so many processes. Writes its token rows, canonical SMILES with their hashes, and
-    rejected rows."""
-    source = data_sets.source_of(settings)
+    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows. By
+    `work` it takes several processes, and resumes."""
+    source, parameters = data_sets.source_of(settings), settings.model_dump(mode="json")
     symbols = Vocabulary.load(parent) if parent else None
-    prepared = source.read(settings, progress=progress, parent=symbols, processes=threads)
+    inputs = {"source": digest(source.fetch()), **parent_digest(parent)}
+    saved = work and SavedChunks(work, files["train"], {"parameters": parameters, "inputs": inputs})
+    processes = work.processes if work else None
+    prepared = source.read(settings, progress, symbols, processes, saved)
     parts = {"train": prepared.train, "validation": prepared.validation}
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
     labels = None
@@ -225,13 +235,15 @@ def store(
         parts,
         prepared.vocabulary.to_json(),
         prepared.symbols,
-        settings.model_dump(mode="json"),
-        {"source": digest(source.fetch()), **parent_digest(parent)},
+        parameters,
+        inputs,
         labels=labels,
         smiles=prepared.smiles,
         rejected=prepared.rejected,
         **row_format,
     )
+    if saved:
+        saved.remove()
 
 
 def label_molecules(
