@@ -16,10 +16,13 @@ from pairflow.plan.jobs import divide_cores
 # 2026-11-21).
 SHORT = {
     **dict.fromkeys(("pair", "pair_shard", "cover", "potentials"), (1.0, 200.0)),
-    **dict.fromkeys(("gather", "adopt", "diagnose"), (2.0, 300.0)),
+    **dict.fromkeys(("gather", "adopt"), (2.0, 300.0)),
     **dict.fromkeys(("train", "distill", "teach", "sample", "sample_start", "correlate"), (3.0, 700.0)),
     "report": (4.0, 500.0),
 }
+# Jobs that read all training rows, and MiB that each token of these takes at least (growth-2026-11-28.json).
+_READERS = ("pair", "pair_shard", "gather", "adopt", "potentials", "cover", "diagnose", "train", "distill")
+_MEMORY = 1.2e-5
 GUESS = (3.0, 400.0)  # for any rule without an entry
 
 
@@ -64,6 +67,8 @@ def job_costs(
                 gained = threads if work.kind in ("pair", "lead") else speedup(threads)
                 seconds += units * rate.seconds / (1 if gpu else gained)
             memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
+            if job.rule in _READERS:
+                memory = max(memory, _MEMORY * sizes.rows * sizes.length)
             cost = cost._replace(seconds=seconds, memory_mb=memory)
         size = next((rate.parameters for rate in known if rate.parameters), None)
         costs[job] = cost._replace(disk=_disk(job, experiment, sizes, size))
@@ -81,11 +86,13 @@ def _short_cost(
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
     if job.rule == "preprocess":
         seconds = kind.seconds_to_prepare(experiment.data) * sizes.total * sizes.length
-        return 1.0 + seconds / threads, 200.0 + 2e-5 * sizes.total * sizes.length
+        return 1.0 + seconds / threads, 200.0 + 1e-5 * sizes.total * sizes.length
+    if job.rule == "diagnose":
+        return 2.0 + 2e-7 * sizes.rows * sizes.length, 300.0
     if job.rule in ("evaluate", "floor"):
         return 2.0 + samples * (pace.sample + pace.compare * numbers), 400.0 + 1e-5 * numbers
-    if job.rule in kind.steps and pace.row:
-        return 3.0 + pace.row * rows / threads, 400.0 + 1e-5 * numbers
+    if job.rule in kind.steps and pace.row is not None:
+        return 3.0 + (pace.row * rows + pace.token * numbers) / threads, 400.0 + 1e-5 * numbers
     return SHORT.get(job.rule)
 
 

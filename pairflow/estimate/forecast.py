@@ -76,19 +76,22 @@ def forecast(
     recorded: bool = False,
     progress: bool = True,
     fresh: bool = False,
+    rows: int | None = None,
     rates: dict[Work, Rate] | None = None,
 ) -> Forecast:
     """Forecast the experiment in `root` on `cores` cores.
 
-    With `recorded` nothing is measured, and with `fresh` no job counts as finished. `rates` may come from
-    another forecast, for the same experiment with another number of iterations.
+    With `recorded` nothing is measured, and with `fresh` no job counts as finished. With `rows` the data have
+    so many training rows instead, so that all jobs are to do. `rates` may come from another forecast, for the
+    same experiment with another number of iterations.
     """
     table = jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)
-    todo = [job for job in table if job not in finished]
+    known = rates_of(finished, experiment, sizes, "finished jobs of this machine", machine())
+    todo = [job for job in table if rows or job not in finished]
+    sizes = sizes.scaled(rows)
     works = needed(todo, experiment, sizes, device)
     if rates is None:
-        known = rates_of(finished, experiment, sizes, "finished jobs of this machine", machine())
         if not recorded:
             absent = [work for work in works if work not in known]
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)

@@ -82,7 +82,7 @@ def _rows(work: Work, request: dict) -> np.ndarray:
         return np.random.default_rng(0).standard_normal((work.rows, work.length), np.float32)
     most = MOST_TOKENS // work.length if work.kind == "pair" else work.rows
     if tokens := request["tokens"]:
-        return token_array(read_table(Path(tokens), "tokens")[0]["tokens"][:most])
+        return token_array(read_table(Path(tokens), "tokens")[0]["tokens"][: min(most, work.rows)])
     return _clusters(replace(work, rows=min(most, work.rows)))
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,10 @@ def tasks_of(
     def pair(settings: Any, times: float) -> list[tuple[Work, float]]:
         if not settings.steps:
             return []
-        subsets = settings.count_subsets(sizes.rows) if isinstance(settings, config.PairSettings) else 1
-        return [(work("pair", rows=-(-sizes.rows // subsets), steps=settings.steps), subsets * times)]
+        rows = float(sizes.rows)
+        if isinstance(settings, config.PairSettings):  # with equal subsets for all numbers of rows
+            rows = min(rows, settings.keys) if settings.subsets == "auto" else rows / settings.subsets
+        return [(work("pair", rows=ceil(rows), steps=settings.steps), sizes.rows / rows * times)]
 
     match job.settings:
         case config.PotentialsSettings():
@@ -126,6 +129,7 @@ def rates_of(
 ) -> dict[Work, Rate]:
     """Read rates from the provenance of finished jobs with a single work; with `machine` only of its jobs."""
     parts: dict[Work, list[tuple[float, float, float]]] = {}
+    parameters: dict[Work, int] = {}
     for job in finished:
         record = read_provenance(job.record)
         device = "cuda" if str(record.get("device")).startswith("cuda") else "cpu"
@@ -135,10 +139,12 @@ def rates_of(
             threads = record.get("threads") or 1
             seconds *= speedup(threads) / threads  # of one thread, which wastes less
             parts.setdefault(work, []).append((seconds, units, record.get("peak_memory_mb", 0.0)))
+            if (model := job.outputs.get("model")) and model.is_file():
+                parameters[work] = model.stat().st_size // 8  # raw and averaged weights in float32
     rates = {}
     for work, group in parts.items():
         times, counts, memory = zip(*group, strict=True)
-        rates[work] = Rate(sum(times) / sum(counts), max(memory), origin)
+        rates[work] = Rate(sum(times) / sum(counts), max(memory), origin, parameters.get(work))
     return rates
 
 

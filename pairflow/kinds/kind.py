@@ -51,6 +51,7 @@ class Pace(NamedTuple):
         sample: measuring, per sample.
         compare: measuring, per sample and per token of the training rows.
         row: the steps that only this kind has, per training row; None if unknown.
+        token: the same, per token of the training rows, which comes on top.
         most: training rows that these steps, and measuring, look at.
     """
 
@@ -58,6 +59,7 @@ class Pace(NamedTuple):
     sample: float = 5e-5
     compare: float = 1.1e-10
     row: float | None = None
+    token: float = 0.0
     most: int = 10**12
 
 

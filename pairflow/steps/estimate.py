@@ -48,11 +48,11 @@ def main(
     workflow = read(configuration)
     plan = named(workflow, experiment, configuration)
     root = configuration.parent / "results" / experiment
-    size = sizes(root, plan, configuration.parent).scaled(rows)
+    size = sizes(root, plan, configuration.parent)
     cores, where = cores or available_cpus(), device if device == "cuda" else device_type(device)
-    how = partial(forecast, shards=workflow.pair_shards, progress=not quiet, fresh=rows is not None)
-    expected = how(root, plan, size, cores, where, recorded=recorded)
-    click.echo(text.head(experiment, plan, size))
+    how = partial(forecast, shards=workflow.pair_shards, progress=not quiet, recorded=recorded)
+    expected = how(root, plan, size, cores, where, rows=rows)
+    click.echo(text.head(experiment, plan, size.scaled(rows)))
     click.echo(text.sums(expected))
     click.echo(text.step_lines(expected))
     if expected.todo:

@@ -277,9 +277,9 @@ def test_a_larger_data_set_is_estimated_before_it_is_there(project):
     assert run.exit_code == 0, run.output
     assert "demo: 1,000,000 rows of N = 16 tokens" in run.output
     assert "to do      26 of 26 jobs" in run.output
-    # of 250,000 molecules at most fingerprints are computed: 0.3 ms each, on two cores
+    # of 250,000 molecules at most fingerprints are computed: 12 us for each of 16 tokens, on two cores
     [seconds] = re.findall(r"^describe_molecules +1 +(\d+) s ", run.output, re.MULTILINE)
-    assert int(seconds) == int(3 + 250_000 * 3e-4 / 2)
+    assert int(seconds) == int(3 + 250_000 * 16 * 1.2e-5 / 2)
 
 
 def test_a_gpu_without_a_record_is_unknown(project):

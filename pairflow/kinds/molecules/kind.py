@@ -263,7 +263,14 @@ class MoleculesKind(OnDemandKind):
 
     packages = ("RDKit",)
 
-    pace = Pace(prepare=4e-6, sample=1.6e-4, compare=4e-10, row=3e-4, most=molecules_settings.DESCRIBED_ROWS)
+    pace = Pace(
+        prepare=4e-6,
+        sample=1.6e-4,
+        compare=4e-10,
+        row=0.0,
+        token=1.2e-5,
+        most=molecules_settings.DESCRIBED_ROWS,
+    )
 
     def is_timed(self, job: Job) -> bool:
         return job.rule != "chemnet" and not getattr(job.settings, "fcd", False)
