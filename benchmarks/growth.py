@@ -195,13 +195,19 @@ def draw(costs: dict[str, dict[int, dict]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     labels = {"seconds": "seconds", "peak_memory_mb": "MB of memory"}
+    every = [*dict.fromkeys(job for by in costs.values() for each in by.values() for job in each["seconds"])]
+    colours = {job: f"C{number}" for number, job in enumerate(every)}
     figure, axes = plt.subplots(2, len(costs), figsize=(4 * len(costs), 7), sharey="row", squeeze=False)
     for column, (kind, by_rows) in enumerate(costs.items()):
         for axis, (measure, label) in zip(axes[:, column], labels.items(), strict=True):
-            table = pd.DataFrame({rows: each[measure] for rows, each in by_rows.items()}).T
-            table.plot(ax=axis, loglog=True, marker="o", title=kind, xlabel="rows", ylabel=label)
-            axis.legend(fontsize=6)
-    figure.tight_layout()
+            axis.set(xscale="log", yscale="log", title=kind, xlabel="rows", ylabel=label)
+            for job, colour in colours.items():
+                points = [
+                    (rows, each[measure][job]) for rows, each in by_rows.items() if job in each[measure]
+                ]
+                axis.plot(*zip(*points, strict=True) if points else ([], []), "o-", color=colour, label=job)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower center", ncol=5)
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
     figure.savefig(path)
 
 

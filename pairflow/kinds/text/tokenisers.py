@@ -107,13 +107,16 @@ class Tokeniser(Settings, ABC):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of a row up to its end symbol, if it has one, without padding and masks. Absorbing
         noise may use the number K as a mask."""
-        symbols = []
-        for token in map(int, ids):
-            if token == self.end:
-                break
-            if token not in (self.padding, self.mask) and token < self.size:
-                symbols.append(self.tokens[token])
-        return self.spell(symbols)
+        tokens = ids.tolist() if hasattr(ids, "tolist") else [*map(int, ids)]
+        if self.end in tokens:
+            tokens = tokens[: tokens.index(self.end)]
+        return self.spell([self._shown[token] for token in tokens if token in self._shown])
+
+    @cached_property
+    def _shown(self) -> dict[int, str]:
+        """The symbols that texts show, by their tokens: all but padding and mask."""
+        hidden = (self.padding, self.mask)
+        return {token: symbol for token, symbol in enumerate(self.tokens) if token not in hidden}
 
     def name(self, token: int) -> str:
         """Return the text by which the report shows a single token."""
