@@ -269,7 +269,7 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()
     properties = training_molecules.read_training(path, known).properties
-    assert properties.tolist() == tabulate(PROPERTIES, [known.trained[row] for row in rows]).values.tolist()
+    assert properties.tolist() == tabulate(PROPERTIES, [known.described[row] for row in rows]).values.tolist()
 
 
 def test_of_very_many_molecules_some_are_described_always_the_same(folder, monkeypatch):
@@ -277,7 +277,8 @@ def test_of_very_many_molecules_some_are_described_always_the_same(folder, monke
     monkeypatch.setattr(training_molecules, "PROPERTY_ROWS", 2)
     known = training_molecules.DatasetMolecules.read(folder / "smiles.parquet")
     table, metadata = training_molecules.describe_training(known, 1, False)
-    assert table["smiles"].to_pylist() == [known.trained[row] for row in training_molecules.some(8, 5)]
+    chosen = known.trained.take(training_molecules.some(8, 5)).to_pylist()
+    assert table["smiles"].to_pylist() == chosen == known.described
     assert table["qed"].null_count == 3
     assert metadata.parameters == {"molecules": 8, "properties_of": 2}
     assert (len(known.trained), len(known.described)) == (8, 5)

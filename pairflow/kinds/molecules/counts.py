@@ -11,7 +11,7 @@ An invalid string has one reason, the first that RDKit finds:
 """
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 
 from rdkit import Chem, rdBase
@@ -30,11 +30,20 @@ def canonical(smiles: str) -> str | None:
     return None if molecule is None else Chem.MolToSmiles(molecule)
 
 
+def spellings(strings: Iterable[str]) -> Iterator[str]:
+    """Yield the strings, and the canonical SMILES of those that are valid."""
+    for text in strings:
+        yield text
+        if (molecule := canonical(text)) is not None:
+            yield molecule
+
+
 def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
     """Count the valid, unique and novel molecules of one trial.
 
     `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
-    and rows left out of training). Keys of the result:
+    and rows left out of training), or those of its molecules that are among `spellings(strings)`. Keys of the
+    result:
 
     - `valid`: samples that are not empty and that RDKit parses.
     - `unique`, `novel`: distinct valid strings, and distinct valid strings that are not in `reference`. The
@@ -42,8 +51,8 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
       another spelling is novel.
     - `unique_strict`, `novel_strict`: the same counts of canonical SMILES, that is, of molecules.
     """
-    spellings = {text: canonical(text) for text in set(strings)}
-    valid = {text: molecule for text, molecule in spellings.items() if molecule is not None}
+    read = {text: canonical(text) for text in set(strings)}
+    valid = {text: molecule for text, molecule in read.items() if molecule is not None}
     molecules = set(valid.values())
     return {
         "valid": sum(text in valid for text in strings),

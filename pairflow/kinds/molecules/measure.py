@@ -14,13 +14,13 @@ from pairflow.config.conditions import split_conditions
 from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
-from pairflow.kinds.molecules.counts import canonical, count, count_reasons
+from pairflow.kinds.molecules.counts import canonical, count, count_reasons, spellings
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, tabulate
 from pairflow.kinds.molecules.kind import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
-from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMolecules
+from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMolecules, common, draw
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
 
@@ -71,10 +71,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
-    held_out, trained = (
-        [molecules[row] for row in training_molecules.some(len(molecules), plausible.DRAWN)]
-        for molecules in (known.held_out, known.trained)
-    )
+    held_out, trained = (draw(molecules, plausible.DRAWN) for molecules in (known.held_out, known.trained))
     rows = []
     for text in trained:
         with suppress(InputError):  # a canonical SMILES may have symbols that the data's own spelling lacks
@@ -82,15 +79,16 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
     count = plausible.DRAWN if rows else 0
     symbols = plausible.draw_independent(np.array(rows).reshape(-1, LONGEST), count, generator)
     drawn = {
-        "data": (held_out, frozenset(known.trained)),
-        plausible.ONE_CARBON_MORE: ([*plausible.add_carbon(trained, known.every, generator)], known.every),
-        plausible.INDEPENDENT: ([*map(words.decode, symbols)], known.every),
+        "data": held_out,
+        plausible.ONE_CARBON_MORE: [*plausible.add_carbon(trained, known.known, generator)],
+        plausible.INDEPENDENT: [*map(words.decode, symbols)],
     }
     if files.start:
-        drawn[plausible.START] = read_start(files.start, files.vocabulary)[: plausible.DRAWN], known.every
+        drawn[plausible.START] = read_start(files.start, files.vocabulary)[: plausible.DRAWN]
     training = training_molecules.read_training(files.molecules, known)
     counts = []
-    for method, (texts, others) in drawn.items():
+    for method, texts in drawn.items():
+        others = common(spellings(texts), known.trained if method == "data" else known.every)
         counted = plausible.count_left(texts, others, norms, *work) if texts else {}
         if texts and method in ("data", plausible.START):
             counted |= count_real(settings, texts, others, training, *work)
@@ -217,9 +215,10 @@ def _mean(errors: np.ndarray) -> float:
 class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
-    `strings` are the samples, indexed by their trial, and `origins` describes the molecules that they vary,
-    if any. `described` is a table of the distinct molecules of all trials. It has the columns `useful`,
-    `useful_strict` and a column for each of `plausible.STAGES` if the settings ask for them.
+    `strings` are the samples, indexed by their trial, and `copies` those of them and of their molecules that
+    are in the data set. `origins` describes the molecules that they vary, if any. `described` is a table of
+    the distinct molecules of all trials. It has the columns `useful`, `useful_strict` and a column for each
+    of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -235,6 +234,7 @@ class SampledMolecules:
         if "origin" in table.column_names:
             self.origins = describe_origins(token_array(table["origin"]), tokens, words, self.strings.index)
         self.training = training_molecules.read_training(files.molecules, self.known)
+        self.copies = common(spellings(decoded), self.known.every)
         work = machine.threads or 1, machine.progress
         self.asked = read_asked(self.metadata)
         further = (*(PIECES if settings.moses else ()), *(classes.property for classes in self.asked))
@@ -243,16 +243,15 @@ class SampledMolecules:
         if settings.fcd:
             self._read_chemnet(files.chemnet, machine)
         if settings.useful:
-            useful = chemistry.are_useful(self.described, self.training, self.known.every)
+            useful = chemistry.are_useful(self.described, self.training, self.copies)
             self.described = self.described.assign(**useful)
         if settings.plausible:
             norms = read_norms(files.norms, self.known)
-            new = self.described[~self.described.index.isin(self.known.every)]
+            new = self.described[~self.described.index.isin(self.copies)]
             stages = plausible.survive(new, norms, *work)
             self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
         if settings.moses:
-            chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
-            held_out = [self.known.held_out[row] for row in chosen]
+            held_out = draw(self.known.held_out, HELD_OUT_ROWS)
             self.held_out = chemistry.describe_held_out(held_out, self.training, *work)
 
     def _read_chemnet(self, statistics: Path | None, machine: Machine) -> None:
@@ -272,7 +271,7 @@ class SampledMolecules:
         chosen = [name for name in (*plausible.STAGES, "useful", "useful_strict") if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
         return {
-            **count(texts, self.known.every),
+            **count(texts, self.copies),
             **count_reasons(text for text in texts if canonical(text) is None),
             "connected": chemistry.count_connected(texts),
             **{name: int(distinct[name].sum()) for name in chosen},

@@ -19,6 +19,7 @@ import pyarrow as pa
 from rdkit import Chem
 
 from pairflow.artifacts import read_table
+from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical, count
 from pairflow.kinds.molecules.descriptors import (
@@ -205,7 +206,9 @@ def count_left(
     return {name: counts[name] for name in _COUNTED} | {stage: int(left[stage]) for stage in STAGES}
 
 
-def add_carbon(smiles: Sequence[str], known: Set[str], generator: np.random.Generator) -> Iterator[str]:
+def add_carbon(
+    smiles: Sequence[str], known: Set[str] | KnownMolecules, generator: np.random.Generator
+) -> Iterator[str]:
     """Yield molecules with a C inserted into their SMILES, so that they are valid and not known (Renz et al.
     2019). This control makes novel molecules without a model."""
     for text in smiles:

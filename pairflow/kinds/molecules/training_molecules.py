@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table
 from pairflow.artifacts.contents import COMPUTED, require_columns
+from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
@@ -31,30 +33,35 @@ _CHEMNET_CHUNK = 1024  # molecules between two updates of the progress bar
 @dataclass(frozen=True)
 class DatasetMolecules:
     """The canonical SMILES of the molecules of a data set, read from the file `path` with its metadata.
-    `every` has all of them, `trained` and `held_out` each distinct training or held-out molecule once."""
+    `every` has all of them, `trained` and `held_out` each distinct training or held-out molecule once. They
+    are Arrow arrays, because a text takes twice the memory in Python."""
 
-    every: frozenset[str]
-    trained: list[str]
-    held_out: list[str]
+    every: pa.ChunkedArray
+    trained: pa.Array
+    held_out: pa.Array
     metadata: Metadata
     path: Path
 
     @classmethod
     def read(cls, path: Path) -> "DatasetMolecules":
         table, metadata = read_table(path, "smiles")
-        frame = table.to_pandas()
+        smiles, sides = table["smiles"], table["split"]
         trained, held_out = (
-            list(dict.fromkeys(frame.loc[frame["split"] == side, "smiles"]))
-            for side in ("train", "validation")
+            pc.unique(smiles.filter(pc.equal(sides, side))) for side in ("train", "validation")
         )
-        if not trained:
+        if not len(trained):
             raise InputError(f"{path}: holds no training molecules")
-        return cls(frozenset(frame["smiles"]), trained, held_out, metadata, path)
+        return cls(smiles, trained, held_out, metadata, path)
 
     @property
     def described(self) -> list[str]:
         """The training molecules that samples are compared with: all, or DESCRIBED_ROWS drawn at random."""
-        return [self.trained[row] for row in some(len(self.trained), DESCRIBED_ROWS)]
+        return draw(self.trained, DESCRIBED_ROWS)
+
+    @cached_property
+    def known(self) -> KnownMolecules:
+        """All molecules, for the operator `in`."""
+        return KnownMolecules.from_smiles(text for part in self.every.chunks for text in part.to_pylist())
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
         """Return the metadata of a file of this `kind` that is made from these molecules only."""
@@ -109,6 +116,17 @@ class TrainingNeighbours:
             [similarity], [row] = self.neighbours.nearest(tabulate(["fingerprint"], [smiles])["fingerprint"])
         nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
         return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
+
+
+def draw(smiles: pa.Array, most: int) -> list[str]:
+    """Return all of the molecules, or a random choice of `most` of them, in their order."""
+    return smiles.take(some(len(smiles), most)).to_pylist()
+
+
+def common(texts: Iterable[str], smiles: pa.Array | pa.ChunkedArray) -> frozenset[str]:
+    """Return the texts that are in `smiles`."""
+    found = smiles.filter(pc.is_in(smiles, pa.array({*texts}, smiles.type)))
+    return frozenset(found.to_pylist())
 
 
 def some(count: int, most: int) -> np.ndarray:

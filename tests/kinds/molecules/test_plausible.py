@@ -35,7 +35,7 @@ def known(tmp_path):
 @pytest.fixture
 def norms(known, tmp_path):
     """As the step writes them and readers find them."""
-    write_table(tmp_path / "norms.parquet", find_norms(known.trained).table(), known.describes("norms"))
+    write_table(tmp_path / "norms.parquet", find_norms(known.described).table(), known.describes("norms"))
     return read_norms(tmp_path / "norms.parquet", known)
 
 

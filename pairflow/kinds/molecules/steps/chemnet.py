@@ -22,10 +22,9 @@ def main(smiles: Path, out: Path, device, threads, quiet):
 
     provenance = Provenance()
     known = training_molecules.DatasetMolecules.read(smiles)
-    chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
     device = choose(device, threads, provenance)
-    smiles_of_rows = [known.trained[row] for row in chosen]
-    features = training_molecules.chemnet_features(smiles_of_rows, str(device), not quiet)
+    chosen = training_molecules.draw(known.trained, training_molecules.CHEMNET_ROWS)
+    features = training_molecules.chemnet_features(chosen, str(device), not quiet)
     moments = Moments.from_features(features)
     metadata = known.describes("ChemNet statistics", count=moments.count)
     save_table(out, pa.table(moments.columns()), metadata, provenance)
