@@ -1,12 +1,12 @@
 """How the cost of each job grows with the number of rows, from a raw file to a report.
 
-    python benchmarks/growth.py WORK --rows 10000 100000 1000000 --prepared 10000000 \\
+    python benchmarks/growth.py WORK --rows 10000 100000 1000000 --unpaired 10000000 \\
         --out record.json --plot growth.svg
 
 Three libraries are made up: molecules of fragments that are joined at random, rows of tokens in clusters,
 and text whose words follow Zipf's law. Each goes through the workflow by `pairflow run`, with the same small
-training and the same number of samples. Their pairs are found in subsets (`subsets: auto`). Libraries of the
-sizes --prepared end with the pairs.
+training and the same number of samples. Their pairs are found in subsets (`subsets: auto`). At the
+sizes --unpaired the method is udlm, which needs no pairs.
 
 Snakemake measures the seconds and the memory of each job, its processes together. A slope is that of
 log(cost) over log(rows) between the two largest sizes: 1 if ten times the rows cost ten times as much. What
@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,23 +48,23 @@ def main() -> None:
     parser.add_argument("work", type=Path, help="an empty folder, or the one of an earlier run")
     parser.add_argument("--kinds", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--prepared", type=int, nargs="*", default=[], help="sizes without a training")
+    parser.add_argument("--unpaired", type=int, nargs="*", default=[], help="sizes without a pairing")
     parser.add_argument("--out", type=Path, help="the JSON record")
     parser.add_argument("--plot", type=Path, help="the chart (.svg)")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     if not (options.work / "Snakefile").exists():
         subprocess.run([sys.executable, "-m", "pairflow", "init", str(options.work)], check=True)
-    sizes = {rows: rows in options.rows for rows in sorted({*options.rows, *options.prepared})}
+    methods = dict.fromkeys(options.rows, "pairflow") | dict.fromkeys(options.unpaired, "udlm")
     costs = {
-        kind: {rows: measured(options.work, kind, rows, whole) for rows, whole in sizes.items()}
+        kind: {rows: measured(options.work, kind, rows, method) for rows, method in sorted(methods.items())}
         for kind in options.kinds
     }
     record = {
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "configuration": {"rows": sizes, "keys": KEYS, "cores": CORES},
+        "configuration": {"methods": methods, "keys": KEYS, "cores": CORES},
         "costs": costs,
         "slopes": {kind: slopes(by_rows) for kind, by_rows in costs.items()},
     }
@@ -106,16 +107,14 @@ def text(path: Path, rows: int) -> dict:
 LIBRARIES: dict[str, Callable[[Path, int], dict]] = {"molecules": molecules, "tokens": tokens, "text": text}
 
 
-def measured(work: Path, kind: str, rows: int, whole: bool) -> dict:
-    """The costs of an experiment, which is run if it is not finished: up to its report, or to its pairs."""
+def measured(work: Path, kind: str, rows: int, method: str) -> dict:
+    """The costs of an experiment, which is run if it is not finished."""
     name = f"{kind}_{rows}"
     root = work / "results" / name
-    pairs = root / "seed0" / "pairs" / "pairflow.parquet"
-    if not (root / "report.html" if whole else pairs).exists():
+    if not (root / "report.html").exists():
         data = LIBRARIES[kind](work / name, rows)
-        describe(work / "experiments" / f"{name}.yaml", name, data)
-        command = ["pairflow", "run", name] if whole else ["snakemake", str(pairs.relative_to(work))]
-        command = [sys.executable, "-m", *command, "--cores", str(CORES)]
+        describe(work / "experiments" / f"{name}.yaml", name, data, method)
+        command = [sys.executable, "-m", "pairflow", "run", name, "--cores", str(CORES)]
         subprocess.run(command, cwd=work, env=os.environ, check=True)
     return {**times(root), "bytes": {"raw": size(work / name), **sizes_of(root)}}
 
@@ -126,7 +125,7 @@ def times(root: Path) -> dict[str, dict[str, float]]:
     seconds: dict[str, float] = {}
     memory: dict[str, float] = {}
     for file in sorted((root / "benchmarks").rglob("*.tsv")):
-        job, row = file.stem.split("-pairflow")[0].split("-main")[0], pd.read_csv(file, sep="\t").iloc[-1]
+        job, row = re.split("-(pairflow|udlm|main)", file.stem)[0], pd.read_csv(file, sep="\t").iloc[-1]
         seconds[job] = round(seconds.get(job, 0.0) + float(row.s), 2)
         memory[job] = max(memory.get(job, 0.0), float(row.max_rss))
     for job, pattern in RECORDS.items():
@@ -140,15 +139,15 @@ RECORDS = {  # job -> where its steps record their peaks
     "preprocess": "data/train.parquet",
     "describe-molecules": "reference/molecules.parquet",
     "pair": "seed0/pairs/*",
-    "diagnose": "seed0/metrics/pairflow/coupling.parquet",
+    "diagnose": "seed0/metrics/*/coupling.parquet",
     "train": "seed0/models/*/*",
     "sample": "seed0/samples/*/*/*",
-    "evaluate": "seed0/metrics/pairflow/main/*",
+    "evaluate": "seed0/metrics/*/main/*",
     "report": "report.html",
 }
 
 
-def describe(path: Path, name: str, data: dict) -> None:
+def describe(path: Path, name: str, data: dict, method: str) -> None:
     """Write an experiment whose training and samples do not depend on the number of rows."""
     training = {"batch_size": 64, "iterations": 200, "learning_rate": 1e-3, "validate_every": 200}
     experiment = {
@@ -159,7 +158,7 @@ def describe(path: Path, name: str, data: dict) -> None:
         "network": {"name": "mlp", "width": 64},
         "pairing": {"subsets": "auto", "keys": KEYS},
         "training": training,
-        "methods": ["pairflow"],
+        "methods": [method],
         "evaluations": {"main": {"nfe": [4], "samples": 256, "trials": 2}},
     }
     path.parent.mkdir(exist_ok=True)
