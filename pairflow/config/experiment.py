@@ -28,6 +28,7 @@ from pairflow.config.steps import (
     PairSettings,
     PotentialsSettings,
     TrainSettings,
+    require_auto,
 )
 from pairflow.config.training import (
     TAU,
@@ -88,6 +89,11 @@ class Pairing(Settings):
     redraw: Redraw = None
     pool: Pool = None
     tau: Tau = TAU
+
+    @model_validator(mode="after")
+    def _keys_for_automatic_subsets(self) -> "Pairing":
+        require_auto(self.subsets, self.keys)
+        return self
 
 
 class CommonExperiment(Settings):

@@ -31,6 +31,12 @@ Keys = Annotated[
 ]
 
 
+def require_auto(subsets: int | str | None, keys: int) -> None:
+    """Raise ValueError for `keys` that would change nothing."""
+    if subsets != "auto" and keys != KEYS:
+        raise ValueError(f"keys: only with subsets: auto, found {keys:,}")
+
+
 class PairSettings(Settings):
     """Settings of `pairflow pair`: what a file of pairs depends on besides the data rows."""
 
@@ -59,6 +65,7 @@ class PairSettings(Settings):
     def _steps_for_pairflow(self) -> "PairSettings":
         if BASES[self.coupling].closed_form and self.steps is None:
             raise ValueError(f"steps: the coupling {self.coupling} needs a number of steps")
+        require_auto(self.subsets, self.keys)
         parts = 2 if self.subsets == "auto" else self.subsets
         if self.flow not in Method(name=self.coupling, base=self.coupling, subsets=parts).flows:
             raise ValueError(f"flow: a {self.flow} flow supports only the coupling pairflow, without subsets")

@@ -59,6 +59,8 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("trainings", {}, r"unknown key 'experiments\.demo\.trainings' \(did you mean 'training'\?\)"),
         ("pairing.steps", 0, r"demo\.pairing\.steps: input should be greater than or equal to 1, found 0"),
         ("pairing.steps", 2.5, r"demo\.pairing\.steps: input should be a valid integer.*found 2\.5"),
+        ("pairing.subsets", 4, r"demo\.pairing\.subsets: input should be 'auto', found 4"),
+        ("pairing.keys", 400, r"demo\.pairing: keys: only with subsets: auto, found 400$"),
         ("training.learning_rate", "fast", r"learning_rate: input should be a valid number.*found 'fast'"),
         ("training.learning_rate", float("nan"), "rate: input should be a finite number, found nan"),
         ("training.batch_size", None, r"missing key 'experiments\.demo\.training\.batch_size'"),

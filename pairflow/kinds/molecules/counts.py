@@ -42,8 +42,7 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
     """Count the valid, unique and novel molecules of one trial.
 
     `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
-    and rows left out of training), or those of its molecules that are among `spellings(strings)`. Keys of the
-    result:
+    and rows left out of training), or the part of them that is among `spellings(strings)`. Keys:
 
     - `valid`: samples that are not empty and that RDKit parses.
     - `unique`, `novel`: distinct valid strings, and distinct valid strings that are not in `reference`. The

@@ -215,7 +215,7 @@ def _mean(errors: np.ndarray) -> float:
 class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
-    `strings` are the samples, indexed by their trial, and `copies` those of them and of their molecules that
+    `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
     are in the data set. `origins` describes the molecules that they vary, if any. `described` is a table of
     the distinct molecules of all trials. It has the columns `useful`, `useful_strict` and a column for each
     of `plausible.STAGES` if the settings ask for them.

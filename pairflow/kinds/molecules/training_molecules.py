@@ -125,8 +125,7 @@ def draw(smiles: pa.Array, most: int) -> list[str]:
 
 def common(texts: Iterable[str], smiles: pa.Array | pa.ChunkedArray) -> frozenset[str]:
     """Return the texts that are in `smiles`."""
-    found = smiles.filter(pc.is_in(smiles, pa.array({*texts}, smiles.type)))
-    return frozenset(found.to_pylist())
+    return frozenset(smiles.filter(pc.is_in(smiles, pa.array({*texts}, smiles.type))).to_pylist())
 
 
 def some(count: int, most: int) -> np.ndarray:
