@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -219,8 +220,11 @@ def store(
     `work` it takes several processes, and resumes."""
     source, parameters = data_sets.source_of(settings), settings.model_dump(mode="json")
     symbols = Vocabulary.load(parent) if parent else None
-    inputs = {"source": digest(source.fetch()), **parent_digest(parent)}
-    saved = work and SavedChunks(work, files["train"], {"parameters": parameters, "inputs": inputs})
+    saved = None
+    raw = source.fetch()
+    if work and raw.is_file() and os.access(raw, os.R_OK):  # else `read` says what is wrong
+        identity = {"parameters": parameters, "inputs": _digests(source, parent)}
+        saved = SavedChunks(work, files["train"], identity)
     processes = work.processes if work else None
     prepared = source.read(settings, progress, symbols, processes, saved)
     parts = {"train": prepared.train, "validation": prepared.validation}
@@ -236,7 +240,7 @@ def store(
         prepared.vocabulary.to_json(),
         prepared.symbols,
         parameters,
-        inputs,
+        _digests(source, parent),
         labels=labels,
         smiles=prepared.smiles,
         rejected=prepared.rejected,
@@ -244,6 +248,10 @@ def store(
     )
     if saved:
         saved.remove()
+
+
+def _digests(source: data_sets.MoleculeSource, parent: Path | None) -> dict[str, str]:
+    return {"source": digest(source.fetch()), **parent_digest(parent)}
 
 
 def label_molecules(
