@@ -181,16 +181,16 @@ def prepare(
     read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
     groups = None
     if settings.split == "scaffold":
-        validation_rows, groups = None, read.scaffolds
+        validation_rows, groups = None, read.column("scaffolds")
     else:
         outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
         if outside is not None:
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
     drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
-    side = split_rows(read.rows, *drawn, validation_rows, groups)
-    names = read.names
-    columns = {"row": read.rows, "smiles": as_series(read.smiles), "split": side}
+    indices, names = read.column("rows"), read.texts("names")
+    side = split_rows(indices, *drawn, validation_rows, groups)
+    columns = {"row": indices, "smiles": as_series(read.texts("smiles")), "split": side}
     if pc.any(pc.not_equal(names, "")).as_py():
         columns["name"] = as_series(names)
     return PreparedMolecules(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -269,37 +269,15 @@ class ReadMolecules:
         """The number of molecules that fit."""
         return sum(len(part.rows) for part in self._parts)
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The index of the row of each molecule (M,), from 0."""
-        return self._column("rows")
+    def column(self, name: Literal["rows", "sizes", "scaffolds"]) -> np.ndarray:
+        """A number of each molecule (M,): the index of its row, from 0; how many tokens it has; or the number
+        of its scaffold, which is 0 for all without a scaffold split."""
+        return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
-    @property
-    def scaffolds(self) -> np.ndarray:
-        """The number of the scaffold of each molecule (M,); without a scaffold split all are 0."""
-        return self._column("scaffolds")
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of tokens of each molecule (M,)."""
-        return self._column("sizes")
-
-    @property
-    def smiles(self) -> pa.LargeStringArray:
-        """The canonical SMILES of each molecule (M,)."""
-        return self._texts("smiles")
-
-    @property
-    def names(self) -> pa.LargeStringArray:
-        """The name of each molecule (M,), which may be empty."""
-        return self._texts("names")
-
-    def _texts(self, name: str) -> pa.LargeStringArray:
+    def texts(self, name: Literal["smiles", "names"]) -> pa.LargeStringArray:
+        """The canonical SMILES of each molecule (M,), or its name, which may be empty."""
         parts = (getattr(part, name) for part in self._parts)
         return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
-
-    def _column(self, name: str) -> np.ndarray:
-        return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
     def tokens_within(self, size: int) -> set[str]:
         """The tokens of all molecules with at most `size` tokens."""

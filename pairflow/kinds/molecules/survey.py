@@ -74,7 +74,7 @@ class Survey(ReadMolecules):
                 for reason, count, number, text in first_rejected(self.rejects)
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
-        self.lengths, self.groups = self.sizes + 2, self.scaffolds
+        self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
         self.share = self.total / (of or self.total)
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
