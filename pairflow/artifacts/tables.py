@@ -160,7 +160,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
 
 
 def _read_rows(path: Path, file: pq.ParquetFile) -> pa.Table:
-    """Read all rows. Whole columns of tokens would take 16 bytes a token while they are read. Raises
+    """Read all rows. Whole columns would take eight bytes a token while they are read. Raises
     InputError with the number of a damaged part."""
     if (groups := file.num_row_groups) <= 1:
         return file.read()
