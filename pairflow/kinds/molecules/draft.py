@@ -143,8 +143,8 @@ def draft_molecules(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=size,
         content=f"{total:,} rows, {len(counts.lengths):,} distinct molecules"
-        + f" among {counts.total:,} of them, drawn at random." * (counts.share < 1)
-        + "." * (counts.share == 1),
+        + f" among {counts.total:,} of them, drawn at random" * (counts.total < total)
+        + ".",
         table=table_lines(
             f"{file} ({format_name}{remark})",
             _lines(counts, experiment["data"], size, left_out, request.rejects),
@@ -223,7 +223,7 @@ def plan(
     }
     symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
     size = DatasetSize(training_rows or available, held_out, symbols, length)
-    number = f"about {total:,}" if counts.share < 1 else f"{total:,}"
+    number = f"about {total:,}" if counts.total < counts.of else f"{total:,}"
     experiment = {
         "description": f"{number} molecules of {Path(data['source']).name}, at a scale for this machine",
         "scale": "reduced",
@@ -296,10 +296,11 @@ def _lines(
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
     reference = ("  only for reference", left_out, "not novel, but not trained on")
     sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
-    listed = f"all are listed in {'' if rejects.parent.name else './'}{rejects}"
+    part = counts.total < counts.of
+    listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
     return [
-        ("rows", round(counts.total / counts.share), ""),
-        *([sampled] if counts.share < 1 else []),
+        ("rows", counts.of, ""),
+        *([sampled] if part else []),
         ("rejected", len(counts.rejects), listed * bool(len(counts.rejects))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),

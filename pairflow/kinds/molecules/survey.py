@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
+from scipy.optimize import brentq
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
@@ -48,7 +49,9 @@ class Survey(ReadMolecules):
         groups: the numbers (D,) of their scaffolds.
         unit: what the number of a row counts (line, record or row).
         rejects: a table of the rejected rows, without duplicates: number, text, reason.
-        share: the rows that were read, as a share of the rows of the file.
+        of: the number of rows of the file, of which `total` were read.
+        share: the D molecules as a share of the distinct molecules of the file, an estimate unless all rows
+            were read.
     """
 
     lists_duplicates = False
@@ -75,7 +78,17 @@ class Survey(ReadMolecules):
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
-        self.share = self.total / (of or self.total)
+        self.of = of or self.total
+        self.share = len(self) / self._count_distinct()
+
+    def _count_distinct(self) -> float:
+        """Estimate the number of distinct molecules in the file. If each occurs m times, a random part s of
+        V valid rows has V / m (1 - (1 - s)^m) of them, which is D: m is the solution."""
+        share = self.total / self.of
+        valid = (len(self) + self.duplicates) / share
+        if share == 1 or not self.duplicates:
+            return len(self) / share
+        return valid / brentq(lambda m: valid / m * (1 - (1 - share) ** m) - len(self), 1, valid)
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
         """N: the smallest multiple of `multiple` that at most this share of the molecules exceeds."""

@@ -47,6 +47,18 @@ def test_rows_are_drawn_in_order_and_all_are_equally_likely():
     assert ((counts - 125) ** 2 / 125).sum() < 16.3  # chi-square, 3 degrees of freedom, p = 0.001
 
 
+def test_molecules_that_repeat_are_not_counted_again_where_some_rows_are_read():
+    """300 molecules, each in four rows: of 600 rows, and of the 300 that the whole file has."""
+    rows = [Row(number, "C" * (number % 300 + 1)) for number in range(1, 1201)]
+    chosen, total = draw_rows(rows, 600)
+    some = Survey(chosen, settings(), of=total)
+    assert (some.total, some.of, len(some.lengths) + some.duplicates) == (600, 1200, 600)
+    assert len(some.lengths) / some.share == pytest.approx(300, rel=0.05)
+    assert Survey(rows, settings()).share == 1
+    unlike = Survey(rows[:300], settings(), of=1200)
+    assert len(unlike.lengths) / unlike.share == 1200
+
+
 def test_counts():
     found = Survey(ROWS, settings(**LARGEST, split="scaffold"))
     assert (found.total, found.duplicates) == (10, 1)
