@@ -19,12 +19,14 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 from in_ci import IN_CI
+from torch_threads import threads_restored
 
 from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
 from pairflow.cli import STEPS, module_of
 from pairflow.runtime import signals
 
 REPOSITORY = Path(__file__).parent
+THREADS = torch.get_num_threads()
 _FORKED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it
@@ -140,6 +142,15 @@ def leave(monkeypatch):
     monkeypatch.setattr(signals, "leave", lambda number: sys.exit(128 + number))
 
 
+@pytest.fixture(autouse=True)
+def torch_threads():
+    """Fails a test that leaves PyTorch another number of threads, on which later tests would stand still."""
+    yield
+    found = torch.get_num_threads()
+    torch.set_num_threads(THREADS)
+    assert found == THREADS, f"the test left {found} threads of PyTorch, expected {THREADS}"
+
+
 @pytest.fixture(scope="session")
 def step():
     """Run a step in this process: its name, its files, and its options by their names, True for a flag."""
@@ -147,7 +158,8 @@ def step():
     def run(name: str, *files: object, **options: object):
         module = "benchmarks.paper.__main__" if name == "paper" else module_of(name)
         step = importlib.import_module(module).main
-        result = CliRunner().invoke(step, miniatures.as_arguments(*files, **options))
+        with threads_restored():
+            result = CliRunner().invoke(step, miniatures.as_arguments(*files, **options))
         print(result.output)  # pytest shows it where a test fails
         return result
 

@@ -48,7 +48,7 @@ def sample(
         vocabulary_size: K, the number of symbols.
         steps: T, the number of steps.
         seed: every random number follows from it and from the sample's number.
-        threads: number of CPU threads; None uses all that the process may use.
+        threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
         progress: whether to show a progress bar.
         first: the number of the first sample. Sample j starts at row j of `rng.uniform_tokens`.
 

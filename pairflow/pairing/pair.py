@@ -54,7 +54,7 @@ def pair(
         backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
             M M N T / P on, if CuPy and a suitable CUDA device are available, else the CPU. All give the same
             bytes.
-        threads: number of CPU threads; None uses all that the process may use.
+        threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
         progress: whether to show a progress bar.
         rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
 

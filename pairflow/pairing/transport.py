@@ -85,7 +85,7 @@ class SemidiscreteCoupling:
         Args:
             sources: (S, ...).
             numbers: (S,) integers from 0 on, which select the sources' random numbers.
-            threads: number of CPU threads; None uses all that the process may use.
+            threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
 
         Returns:
             Row numbers (S,) int64.
@@ -108,7 +108,7 @@ class SemidiscreteCoupling:
         Args:
             count: the number of pairs.
             first: the number of the first source: other numbers give other pairs.
-            threads: number of CPU threads; None uses all that the process may use.
+            threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
 
         Returns:
             x0 and x1, each (count, ...).
@@ -276,7 +276,7 @@ def transport(
         tau: the temperature, in positions. Near 0 a source is assigned to the nearest row that the balance
             allows; at a large tau, source and row are independent.
         seed: 0 to 2^64 - 1; every random number follows from it.
-        threads: number of CPU threads; None uses all that the process may use.
+        threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
         device: "cpu", or "cuda" or another torch device, which compares sources and rows by matrix products.
         progress: whether to show a progress bar.
 

@@ -5,6 +5,7 @@ import torch
 from pairflow.artifacts import Provenance
 from pairflow.errors import InputError
 from pairflow.runtime import distributed, gpus
+from pairflow.runtime.threads import useful_threads
 
 DEVICES = ("auto", "cuda", "cpu")
 
@@ -13,12 +14,13 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     """Choose the device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
 
     Of several GPUs it takes one that no other step uses, if possible. `threads` limits the CPU threads of all
-    processes of the step together. `provenance` records the device and, on a CPU, the threads.
+    processes of the step together, which are one per CPU at most. `provenance` records the device and, on a
+    CPU, the threads.
     """
     if name not in DEVICES:
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")
     if threads:
-        torch.set_num_threads(max(1, threads // distributed.local_world_size()))
+        torch.set_num_threads(max(1, useful_threads(threads) // distributed.local_world_size()))
     if name != "cpu":
         gpus.take()
     if name == "cuda" and not torch.cuda.is_available():

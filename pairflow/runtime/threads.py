@@ -1,6 +1,7 @@
 """Runs work on blocks of rows in threads, with a progress bar. The work should release Python's GIL."""
 
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
@@ -8,6 +9,7 @@ from itertools import islice
 from pairflow.runtime.progress import bar
 
 SPINS = "1000"  # so often threads of OpenMP look whether they still have to wait, before they sleep
+SAID: set[str] = set()  # notes, each of which is printed once
 
 
 def run_blocks(
@@ -15,9 +17,10 @@ def run_blocks(
 ) -> None:
     """Call `work(slice)` for slices of `block` rows that cover all `rows`, on `threads` threads.
 
-    None means a thread per CPU. An exception, such as Ctrl-C, cancels the blocks that have not begun.
+    None means a thread per CPU, which is also the most (`useful_threads`). An exception, such as Ctrl-C,
+    cancels the blocks that have not begun.
     """
-    threads = threads or available_cpus()
+    threads = useful_threads(threads)
     slices = (slice(start, min(start + block, rows)) for start in range(0, rows, block))
     waiting: dict[Future, int] = {}  # the rows of each block: only a few of perhaps millions are submitted
     pool = ThreadPoolExecutor(threads)
@@ -47,7 +50,21 @@ def granted_threads() -> int:
     """The number of threads to use: OMP_NUM_THREADS, which Snakemake sets to the threads of a job, or else
     all CPUs."""
     granted = os.environ.get("OMP_NUM_THREADS", "")
-    return int(granted) if granted.isdecimal() and int(granted) else available_cpus()
+    return useful_threads(int(granted) if granted.isdecimal() else None)
+
+
+def useful_threads(asked: int | None) -> int:
+    """The number of threads to use where so many were `asked` for: at most one per CPU of this process.
+
+    None, and 0, mean one per CPU. More would wait for one another. If it is less, a line on stderr says so.
+    """
+    cpus = available_cpus()
+    if asked and asked > cpus:
+        fewer = f"{cpus} in place of {asked}, because this process may use {cpus} CPU{'s' * (cpus > 1)}"
+        if fewer not in SAID:
+            print(f"pairflow: note: threads: {fewer}", file=sys.stderr)
+            SAID.add(fewer)
+    return min(asked or cpus, cpus)
 
 
 def available_cpus() -> int:

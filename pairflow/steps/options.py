@@ -11,6 +11,7 @@ import click
 from pairflow import published
 from pairflow.errors import InputError
 from pairflow.runtime.resume import ResumeOptions
+from pairflow.runtime.threads import useful_threads
 from pairflow.training.options import FitOptions, ModelPaths
 
 
@@ -69,7 +70,10 @@ device = click.option(
     help="Device to run on; `auto` uses the GPU if there is one.",
 )
 threads = click.option(
-    "--threads", type=click.IntRange(1, 4096), help="Number of CPU threads to use.  [default: all]"
+    "--threads",
+    type=click.IntRange(1, 4096),
+    callback=lambda ctx, option, asked: asked and useful_threads(asked),
+    help="Number of CPU threads to use, at most one per CPU.  [default: all]",
 )
 
 WORKFLOW = Path("workflow_config.yaml")

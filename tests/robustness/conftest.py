@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from miniatures import Call, call_of
+from torch_threads import threads_restored
 
 from pairflow.cli import main
 from pairflow.config import Experiment, check
@@ -64,7 +65,7 @@ class Place:
 
     def run(self, name: str, **changes: object) -> int:
         """Run a step in this process and in this place, some of its options changed; its exit code."""
-        with contextlib.chdir(self.folder), pytest.raises(SystemExit) as end:
+        with contextlib.chdir(self.folder), threads_restored(), pytest.raises(SystemExit) as end:
             main(self.calls[name].words(**changes))
         return end.value.code
 

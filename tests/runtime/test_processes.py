@@ -6,7 +6,6 @@ from itertools import count, islice
 import pytest
 
 from pairflow.runtime.processes import map_chunks
-from pairflow.runtime.threads import available_cpus, granted_threads
 
 
 def double(number):
@@ -37,14 +36,3 @@ def test_errors_reach_the_caller():
     broken = (1 // (3 - number) for number in count())
     with pytest.raises(ZeroDivisionError):
         list(map_chunks(double, broken, 2))
-
-
-def test_a_job_of_snakemake_has_the_threads_that_it_was_granted(monkeypatch):
-    for value, threads in (
-        ("3", 3),
-        ("", available_cpus()),
-        ("0", available_cpus()),
-        ("x", available_cpus()),
-    ):
-        monkeypatch.setenv("OMP_NUM_THREADS", value)
-        assert granted_threads() == threads

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 import torch
+from torch_threads import threads_restored
 
 from pairflow.config import Dcd, Training
 from pairflow.errors import Interrupted
@@ -95,17 +96,13 @@ def test_a_run_stopped_again_and_again_ends_in_the_same_bits(tmp_path):
 
 @pytest.mark.parametrize("run", [train, distil])
 def test_a_run_on_three_threads_resumes_on_one_with_the_same_bits(run, tmp_path):
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
+    with threads_restored(3):
         expected = run()
         with pytest.raises(Interrupted):
             run(Snapshots(tmp_path), 11)
         torch.set_num_threads(1)
         assert same(run(Snapshots(tmp_path)), expected)
         assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.promise("kill")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 import torch
 from click.testing import CliRunner
+from torch_threads import threads_restored
 
 from pairflow.artifacts import Metadata, digest, read_table, token_column, write_table
 from pairflow.config import Experiment
@@ -93,14 +94,16 @@ def arguments(step: str, folder: Path, *changes) -> list[str]:
 
 def run(step: str, folder: Path, *changes) -> Path:
     options = arguments(step, folder, *changes)
-    STEPS[step].main.main(options, standalone_mode=False)
+    with threads_restored():
+        STEPS[step].main.main(options, standalone_mode=False)
     return Path(options[options.index("--out") + 1])
 
 
 def mistake(step: str, folder: Path, text: str, *changes) -> None:
     """Exit code 2 and one line that holds `text`; nothing is written."""
     out = folder / "never.parquet"
-    found = CliRunner().invoke(STEPS[step].main, arguments(step, folder, *changes, "--out", out))
+    with threads_restored():
+        found = CliRunner().invoke(STEPS[step].main, arguments(step, folder, *changes, "--out", out))
     assert found.exit_code == 2, found.output
     assert found.output.startswith(f"pairflow {step}: error: ")
     assert text in found.output
@@ -212,7 +215,8 @@ def test_fewer_real_images_than_samples_are_one_trial_of_all(data, tmp_path):
 def test_too_few_samples_are_warned_of_in_a_row_and_on_stderr(data, tmp_path):
     path = samples(tmp_path / "few.parquet", drawn(64, 5)[0], [0] * 64)
     changes = ("--samples", path, "--out", tmp_path / "metrics.parquet")
-    found = CliRunner().invoke(evaluate.main, arguments("evaluate", data, *changes))
+    with threads_restored():
+        found = CliRunner().invoke(evaluate.main, arguments("evaluate", data, *changes))
     assert found.exit_code == 0, found.output
     warning = "warning: 64 samples and 301 train images for 64 features: a covariance is singular, "
     assert found.output.startswith(f"pairflow evaluate: {warning}")

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from torch_threads import threads_restored
 
 from pairflow.flow.corruption import Uniform
 from pairflow.networks import build
@@ -37,9 +38,8 @@ def network(name="transformer"):
 
 @pytest.fixture
 def threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
+    with threads_restored():
+        yield torch.set_num_threads
 
 
 def gradients(name, iteration=0, at_once=None):

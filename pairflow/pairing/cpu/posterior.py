@@ -25,7 +25,7 @@ from pairflow.pairing.cpu.matches import (
 )
 from pairflow.pairing.cpu.numbers import philox, split, uniform
 from pairflow.pairing.cpu.planes import OCTAVE, clear_untouched
-from pairflow.runtime.threads import available_cpus, run_blocks
+from pairflow.runtime.threads import run_blocks, useful_threads
 
 _BLOCK = 1 << 31  # comparisons of tokens per task, a fraction of a second
 # The oracle calls the same three functions, so that both round in the same way.
@@ -108,7 +108,7 @@ class Posterior:
             )
             self._idle.append(work)
 
-        threads = threads or available_cpus()
+        threads = useful_threads(threads)
         size = max(1, min(_BLOCK // self.keys.tokens.size, -(-len(sources) // threads)))
         if size >= len(sources):
             block(slice(0, len(sources)))
