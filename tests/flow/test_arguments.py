@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from pairflow.config import SAMPLERS, SOLVERS
 from pairflow.errors import InputError
 from pairflow.flow import continuous
 from pairflow.flow.continuous import solve, trace, velocity_loss
@@ -18,7 +19,7 @@ from pairflow.flow.posterior import (
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
 )
-from pairflow.flow.samplers import ancestral
+from pairflow.flow.samplers import PREDICTIONS, ancestral
 from pairflow.flow.schedule import Linear
 from pairflow.training.objectives import FlowObjective
 
@@ -52,10 +53,14 @@ def decay(x, t):
     return -x
 
 
+def one_of(names):
+    return f"expected one of {', '.join(names)}"
+
+
 MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
-    "sampler: expected one of ancestral, euler, found 'eular' (did you mean 'euler'?)": {"sampler": "eular"},
-    "prediction: expected one of leave_one_out, posterior, found 'nelbo'": {"prediction": "nelbo"},
-    "prediction: expected one of leave_one_out, posterior, found 'posteror' (did you mean 'posterior'?)": (
+    f"sampler: {one_of(SAMPLERS)}, found 'eular' (did you mean 'euler'?)": {"sampler": "eular"},
+    f"prediction: {one_of(PREDICTIONS)}, found 'nelbo'": {"prediction": "nelbo"},
+    f"prediction: {one_of(PREDICTIONS)}, found 'posteror' (did you mean 'posterior'?)": (
         lambda: draw(prediction="posteror")
     ),
     "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": {"conversion": "exakt"},
@@ -102,13 +107,13 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "level of noise: expected a number or shape (2,), found shape (3,)": lambda: absorbing_nelbo(
         LOG_P, ROWS, ROWS, torch.rand(3), 1.0
     ),
-    "prediction: expected one of leave_one_out, posterior, found 'velocity'": lambda: UNIFORM.bound(
+    f"prediction: {one_of(PREDICTIONS)}, found 'velocity'": lambda: UNIFORM.bound(
         LOG_P, "velocity", ROWS, ROWS, 0.5, 1.0
     ),
     "start: expected a number in [0, 1), found 1.5": lambda: Linear(1.5),
     "vocabulary_size: expected an integer in 2..65537, found 0": lambda: transform(0.0, 0),
     "x1: expected tokens (B, N), found shape (6,)": lambda: shared_noise(ROWS.flatten(), K),
-    "solver: expected one of euler, heun, found 'huen' (did you mean 'heun'?)": lambda: solve(
+    f"solver: {one_of(SOLVERS)}, found 'huen' (did you mean 'heun'?)": lambda: solve(
         decay, POINTS, 2, "huen"
     ),
     "steps: expected an integer in 1..1000000, found 0.0": lambda: solve(decay, POINTS, 0.0),
@@ -123,7 +128,7 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "x0 and x1: expected finite numbers, whose squared distances are finite": lambda: minibatch_ot(
         POINTS, POINTS / 0
     ),
-    "loss: expected one of nelbo, cross_entropy, found 'nebo' (did you mean 'nelbo'?)": lambda: FlowObjective(
+    f"loss: {one_of(UNIFORM.losses)}, found 'nebo' (did you mean 'nelbo'?)": lambda: FlowObjective(
         ROWS.numpy(), None, UNIFORM, 2, "nebo", 0, torch.device("cpu")
     ),
 }

@@ -10,6 +10,7 @@ from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
+from pairflow.kinds.kind import on_demand_kinds
 from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.training.model_files import Description, write_description
 
@@ -133,10 +134,10 @@ def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, ro
         (folder / "vocabulary.json").write_text(json.dumps({"kind": kind}))
     model = root / "seed0/models/udlm"
     (model / "model.json").touch()
-    options = "--samples 100 --trials 1"
+    options, makes = "--samples 100 --trials 1", " or ".join(sorted(each.rows for each in on_demand_kinds()))
     for folder, text in (
         (root, f"its models make {rows}: use --model {model} --nfe 4 {options}"),
         (model, f"this model makes {rows}: use {options}"),
     ):
-        with pytest.raises(InputError, match=f"{folder}: --count makes images or molecules or text; {text}$"):
+        with pytest.raises(InputError, match=f"{folder}: --count makes {makes}; {text}$"):
             choose(folder, None)
