@@ -23,7 +23,7 @@ from miniatures import EXPERIMENTS, SHARED, Call, calls_of, root_of
 from pairflow.artifacts import Metadata, read_table, row_column, write_table
 from pairflow.artifacts.contents import COLUMNS
 
-CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "150"))
+CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "60"))
 SECONDS = 300  # that a step may take, of which none needs ten where the machine has nothing else to do
 
 
@@ -210,7 +210,7 @@ def readers_of(kind: str) -> list[tuple[Call, Path]]:
     return readers
 
 
-@pytest.mark.promise("contents", times=150 // len(EXPERIMENTS))
+@pytest.mark.promise("contents", times=CASES // len(EXPERIMENTS))
 def test_a_crafted_table_ends_well_or_in_one_line(kind, step):
     draw = np.random.default_rng(list(kind.encode()))
     readers = readers_of(kind)
