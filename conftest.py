@@ -5,6 +5,7 @@ import importlib
 import multiprocessing
 import os
 import pickle
+import random
 import shutil
 import subprocess
 import sys
@@ -66,11 +67,26 @@ LONGEST = ["tests/test_slurm.py", "tests/steps/test_signals.py", "tests/steps/te
 LONGEST += ["tests/docs/test_extending.py", "tests/test_on_gpu.py", "tests/robustness/test_rules.py"]
 
 
+def shuffled(items: list, seed: str) -> list:
+    """The files in another order, and the tests of each, which share its fixtures."""
+    chance, files = random.Random(seed), {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    return [
+        item
+        for path in chance.sample([*files], len(files))
+        for item in chance.sample(files[path], len(files[path]))
+    ]
+
+
 def pytest_collection_modifyitems(items):
     """Each process begins with its share of the files whose tests take minutes: most run Snakemake or SLURM.
 
-    pytest-xdist gives every process an equal part of the list in one piece.
+    pytest-xdist gives every process an equal part of the list in one piece. PAIRFLOW_TEST_ORDER chooses
+    another order.
     """
+    if seed := os.getenv("PAIRFLOW_TEST_ORDER"):
+        items[:] = shuffled(items, seed)
     processes = int(os.getenv("PYTEST_XDIST_WORKER_COUNT", "1"))
     long: dict[Path, list] = {}
     short = []
