@@ -112,8 +112,11 @@ def everything(tmp_path_factory) -> Path:
     """A copy of the repository with the changes of all sections, and its schema written again."""
     copy = tmp_path_factory.mktemp("everything")
     copy_repository(copy, *COPIED)
+    (copy / "examples").mkdir()
     for section in SECTIONS:
-        apply(section, copy)
+        example = apply(section, copy)
+        if section in RECIPES:
+            (copy / "examples" / f"{section}.py").write_text(example, encoding="utf-8")
     [command] = re.findall(r"^python -m (\S+) > config\.schema\.json$", PAGE, re.MULTILINE)
     (copy / "config.schema.json").write_text(run(["-m", command], copy, copy), encoding="utf-8")
     return copy
@@ -151,13 +154,11 @@ for example in sys.argv[2:]:
 """
 
 
-def test_the_examples_work(tmp_path):
+def test_the_examples_work(everything, tmp_path):
     """In one process, whose traceback names the example."""
-    copy_repository(tmp_path, "pairflow", "docs")
-    examples = {tmp_path / f"{name}.py": apply(name, tmp_path) for name in RECIPES}
-    for path, example in examples.items():
-        path.write_text(example, encoding="utf-8")
-    run(["-c", RUN_EXAMPLES, str(tmp_path), *map(str, examples)], tmp_path, tmp_path)
+    examples = sorted(map(str, (everything / "examples").iterdir()))
+    assert len(examples) == len(RECIPES)
+    run(["-c", RUN_EXAMPLES, str(everything), *examples], tmp_path, everything)
 
 
 @pytest.mark.parametrize("check", CHECKED)
