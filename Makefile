@@ -23,11 +23,11 @@ demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images)
 	pairflow run demo --cores $(CORES)
 	pairflow run digits --cores $(CORES)
 
-# Two processes more than cores, because some tests wait for a scheduler or a browser. Threads that wait for one another
+# One process more than cores, because some tests wait for a scheduler or a browser. Threads that wait for one another
 # sleep (passive): on a machine with more processes than cores they would waste most of the time.
 test: $(READY)  ## run all checks of `make lint`, then all tests
 	@$(MAKE) --no-print-directory -j$(CORES) lint kernels
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $$(($(CORES) + 2)) --maxprocesses 8 --dist worksteal
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $$(($(CORES) + 1)) --maxprocesses 8 --dist worksteal
 
 test-fast: $(READY) kernels  ## run the tests that take moments, for use while you work
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "not (workflow or slurm or data or slow)"
