@@ -87,7 +87,9 @@ def test_the_same_generator_gives_the_same_samples():
     assert torch.equal(x0, source(500, 2))  # left as it was
 
 
-@pytest.mark.parametrize("method", [name for name, base in BASES.items() if base.corruption])
+@pytest.mark.parametrize(
+    "method", [name for name, base in BASES.items() if base.corruption in ("uniform", "absorbing")]
+)  # another corruption may need another number of symbols
 def test_the_greedy_tail_counts_as_a_call_where_it_can_change_a_sample(method):
     """Of 20,000 positions about 0.2 still hold a mask after the last update."""
     corruption = CORRUPTIONS[BASES[method].corruption](3)
