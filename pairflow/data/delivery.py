@@ -150,9 +150,10 @@ class Scored(ABC):
         column: the column of its text in a table of scores.
         padding: the symbol that fills short rows, or None.
         notation: how the model writes rows, such as "smiles", if there are several ways.
+        remark: what the summary of scores says about how rows were read.
     """
 
-    notation = ""
+    notation = remark = ""
     noun: str
     column: str
     padding: int | None

@@ -3,13 +3,15 @@
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import starmap
 from pathlib import Path
 
+import pandas as pd
 import torch
 
 from pairflow import published
-from pairflow.artifacts import atomic, require_apart
+from pairflow.artifacts import as_cell, atomic, require_apart
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
@@ -91,6 +93,7 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
     """Write the samples of a stream to `out`; returns a line about their number, the accepted shares and the
     time.
 
+    If `out` cannot be written, the samples are written as a CSV file, and InputError is raised.
     If the search is interrupted or accepts too few samples, the samples so far are written to
     `<stem>.part<suffix>`, and Interrupted or InputError is raised. SIGUSR1 writes them there, too, and the
     search continues.
@@ -104,8 +107,11 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
     rows: Rows = []
 
     def save(path: Path) -> None:
-        with atomic(path) as [temporary]:
-            write(temporary, rows)
+        try:
+            with atomic(path) as [temporary]:
+                write(temporary, rows)
+        except Exception as error:  # the search may have taken hours
+            raise InputError(f"{str(error) or type(error).__name__} ({_rescue(rows, out)})") from error
 
     def save_part() -> str:
         """Save the samples so far, if there are any, and return a message about them."""
@@ -139,6 +145,16 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
     seconds = time.perf_counter() - started
     summary = f"{settings.count:,} {delivery.summarise(rows, seconds)}, seed {settings.seed}"
     return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", lacking, delivery.warn()]))
+
+
+def _rescue(rows: Rows, out: Path) -> str:
+    """Save the samples as a CSV file beside `out`, or else among the temporary files; returns a message."""
+    for folder in (out.parent, Path(tempfile.gettempdir())):
+        path = folder / f"{out.stem}.part.csv"
+        with suppress(Exception), atomic(path) as [temporary]:
+            pd.DataFrame(rows).map(as_cell).to_csv(temporary, index=False, lineterminator="\n")
+            return f"the {len(rows):,} found are saved in {path}"
+    return f"the {len(rows):,} found are lost"
 
 
 def require_writable(out: Path) -> None:

@@ -144,7 +144,7 @@ def write_scores(
             write_table(temporary, table, metadata)
         else:
             table.map(as_cell).to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
-    return f"{_summary(table, scorer.noun)}, seed {scorer.settings.seed} -> {out}"
+    return f"{_summary(table, scorer.noun)}{scorer.rows.remark}, seed {scorer.settings.seed} -> {out}"
 
 
 def _summary(table: pd.DataFrame, noun: str) -> str:

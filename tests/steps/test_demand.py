@@ -14,13 +14,24 @@ import pytest
 from miniatures import data_files
 from rdkit import Chem
 
-from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, write_table
+from pairflow.artifacts import (
+    Metadata,
+    as_metrics,
+    digest,
+    read_metadata,
+    read_provenance,
+    read_table,
+    write_table,
+)
 from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
+from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.scaffolds import read_scaffolds
+from pairflow.kinds.molecules.selection import KnownByRules
+from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.training.model_files import write_description
 
 NOISE = "a share above 0 and up to 1, such as 0.1, or a range 0.02:0.2"
@@ -257,6 +268,73 @@ def test_properties_and_the_nearest_training_molecule_come_with_the_molecules(
     refused(sample("x.csv", **options), "sample", "do not belong together: they come from different data")
 
 
+def test_all_columns_are_written_in_every_format(sample, made, model, step, tmp_path):
+    """Those of properties, norms, neighbours (whose names may have line breaks) and seeds; in space, too."""
+    assert step("norms", smiles=made / "data/smiles.parquet", out=model / "norms.parquet").exit_code == 0
+    table, metadata = read_table(made / "data/smiles.parquet", "smiles")
+    write_table(model / "smiles.parquet", table.to_pandas().assign(name="a\n\nname"), metadata)
+    (tmp_path / "seeds.smi").write_text("OCCO diol\n")
+    options = {"count": 3, "like": tmp_path / "seeds.smi", "noise": "0.3"}
+    assert sample("x.smi", **options).exit_code == 0
+    options |= {"properties": True, "nearest": True}
+    for name in ("x.csv", "x.xlsx", "x.parquet", "x.html", "x.sdf"):
+        assert sample(name, **options).exit_code == 0
+    expected = pd.read_csv(tmp_path / "x.csv")
+    assert {"qed", "plausible", "new_rings", "alerts", "nearest", "similarity", "seed_edit"} < {*expected}
+    assert expected["smiles"].tolist() == smiles_of(tmp_path / "x.smi")
+    tables = pd.read_excel(tmp_path / "x.xlsx"), read_table(tmp_path / "x.parquet")[0].to_pandas()
+    assert [[*table] for table in tables] == [[*expected]] * 2
+    assert all(f'"name":"{name}"' in (tmp_path / "x.html").read_text() for name in expected)
+    assert sample("y.sdf", **options, **{"3d": True}).exit_code == 0
+    for name in ("x.sdf", "y.sdf"):
+        molecules = [*Chem.SDMolSupplier(str(tmp_path / name))]
+        assert [{*molecule.GetPropNames()} for molecule in molecules] == [{*expected} - {"name"}] * 3
+        assert [int(molecule.GetProp("seed_edit")) for molecule in molecules] == expected[
+            "seed_edit"
+        ].tolist()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("no luck"), OSError(28, "No space left on device")])
+def test_what_was_found_is_saved_whatever_a_writer_raises(sample, tmp_path, monkeypatch, error):
+    def fail(path, table, metadata):
+        raise error
+
+    monkeypatch.setitem(files._WRITERS, ".sdf", fail)
+    done = sample("x.sdf", count=5, properties=True)
+    assert done.exit_code == 2
+    message = done.stderr.splitlines()[-1]
+    assert str(error).removeprefix("[Errno 28] ") in message
+    assert message.endswith(f"(the 5 found are saved in {tmp_path}/x.part.csv)")
+    assert sample("y.csv", count=5, properties=True).exit_code == 0
+    assert (
+        pd.read_csv(tmp_path / "x.part.csv")["smiles"].tolist()
+        == pd.read_csv(tmp_path / "y.csv")["smiles"].tolist()
+    )
+
+
+def test_molecules_are_standardised_as_the_data_of_the_model(sample, step, model, tmp_path):
+    """A salt is varied and scored as its largest fragment, if that is a rule of the data."""
+    known, metadata = KnownMolecules.load(model / "known.parquet"), read_metadata(model / "known.parquet")
+    shared = {"vocabulary": metadata.vocabulary, "data": metadata.data}
+    known.save(model / "known.parquet", **shared, parameters=metadata.parameters | {"fragments": "largest"})
+    facts = json.loads((model / "model.json").read_text()) | {"known": digest(model / "known.parquet")}
+    del facts["checksum"]
+    write_description(model / "model.json", facts, model / "model.safetensors")
+    (tmp_path / "salt.smi").write_text("CCCN.Cl salt\n")
+    said = ", standardised as the model's data (fragments largest)"
+    done = sample("x.csv", count=3, like=tmp_path / "salt.smi", noise="0.4", novel=True)
+    assert (done.exit_code, said in done.stderr) == (0, True)
+    assert set(pd.read_csv(tmp_path / "x.csv")["seed"]) == {"CCCN"}
+    out, shared = tmp_path / "s.csv", {"draws": 4, "threads": 1, "device": "cpu", "quiet": True}
+    done = step("score", tmp_path / "salt.smi", model=model, out=out, **shared)
+    assert (done.exit_code, said in done.stderr) == (0, True)
+    assert pd.read_csv(out)["smiles"].tolist() == ["CCCN"]
+    data = KnownByRules(
+        KnownMolecules.from_smiles(["CCCN"]), Standardisation(fragments="largest", metals="reject")
+    )
+    assert [text in data for text in ("CCCN", "CCCN.Cl", "CCCO", "CCC[Mg]Br")] == [True, True, False, False]
+
+
 def test_a_page_of_a_model_without_training_molecules_says_what_it_lacks(sample, model, tmp_path):
     done = sample("x.html", count=5)
     line = f"The page has no nearest training molecules: {model}/smiles.parquet: no such file"
@@ -361,7 +439,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
             "x.html: a page holds at most 10,000 molecules; expected .csv or .parquet",
         ),
         ("x.csv", {"3d": True}, "x.csv: only SDF files (.sdf) hold coordinates; leave out --3d"),
-        ("x.sdf", {"raw": True}, "x.sdf: SDF files can only hold valid molecules; leave out --raw"),
+        ("x.sdf", {"raw": True}, "x.sdf: SDF files can only hold valid molecules; expected .smi, .csv, "),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"nfe": 0}, "settings: nfe: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"logp": "3"}, "settings: logp: expected a range such as 1:3, 1: or :3, found '3'"),

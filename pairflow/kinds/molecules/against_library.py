@@ -1,12 +1,16 @@
 """Measures the molecules of any program as if they were samples, compared with a user's library."""
 
+import re
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-from rdkit import Chem
+from rdkit import Chem, rdBase
 
 from pairflow.artifacts import Metadata, atomic
 from pairflow.data.draft import table_lines
@@ -17,9 +21,38 @@ from pairflow.kinds.molecules.descriptors import PROPERTIES, describe, tabulate
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.library import Row, read_rows
 from pairflow.kinds.molecules.plausible import Norms
+from pairflow.kinds.molecules.reading import canonicalise, read_molecule
+from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.kinds.molecules.similarity import Neighbours
+from pairflow.kinds.molecules.standardise import say_rules, write_smiles
 from pairflow.kinds.molecules.survey import column_of
 from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingNeighbours, some
+from pairflow.runtime.processes import map_chunks
+
+_CHUNK = 512  # rows that are sent to a process at a time
+_FEW = 16  # chunks for which no other process is started
+_CHARGED = re.compile(r"[+-]\d*(:\d+)?\]")  # at the end of an atom in brackets
+
+
+class Standardised(NamedTuple):
+    """A row of a file of molecules.
+
+    Attributes:
+        name: its name, which may be empty.
+        text: its SMILES in the file.
+        smiles: the canonical SMILES of the standardised molecule, or of the molecule as it is if `refused`;
+            empty if the row is no molecule.
+        neutral: the same with charges neutralised.
+        reason: why the row is no molecule.
+        refused: whether a rule rejects the molecule.
+    """
+
+    name: str
+    text: str
+    smiles: str = ""
+    neutral: str = ""
+    reason: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,72 +63,137 @@ class Measured:
         summary: the metrics, as text.
         rows: the rows of the file.
         library: the molecules of the library, to find the nearest one to each row.
+        known: the canonical SMILES that are not novel.
         norms: what is usual in the library, by which rows are plausible or not.
     """
 
     summary: str
-    rows: list[Row]
+    rows: list[Standardised]
     library: TrainingNeighbours
+    known: frozenset[str]
     norms: Norms
 
     def write(self, out: Path) -> None:
         """Write a table with a line for each row. Raises InputError for a format that cannot hold it."""
-        write = files.writer(out, parsed=False, properties=True, count=len(self.rows))
+        write = _writer(out, len(self.rows))
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
             write(temporary, table, Metadata(kind="molecules"))
 
-    def _describe(self, row: Row) -> dict[str, Any]:
-        smiles = canonical(row.text.strip()) if not row.reason else None
+    def _describe(self, row: Standardised) -> dict[str, Any]:
+        smiles = row.smiles
         line = {"name": row.name, "smiles": smiles or row.text, "valid": "yes" if smiles else "no"}
         if not smiles or (molecule := Chem.MolFromSmiles(smiles)) is None:
             return line
-        known = {"known": "yes" if smiles in self.library else "no"}
+        known = {"known": "yes" if smiles in self.known else "no"}
         oddities = plausible.describe_oddities(molecule, self.norms)
         return line | known | oddities | describe(molecule) | self.library.describe(smiles)
 
 
-def measure(molecules: Path, reference: Path, threads: int, progress: bool) -> Measured:
-    """Compare a file of molecules with a library. Raises InputError if the library has no molecule."""
-    rows, library_rows = ([*read_rows(path, column_of(path), progress)] for path in (molecules, reference))
+def measure(
+    molecules: Path, reference: Path, rules: LibraryRules, out: Path | None, threads: int, progress: bool
+) -> Measured:
+    """Compare a file of molecules with a library, both standardised by `rules`.
+
+    A library's molecule that a rule rejects is known, but otherwise not part of the library. A molecule is
+    also known if the library has it with other charges, as in a salt. Raises InputError if the library has no
+    molecule, and if a file such as `out` cannot hold the table.
+    """
+    if out:
+        _writer(out, 0)
+    rows = _read(molecules, rules, threads, progress, out)
+    library_rows = _read(reference, rules, threads, progress)
     names: dict[str, str] = {}
     for row in library_rows:
-        if not row.reason and (smiles := canonical(row.text.strip())):
-            names.setdefault(smiles, row.name)
+        if row.smiles and not row.refused:
+            names.setdefault(row.smiles, row.name)
     trained = [*names]
     if not trained:
-        raise InputError(f"{reference}: holds no molecule that RDKit reads")
-    texts, known = [row.text.strip() for row in rows], frozenset(trained)
+        raise InputError(f"{reference}: holds no molecule that RDKit reads and the rules accept")
+    neutral = {row.neutral for row in library_rows}
+    known = frozenset(row.smiles for row in chain(rows, library_rows) if row.neutral in neutral)
+    readable = [row.smiles if canonical(row.smiles) else row.text.strip() for row in rows if row.smiles]
     norms = plausible.find_norms(trained, threads, progress)
     chosen = [trained[row] for row in some(len(trained), PROPERTY_ROWS)]
     structures = tabulate(("fingerprint", "scaffold"), trained, threads, progress)
     properties = tabulate(PROPERTIES, chosen, threads, progress).dropna().to_numpy()
     neighbours = Neighbours(structures["fingerprint"])
     library = chemistry.TrainingMolecules(neighbours, Counter(structures["scaffold"]), properties)
-    described = chemistry.describe_samples(texts, library, plausible.DESCRIBED, threads, progress)
+    described = chemistry.describe_samples(readable, library, plausible.DESCRIBED, threads, progress)
     useful = chemistry.are_useful(described, library, known)
     left = plausible.survive(described[~described.index.isin(known)], norms, threads, progress).sum()
-    counts = count(texts, known)
+    counts = count(readable, known)
     counts = {name: counts[name] for name in ("valid", "unique_strict", "novel_strict")}
     counts |= {stage: int(left[stage]) for stage in plausible.STAGES}
     counts |= {"useful_strict": int(useful["useful_strict"].sum())}
-    counts |= count_reasons(text for text in texts if canonical(text) is None)
     likeness = chemistry.compare(described, library)
     title = f"{molecules} compared with {reference} ({len(trained):,} molecules)"
     nearest = TrainingNeighbours(trained, [*names.values()], neighbours)
-    return Measured(_summarise(title, len(texts), counts, likeness), rows, nearest, norms)
+    labelled = {METRICS[name].label: number for name, number in counts.items()} | _count_invalid(rows)
+    return Measured(_summarise(title, len(rows), labelled, likeness, rules), rows, nearest, known, norms)
 
 
-def _summarise(title: str, rows: int, counts: dict[str, int], likeness: dict[str, float]) -> str:
+def _read(
+    path: Path, rules: LibraryRules, threads: int, progress: bool, out: Path | None = None
+) -> list[Standardised]:
+    """Read and standardise the rows of a file, in several processes if it is long. Raises InputError if
+    `out` cannot hold a line for each."""
+    rows = [*read_rows(path, column_of(path), progress)]
+    if out:
+        _writer(out, len(rows))
+    chunks = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]
+    processes = threads if len(chunks) > _FEW else 1
+    return [*chain.from_iterable(map_chunks(partial(_standardise, rules), chunks, processes))]
+
+
+def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]:
+    """Standardise the molecules of rows."""
+    standardised, uncharged = [], rules.model_copy(update={"charges": "neutralise"})
+    with rdBase.BlockLogs():
+        for row in rows:
+            try:
+                molecule = read_molecule(row)
+            except InputError as error:
+                standardised.append(Standardised(row.name, row.text, reason=str(error)))
+                continue
+            refused = False
+            try:
+                smiles = canonicalise(molecule, rules)[1]
+                neutral = canonicalise(molecule, uncharged)[1] if _CHARGED.search(smiles) else smiles
+            except InputError:
+                smiles = neutral = write_smiles(molecule)
+                refused = True
+            standardised.append(Standardised(row.name, row.text, smiles, neutral, refused=refused))
+    return standardised
+
+
+def _count_invalid(rows: Iterable[Standardised]) -> dict[str, int]:
+    """Count the rows that are no molecules by the label of their reason, such as "ring closure"."""
+    reasons = Counter(row.reason for row in rows if row.reason)
+    unparsable = [row.text.strip() for row in rows if row.reason in ("empty", "unparsable")]
+    labelled = {METRICS[name].label: number for name, number in count_reasons(unparsable).items()}
+    return labelled | {
+        name: number for name, number in reasons.items() if name not in ("empty", "unparsable")
+    }
+
+
+def _writer(out: Path, count: int) -> Callable[[Path, pd.DataFrame, Metadata], None]:
+    """The function that writes a table of `count` rows to `out`. Raises InputError if its format cannot hold
+    it."""
+    return files.writer(out, parsed=False, properties=True, count=count)
+
+
+def _summarise(
+    title: str, rows: int, counts: dict[str, int], likeness: dict[str, float], rules: LibraryRules
+) -> str:
     """Return a text with a line for each metric, which has its label in the report."""
     lines = [("rows", rows, "")]
-    lines += [
-        (METRICS[name].label, number, f"{number / rows:.1%}") for name, number in counts.items() if number
-    ]
+    lines += [(label, number, f"{number / rows:.1%}") for label, number in counts.items() if number]
     labels = {
         name: f"{METRICS[name].label}, distance" if name.endswith("_wasserstein") else METRICS[name].label
         for name in likeness
     }
     digits = {name: 0 if METRICS[name].counted else 3 for name in likeness}
     values = "\n".join(f"  {labels[name]:<46}{value:>8,.{digits[name]}f}" for name, value in likeness.items())
-    return f"{table_lines(title, lines)}\n{values}"
+    applied = f"Both files are standardised by these rules: {say_rules(rules) or 'none'}."
+    return f"{table_lines(title, lines)}\n{values}\n{applied}"

@@ -3,7 +3,8 @@
 An invalid string has one reason, the first that RDKit finds:
 
 - `empty`: it has nothing but padding.
-- `syntax`: it is not SMILES, because a bracket, branch or bond is incomplete, or a symbol is unknown.
+- `syntax`: it is not SMILES, because a bracket, branch or bond is incomplete, or a symbol is unknown; or it
+  is too large for RDKit (over 4,096 atoms).
 - `ring`: only a ring closure is wrong, because the ring is left open, closed onto the same atom, or closed
   between two atoms that already share a bond.
 - `valence`: an atom has more bonds than it can have.
@@ -12,9 +13,13 @@ An invalid string has one reason, the first that RDKit finds:
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from functools import lru_cache
 
 from rdkit import Chem, rdBase
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.standardise import parse, say_too_large, write_smiles
 
 REASONS = ("empty", "syntax", "ring", "valence", "kekulize")
 
@@ -24,10 +29,11 @@ _CLOSURES = re.compile(r"\[[^\]]*\]|%\(\d+\)|%\d\d|\d")
 
 @lru_cache(maxsize=2**16)  # several functions ask for the same strings
 def canonical(smiles: str) -> str | None:
-    """The canonical SMILES of a molecule, with stereochemistry; None for an empty or invalid string."""
-    with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles) if smiles else None
-    return None if molecule is None else Chem.MolToSmiles(molecule)
+    """The canonical SMILES of a molecule, with stereochemistry; None for a string that is empty, invalid or
+    too large for RDKit (see `parse`)."""
+    with rdBase.BlockLogs(), suppress(InputError):
+        return write_smiles(parse(smiles))
+    return None
 
 
 def spellings(strings: Iterable[str]) -> Iterator[str]:
@@ -66,6 +72,8 @@ def reason(smiles: str) -> str:
     """The reason why an invalid string is invalid, one of REASONS."""
     if not smiles:
         return "empty"
+    if say_too_large(smiles):
+        return "syntax"
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles, sanitize=False)
         if molecule is None:

@@ -7,6 +7,7 @@ files are rounded to `DIGITS`; Excel and Parquet files have all digits.
 
 from collections.abc import Callable
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,11 @@ def writer(
     if suffix not in _WRITERS:
         raise InputError(f"{path}: unknown suffix {suffix!r}; expected {', '.join(_WRITERS)}")
     if suffix == ".sdf" and not parsed:
-        raise InputError(f"{path}: SDF files can only hold valid molecules; leave out --raw")
+        unfit = (suffix, ".smi") if properties else (suffix,)
+        raise InputError(f"{path}: SDF files can only hold valid molecules; expected {_others(*unfit)}")
     if suffix == ".smi" and properties:
-        raise InputError(
-            f"{path}: SMILES files cannot hold properties; expected .csv, .xlsx, .sdf, .parquet or .html"
-        )
+        unfit = (suffix,) if parsed else (suffix, ".sdf")
+        raise InputError(f"{path}: SMILES files cannot hold properties; expected {_others(*unfit)}")
     if suffix != ".sdf" and in_space:
         raise InputError(f"{path}: only SDF files (.sdf) hold coordinates; leave out --3d")
     if suffix == PAGE and count > _MOST:
@@ -49,6 +50,17 @@ def writer(
     if suffix == ".xlsx":
         require_openpyxl(path)
     return _WRITERS[suffix]
+
+
+def _others(*suffixes: str) -> str:
+    """The suffixes other than these, in words."""
+    *most, last = (suffix for suffix in _WRITERS if suffix not in suffixes)
+    return f"{', '.join(most)} or {last}"
+
+
+def _one_line(text: Any) -> str:
+    """A text without line breaks, for formats in which each line has a meaning."""
+    return " ".join(str(text).splitlines())
 
 
 def _rounded(name: str, value: Any) -> Any:
@@ -60,7 +72,10 @@ def _rounded(name: str, value: Any) -> Any:
 
 def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     """Write `SMILES name` on each line, without a header."""
-    lines = (f"{smiles} {name}\n" for name, smiles in zip(table["name"], table["smiles"], strict=True))
+    lines = (
+        f"{_one_line(f'{smiles} {name}')}\n"
+        for name, smiles in zip(table["name"], table["smiles"], strict=True)
+    )
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
@@ -92,8 +107,9 @@ def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
                 cell.number_format = f"0.{'0' * DIGITS[name]}"
             elif cell.data_type == "f":
                 cell.data_type = "s"
-    with path.open("wb") as file:
-        book.save(file)
+    content = BytesIO()  # a ZIP file that cannot be completed would complain once more when it is deleted
+    book.save(content)
+    path.write_bytes(content.getvalue())
 
 
 def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
@@ -104,9 +120,9 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
             if molecule is None:
                 molecule = Chem.MolFromSmiles(row["smiles"])
                 rdDepictor.Compute2DCoords(molecule)
-            molecule.SetProp("_Name", row.pop("name"))
+            molecule.SetProp("_Name", _one_line(row.pop("name")))
             for key, value in row.items():
-                molecule.SetProp(str(key), _rounded(str(key), value))
+                molecule.SetProp(str(key), _one_line(_rounded(str(key), value)))
             file.write(Chem.SDWriter.GetText(molecule, molid=number))
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pairflow import published, rng
 from pairflow.artifacts import Metadata, read_metadata
-from pairflow.config import DemandSettings, parse_noises
+from pairflow.config import DemandSettings, check, parse_noises
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
@@ -31,9 +31,10 @@ from pairflow.kinds.molecules.plausible import Norms, describe_oddities
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.scaffolds import Growth, given_tokens, read_scaffolds
-from pairflow.kinds.molecules.selection import Selection, filters_from
+from pairflow.kinds.molecules.selection import KnownByRules, Selection, filters_from
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
+from pairflow.kinds.molecules.standardise import say_rules
 from pairflow.kinds.molecules.survey import column_of
 from pairflow.kinds.molecules.training_molecules import TrainingNeighbours
 from pairflow.limits import USABLE
@@ -70,8 +71,12 @@ class MoleculeDelivery(Delivery):
             self.origins, self.inputs = read_seeds(path, model), (path,)
             self.noises = parse_noises(settings.noise)
             self.seeds = torch.tensor(np.array([origin.tokens for origin in self.origins], np.int64))
-        self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
+        self.known: Any = self._read_known() if settings.novel else None
         self.begin()
+
+    def _read_known(self) -> KnownByRules:
+        """Read the molecules of the model's data set."""
+        return KnownByRules(KnownMolecules.load(self.model.known_file()), rules_of(self.model))
 
     def _grow(self, source: str) -> None:
         """Let samples grow from scaffolds, and refuse each sample that does not keep its scaffold."""
@@ -201,7 +206,7 @@ class MoleculeDelivery(Delivery):
         settings, smiles, counts = self.settings, [row["smiles"] for row in rows], self.selection.counts
         text = "strings" if settings.raw else self.noun
         if not (settings.raw or settings.novel or self.model.known is None):
-            known = KnownMolecules.load(self.model.known_file())
+            known = self._read_known()
             text += f" ({sum(molecule in known for molecule in smiles):,} of them in the data set)"
         if settings.prefix is not None and not settings.raw and smiles:
             with rdBase.BlockLogs():
@@ -219,6 +224,8 @@ class MoleculeDelivery(Delivery):
         text += f" from {counts.total():,} samples ({shares})"
         if settings.template is not None:
             text += f", {self._early / counts.total():.1%} of them end within the template"
+        if settings.novel or settings.like:
+            text += say_standardised(rules_of(self.model))
         return f"{text}, {seconds:,.1f} s"
 
     def warn(self) -> str:
@@ -269,18 +276,35 @@ class ScoredMolecules(Scored):
 
     def __init__(self, model: Model):
         self.vocabulary, self.length = Vocabulary.load(model.vocabulary_file()), model.length
-        self.notation = self.vocabulary.kind
+        self.notation, self.rules = self.vocabulary.kind, rules_of(model)
+        self.remark = say_standardised(self.rules)
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
             for row in read_rows(path, column or column_of(path)):
                 text, tokens, reason = row.text, None, ""
                 try:
-                    _, text = canonicalise(read_molecule(row), Standardisation())  # no rule changes it
+                    _, text = canonicalise(read_molecule(row), self.rules)
                     tokens = np.array(self.vocabulary.encode(text, self.length))
                 except InputError as error:
                     reason = str(error)
                 yield Candidate(row.number, row.name, text, tokens, reason)
+
+
+def rules_of(model: Model) -> Standardisation:
+    """Return the rules that standardised the model's data set; none without its file of known molecules."""
+    if model.known is None:
+        return Standardisation()
+    values = read_metadata(path := model.known_file()).parameters
+    return check(
+        Standardisation, {name: values[name] for name in Standardisation.model_fields if name in values}, path
+    )
+
+
+def say_standardised(rules: Standardisation) -> str:
+    """Say at the end of a summary by which rules molecules were standardised; empty without any."""
+    applied = say_rules(rules)
+    return f", standardised as the model's data ({applied})" if applied else ""
 
 
 def training_smiles(folder: Path) -> Path:

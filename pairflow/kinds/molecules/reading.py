@@ -21,7 +21,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
-from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
+from pairflow.kinds.molecules.standardise import parse, scaffold, standardise, write_smiles
 from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_costs, remove_states
 
@@ -42,7 +42,7 @@ def read_molecule(row: Row) -> Chem.Mol:
 def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
     """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
     molecule = standardise(raw, rules)
-    return molecule, Chem.MolToSmiles(molecule)
+    return molecule, write_smiles(molecule)
 
 
 def say_too_long(size: int, length: int) -> str:

@@ -2,18 +2,38 @@
 
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Set
+from contextlib import suppress
 from typing import Any
 
 from rdkit import Chem, rdBase
 
 from pairflow.config import DemandSettings, parse_range
+from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import DESCRIPTORS
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
+from pairflow.kinds.molecules.reading import canonicalise
+from pairflow.kinds.molecules.settings import Standardisation
+from pairflow.kinds.molecules.standardise import parse, say_rules
 
 Filter = Callable[[Chem.Mol], bool]
+
+
+class KnownByRules:
+    """The molecules of a data set, for the operator `in`: a molecule is known if it is among them as it is,
+    or standardised by the `rules` of the data set."""
+
+    def __init__(self, known: KnownMolecules, rules: Standardisation):
+        self.known, self.rules = known, rules
+
+    def __contains__(self, smiles: str) -> bool:
+        if smiles in self.known or not say_rules(self.rules):
+            return smiles in self.known
+        with suppress(InputError):  # a rule rejects it, so that the data set cannot have it
+            return canonicalise(parse(smiles), self.rules)[1] in self.known
+        return False
 
 
 class Selection:

@@ -73,6 +73,14 @@ class Standardisation(Settings):
     )
 
 
+class LibraryRules(Standardisation):
+    """The rules for a user's own molecules, by default."""
+
+    fragments: Fragments = "largest"
+    dummies: Dummies = "reject"
+    metals: Metals = "reject"
+
+
 class Conditioning(Settings):
     """A property that a conditional model learns. Give either `property` or `column`."""
 
@@ -254,7 +262,7 @@ def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSetting
     return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)
 
 
-class NewLibrary(Standardisation, NewSettings):
+class NewLibrary(LibraryRules, NewSettings):
     """Settings of the command `pairflow new` for a user's file of molecules."""
 
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
@@ -269,9 +277,6 @@ class NewLibrary(Standardisation, NewSettings):
         description="Numeric column of the table, or property (qed, logp, weight, rings), of which samples "
         "can then be asked for low, middle or high values.",
     )
-    fragments: Fragments = "largest"
-    dummies: Dummies = "reject"
-    metals: Metals = "reject"
     split: Split = "random"
     max_too_long_share: LongShare = 0.001
 

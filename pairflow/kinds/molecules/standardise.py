@@ -1,4 +1,9 @@
-"""Standardises molecules by rules on fragments, charges, isotopes, stereochemistry, metals and dummies."""
+"""Reads, standardises and writes molecules: the only door between a user's SMILES and RDKit.
+
+The rules are on fragments, charges, isotopes, stereochemistry, metals and dummies.
+"""
+
+import re
 
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
@@ -11,6 +16,20 @@ MOST_ATOMS = LONGEST  # RDKit takes too long to write larger molecules, and cras
 _COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 without hydrogen
 _METALS = _COUNTER_IONS | {13, *range(21, 32), *range(39, 51), *range(57, 85), *range(89, 104)}
 TOO_MANY_ATOMS = f"over {MOST_ATOMS:,} atoms"
+_MOST_CHARACTERS = 8 * MOST_ATOMS  # of a SMILES; an atom such as [C@@H] or [13CH2] has up to seven
+_ATOM = re.compile(r"\[(?!H\])[^\]]*\]|Br|Cl|[BCNOPSFIbcnops*]")  # in SMILES; RDKit drops most [H]
+# Explicit hydrogens and stereochemistry, with which RDKit may need several rounds to a lasting SMILES.
+_UNSETTLED = re.compile(r"\[H\]|[/\\@]")
+_ROUNDS = 10
+
+
+def say_too_large(text: str) -> str:
+    """The reason why a SMILES string is too large for RDKit, which could take minutes to find its rings;
+    empty for others."""
+    if len(text) > _MOST_CHARACTERS:
+        return f"over {_MOST_CHARACTERS:,} characters"
+    many = len(text) > MOST_ATOMS and len(_ATOM.findall(text)) > MOST_ATOMS
+    return TOO_MANY_ATOMS if many else ""
 
 
 def parse(text: str) -> Chem.Mol:
@@ -19,12 +38,28 @@ def parse(text: str) -> Chem.Mol:
         raise InputError("empty")
     if "\ufffd" in text:
         raise InputError("not UTF-8 text")
+    if reason := say_too_large(text):
+        raise InputError(reason)
     molecule = Chem.MolFromSmiles(text)
     if molecule is None:
         raise InputError("unparsable")
     if molecule.GetNumAtoms() > MOST_ATOMS:
         raise InputError(TOO_MANY_ATOMS)
     return molecule
+
+
+def write_smiles(molecule: Chem.Mol) -> str:
+    """Write a molecule as its canonical SMILES, which RDKit reads and writes unchanged: `[H]N=C`, which it
+    writes for `[H]/N=C`, becomes `C=N`."""
+    smiles = Chem.MolToSmiles(molecule)
+    for _ in range(_ROUNDS):
+        if not _UNSETTLED.search(smiles) or (again := Chem.MolFromSmiles(smiles)) is None:
+            break
+        written = Chem.MolToSmiles(again)
+        if written == smiles:
+            break
+        smiles = written
+    return smiles
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
@@ -58,6 +93,13 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     if changed is None:
         raise InputError("unparsable after the rules have been applied")
     return changed
+
+
+def say_rules(rules: Standardisation) -> str:
+    """The rules that do something, in words; empty if there are none."""
+    none = Standardisation().model_dump()
+    values = rules.model_dump(include={*none})
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value != none[name])
 
 
 def atoms_of(molecule: Chem.Mol) -> list[Chem.Atom]:

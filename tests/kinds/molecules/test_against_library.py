@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from rdkit import Chem
 
 TRAINED = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}O" for n in range(1, 8)]
 
@@ -38,5 +39,56 @@ def test_molecules_are_counted_and_listed(step, library, tmp_path):
 def test_a_library_without_molecules_is_a_line(step, library, tmp_path):
     (tmp_path / "empty.smi").write_text("((\n")
     done = step("metrics", library, reference=tmp_path / "empty.smi", quiet=True)
-    line = f"pairflow metrics: error: {tmp_path}/empty.smi: holds no molecule that RDKit reads\n"
-    assert (done.exit_code, done.stderr) == (2, line)
+    line = "empty.smi: holds no molecule that RDKit reads and the rules accept\n"
+    assert (done.exit_code, done.stderr) == (2, f"pairflow metrics: error: {tmp_path}/{line}")
+
+
+def counts_of(summary):
+    return {line[:36].strip(): line[36:].split()[0] for line in summary.splitlines()[1:-1]}
+
+
+def test_a_broken_record_with_a_title_that_is_smiles_is_no_molecule(step, library, tmp_path):
+    """Two good records, two that are broken, and a chain of 6,000 atoms, which RDKit does not survive."""
+    good = Chem.MolToMolBlock(Chem.MolFromSmiles("CCCCO"))
+    records = [f"CCCCO{good}$$$$\n"] * 2 + ["CCCCO\nbroken\n$$$$\n"] * 2
+    (tmp_path / "mine.sdf").write_text("".join(records))
+    (tmp_path / "long.smi").write_text("CCO\n" + "C" * 6000 + "\n")
+    out = tmp_path / "mine.csv"
+    done = step("metrics", tmp_path / "mine.sdf", reference=library, out=out, quiet=True)
+    counts = counts_of(done.stdout)
+    assert (counts["rows"], counts["valid"], counts["broken record"]) == ("4", "2", "2")
+    assert pd.read_csv(out)["valid"].tolist() == ["yes", "yes", "no", "no"]
+    counts = counts_of(step("metrics", tmp_path / "long.smi", reference=library, quiet=True).stdout)
+    assert (counts["valid"], counts["over 4,096 atoms"]) == ("1", "1")
+
+
+def test_both_files_are_standardised_as_by_new(step, tmp_path):
+    """Acids of which the library has sodium salts, as acids and as ions, are known; an isomer only without
+    stereochemistry; a molecule with a metal is known, but is no part of the library."""
+    mine, salts = tmp_path / "mine.smi", tmp_path / "salts.smi"
+    acids = [f"{'C' * n}C(=O)O" for n in range(1, 7)]
+    metal = "C[Mg]Br"
+    salts.write_text("".join(f"{acid[:-1]}[O-].[Na+]\n" for acid in acids) + f"C[C@H](N)O\n{metal}\n")
+    mine.write_text("\n".join([*acids, "CC(=O)[O-]", "C[C@@H](N)O", metal, "CCCN.Cl"]) + "\n")
+    done = step("metrics", mine, reference=salts, quiet=True)
+    first, *_, last = done.stdout.splitlines()
+    assert first.endswith("(7 molecules)")
+    assert last == (
+        "Both files are standardised by these rules: fragments largest, dummies reject, metals reject."
+    )
+    counts = counts_of(done.stdout)
+    assert (counts["valid"], counts["unique"], counts["novel"]) == ("10", "10", "2")
+    flat = step("metrics", mine, reference=salts, stereo="drop", quiet=True)
+    assert (counts_of(flat.stdout)["novel"], "stereo drop" in flat.stdout) == ("1", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x.sdf", "SDF files can only hold valid molecules; expected .csv, .xlsx, .parquet or .html"),
+        ("x.smi", "SMILES files cannot hold properties; expected .csv, .xlsx, .parquet or .html"),
+    ],
+)
+def test_a_format_that_cannot_hold_the_table_is_refused_at_once(step, tmp_path, name, words):
+    done = step("metrics", tmp_path / "no.smi", reference=tmp_path / "no.smi", out=tmp_path / name)
+    assert (done.exit_code, done.stderr) == (2, f"pairflow metrics: error: {tmp_path / name}: {words}\n")

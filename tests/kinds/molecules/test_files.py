@@ -1,5 +1,8 @@
 """Files of molecules: what is written is what other programs read back."""
 
+import gc
+from pathlib import Path
+
 import openpyxl
 import pandas as pd
 import pytest
@@ -119,7 +122,7 @@ def test_a_name_is_no_formula_in_csv_and_comes_back(write, text, cell):
             r"unknown suffix '\.txt'; expected \.smi, \.csv, \.xlsx, \.sdf, \.parquet, \.html",
         ),
         ("x", (True, False), "x: unknown suffix ''"),
-        ("x.sdf", (False, False), r"x\.sdf: SDF files can only hold valid molecules; leave out --raw"),
+        ("x.sdf", (False, False), r"x\.sdf: SDF files can only hold valid molecules; expected \.smi"),
         (
             "x.smi",
             (True, True),
@@ -131,3 +134,30 @@ def test_a_name_is_no_formula_in_csv_and_comes_back(write, text, cell):
 def test_a_file_that_cannot_hold_the_table_is_refused(tmp_path, name, holds, message):
     with pytest.raises(InputError, match=message):
         writer(tmp_path / name, *holds)
+
+
+SUFFIXES = (".smi", ".csv", ".xlsx", ".sdf", ".parquet", ".html")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_full_disk_is_one_error(monkeypatch, tmp_path, suffix):
+    """And no "Exception ignored" from a file that could not be completed."""
+    ignored, full = [], tmp_path / "full"
+    full.symlink_to("/dev/full")  # PyArrow removes a file that it could not write
+    monkeypatch.setattr("sys.unraisablehook", ignored.append)
+    table = TABLE if suffix != ".smi" else TABLE.drop(columns="weight")
+    with pytest.raises(OSError, match="No space left"):
+        writer(Path(f"x{suffix}"), True, suffix != ".smi")(full, table, MADE)
+    gc.collect()
+    assert not ignored
+
+
+def test_names_with_line_breaks_are_one_line(write):
+    """In SMILES files, and in SDF files, where an empty line ends a value."""
+    table = pd.DataFrame(
+        {"name": ["a\nCC b\r\nc", "d"], "smiles": ["C", "CC"], "nearest_name": ["x\n\ny", ""]}
+    )
+    assert write("x.smi", table[["name", "smiles"]]).read_text() == "C a CC b c\nCC d\n"
+    first, second = Chem.SDMolSupplier(str(write("x.sdf", table)))
+    assert (first.GetProp("_Name"), first.GetProp("nearest_name")) == ("a CC b c", "x  y")
+    assert second.GetProp("_Name") == "d"

@@ -4,6 +4,8 @@ import pytest
 from rdkit import Chem
 
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.counts import canonical, reason
+from pairflow.kinds.molecules.reading import canonicalise
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
@@ -64,3 +66,27 @@ def test_scaffolds():
     assert scaffold(parse("CC(C)Cc1ccc(cc1)C(C)C(=O)O")) == "c1ccccc1"
     assert scaffold(parse("O[C@H]1CCCC1")) == scaffold(parse("O[C@@H]1CCCC1")) == "C1CCCC1"
     assert scaffold(parse("CCO")) == ""
+
+
+@pytest.mark.parametrize("text", ["[H]/N=C", "CC(C)=N/[H]", "[H]/[NH+]=C(/C)C", "[H]/N=C/C", "[2H]C"])
+def test_what_is_written_is_written_again(text):
+    """`[H]/N=C` is first written as `[H]N=C`, which is then written as `C=N`."""
+    smiles = canonical(text)
+    assert canonical(smiles) == smiles == Chem.MolToSmiles(Chem.MolFromSmiles(smiles))
+    assert canonicalise(parse(text), Standardisation())[1] == smiles
+    assert canonical("[H]/N=C") == "C=N"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *((text, "over 4,096 atoms") for text in ("C" * 6000, "C" * 20_000, f"C1{'[CH2]' * 5000}1")),
+        ("C" + "1" * 100_000, "over 32,768 characters"),
+    ],
+)
+def test_a_string_that_is_too_large_for_rdkit_does_not_reach_it(monkeypatch, text, why):
+    monkeypatch.setattr(Chem, "MolFromSmiles", None)
+    with pytest.raises(InputError, match=why):
+        parse(text)
+    assert canonical(text) is None
+    assert reason(text) == "syntax"

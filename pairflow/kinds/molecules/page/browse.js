@@ -4,6 +4,7 @@
 
   const SVG = "http://www.w3.org/2000/svg";
   const IN_CARDS = ["plausible", "qed", "sa", "logp", "weight", "noise", "seed_similarity"];
+  const LINE_BREAKS = /[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+/g;
   const content = JSON.parse(document.getElementById("content").textContent);
   const columns = new Map(content.columns.map(column => [column.name, column]));
   const all = content.lines.map((_, row) => row);
@@ -285,7 +286,7 @@
   find("details").addEventListener("keydown", event => step({ ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? NaN));
   find("details").addEventListener("close", () => cards[current].focus());
   find("smi").addEventListener("click", () => {
-    const lines = chosen().map(row => `${value("smiles", row)} ${value("name", row)}\n`);
+    const lines = chosen().map(row => `${value("smiles", row)} ${value("name", row)}`.replace(LINE_BREAKS, " ") + "\n");
     save("smi", lines.join(""), "chemical/x-daylight-smiles");
   });
   find("csv").addEventListener("click", () => {

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 from pandas.api.types import is_numeric_dtype
-from rdkit import Chem, rdBase
+from rdkit import rdBase
 
 from pairflow.artifacts import Metadata
 from pairflow.config import DemandSettings
+from pairflow.errors import InputError
 from pairflow.kinds.molecules.files import DIGITS, as_text
 from pairflow.kinds.molecules.page.drawing import SIZE, draw_compact
+from pairflow.kinds.molecules.standardise import parse
 from pairflow.report.templates import make_environment
 
 _FOLDER = Path(__file__).parent
@@ -87,6 +90,9 @@ def _read(name: str, column: pd.Series) -> dict[str, Any]:
 
 def _draw_all(texts: set[str]) -> dict[str, Any]:
     """Draw structures by SMILES; strings that RDKit cannot read are left out."""
+    drawings = {}
     with rdBase.BlockLogs():
-        molecules = {text: Chem.MolFromSmiles(text) for text in sorted(texts) if text}
-    return {text: draw_compact(molecule) for text, molecule in molecules.items() if molecule is not None}
+        for text in sorted(texts):
+            with suppress(InputError):
+                drawings[text] = draw_compact(parse(text))
+    return drawings

@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from pairflow.artifacts import Provenance
+from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 
 
-@step()
+@step(LibraryRules)
 @click.argument("molecules", type=click.Path(path_type=Path))
 @existing("--reference", help="The library: any file of molecules that `pairflow new` reads.")
 @out(
@@ -20,12 +21,12 @@ from pairflow.steps.options import existing, out, quiet, threads
 )
 @threads
 @quiet
-def main(molecules: Path, reference: Path, out: Path | None, threads, quiet):
+def main(settings: LibraryRules, molecules: Path, reference: Path, out: Path | None, threads, quiet):
     """Measure the molecules in the file MOLECULES, and compare them with a library; no model is needed.
 
     It prints how many are valid, different, novel and plausible, and how similar they are to the library. Any
-    program may have made them. Both files are taken as they are: if the experiment removed salts or charges,
-    do so with the library, too.
+    program may have made them. Both files are standardised as `pairflow new` does it; give the options that
+    you gave to `new`. A molecule that the library has with other charges, as in a salt, is not novel.
 
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv
@@ -34,7 +35,8 @@ def main(molecules: Path, reference: Path, out: Path | None, threads, quiet):
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()
-    measured = against_library.measure(molecules, reference, threads or available_cpus(), not quiet)
+    work = threads or available_cpus(), not quiet
+    measured = against_library.measure(molecules, reference, settings, out, *work)
     click.echo(measured.summary)
     if out:
         measured.write(out)
