@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,15 +18,17 @@ import pyarrow.compute as pc
 from pydantic import model_validator
 
 from pairflow.artifacts import digest, read_object, token_dtype
-from pairflow.config import Settings, check, nearest
+from pairflow.config import Settings, check
 from pairflow.data.classes import Classes, Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import data_sets, library
+from pairflow.files import escaped
+from pairflow.kinds.molecules import data_sets
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too_long
+from pairflow.kinds.molecules.own_column import OwnColumn
+from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, list_repeats, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
 from pairflow.runtime.resume import LongWork
@@ -231,7 +234,9 @@ def store(
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
     labels = None
     if settings.conditioned:
-        condition, every = label_molecules(settings.conditioned, prepared.smiles, source.fetch())
+        condition, every = label_molecules(
+            settings.conditioned, prepared.smiles, source.fetch(), prepared.rejected
+        )
         labels = {split: every[prepared.smiles["split"] == split] for split in parts}
         row_format["condition"] = condition.facts
     write_prepared(
@@ -255,21 +260,29 @@ def _digests(source: data_sets.MoleculeSource, parent: Path | None) -> dict[str,
 
 
 def label_molecules(
-    conditioned: Sequence[Conditioning], molecules: pd.DataFrame, table: Path
+    conditioned: Sequence[Conditioning],
+    molecules: pd.DataFrame,
+    table: Path,
+    rejected: pd.DataFrame | None = None,
 ) -> tuple[Properties, np.ndarray]:
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
     Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`. Raises InputError for a
-    column that is missing or has text that is no number, and if a class would be empty.
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`, and `rejected` its other
+    rows. Says on stderr which fields of a column are not used. Raises InputError for a column that is
+    missing, and if a class would be empty.
     """
-    training = (molecules["split"] == "train").to_numpy()
-    values = [
-        compute(setting.property, molecules["smiles"].tolist())
-        if setting.property
-        else _read_numbers(table, str(setting.column))[molecules["row"]]
-        for setting in conditioned
-    ]
+    training, values = (molecules["split"] == "train").to_numpy(), []
+    kept = {*molecules["row"]}
+    lost = [] if rejected is None else list_repeats(rejected.itertuples(index=False, name=None))
+    for setting in conditioned:
+        if setting.property:
+            values.append(compute(setting.property, molecules["smiles"].tolist()))
+            continue
+        column = OwnColumn(table, str(setting.column))
+        repeats = [(line, column.lines[first]) for line, first in lost if first in kept]
+        print(f"pairflow preprocess: note: {escaped(column.summarise(repeats))}", file=sys.stderr)
+        values.append(column.numbers[molecules["row"]])
     condition = Properties(
         tuple(
             Classes.from_values(setting.name(), column[training], setting.labels(), setting.number)
@@ -277,19 +290,3 @@ def label_molecules(
         )
     )
     return condition, condition.labels(values)
-
-
-def _read_numbers(table: Path, column: str) -> np.ndarray:
-    """Read the numbers (R,) in a column of the raw file, NaN where a field is empty. Raises InputError if the
-    column is missing, or if another field is not a number."""
-    if (kind := library.format_of(table)) not in library.TABLES:
-        raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
-    fields = library.columns(table, 2**31)
-    if column not in fields:
-        missing = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
-        raise InputError(f"{table}: {missing}")
-    try:
-        numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
-    except ValueError as error:
-        raise InputError(f"{table}: column '{column}': {error}") from None
-    return np.array(numbers, np.float64)

@@ -28,6 +28,7 @@ from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_cost
 _CHUNK = 512  # rows that are sent to a process at a time
 _SAVED = 100  # chunks that are saved together, so that a stopped run loses at most 51,200 rows
 _FEW = 16  # chunks for which no other process is started
+DUPLICATE = "duplicate of row "  # a reason, followed by the index of the first row with the same molecule
 Count = Callable[[Chem.Mol, Chem.Mol | None], Iterable[str]]
 """Names what is to be counted in a molecule, before and after standardisation (None if a rule rejects it)."""
 
@@ -48,6 +49,13 @@ def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
 def say_too_long(size: int, length: int) -> str:
     """The reason to leave out a molecule of `size` tokens, which do not fit rows of `length`."""
     return f"too long ({size} tokens, limit {length - 2})"
+
+
+def list_repeats(rejected: Iterable[tuple[int, str, str, int]]) -> list[tuple[int, int]]:
+    """The number in the file of each row that is rejected as a duplicate, and the index of the first row with
+    its molecule."""
+    size = len(DUPLICATE)
+    return [(line, int(why[size:])) for _, _, why, line in rejected if why.startswith(DUPLICATE)]
 
 
 class _Molecule(NamedTuple):
@@ -174,8 +182,6 @@ class ReadMolecules:
         counts: how often `count` has named what.
     """
 
-    lists_duplicates = True  # among the rejected rows
-
     def __init__(
         self,
         rows: Iterable[Row],
@@ -213,8 +219,7 @@ class ReadMolecules:
             original = first.setdefault(hash_text(smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
-                if self.lists_duplicates:
-                    rejected.append((row, text, f"duplicate of row {original}", number))
+                rejected.append((row, text, f"{DUPLICATE}{original}", number))
                 continue
             # Scaffolds of too long molecules get numbers as well, because the split depends on the numbers.
             scaffolds[place] = self._scaffolds.setdefault(group, len(self._scaffolds))
@@ -269,9 +274,9 @@ class ReadMolecules:
         """The number of molecules that fit."""
         return sum(len(part.rows) for part in self._parts)
 
-    def column(self, name: Literal["rows", "sizes", "scaffolds"]) -> np.ndarray:
-        """A number of each molecule (M,): the index of its row, from 0; how many tokens it has; or the number
-        of its scaffold, which is 0 for all without a scaffold split."""
+    def column(self, name: Literal["rows", "numbers", "sizes", "scaffolds"]) -> np.ndarray:
+        """A number of each molecule (M,): the index of its row, from 0; the number of its row in the file;
+        how many tokens it has; or the number of its scaffold, 0 for all without a scaffold split."""
         return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
     def texts(self, name: Literal["smiles", "names"]) -> pa.LargeStringArray:
