@@ -318,7 +318,7 @@ def test_a_condition_says_what_becomes_of_repeated_molecules(project, step):
         "preprocess", "molecules", settings=experiment(project, "a").data.model_dump(), quiet=True, **files
     )
     assert made.exit_code == 0, made.stderr
-    assert f"pairflow preprocess: note: y: 303 of 303 rows have a number. Of a molecule in" in made.stderr
+    assert "pairflow preprocess: note: y: 303 of 303 rows have a number. Of a molecule in" in made.stderr
     assert said in made.stderr
 
 
@@ -577,3 +577,32 @@ def test_a_folder_of_texts_lists_what_it_leaves_out(project):
     assert experiment(project, "plays").data.folder == "./plays"
     rejected = (project / "plays.rejected.csv").read_text()
     assert rejected == "place,text,reason\nb.txt,\ufffd,not UTF-8 text (byte 0 is 0xff)\n"
+
+
+def test_a_folder_of_other_files_is_not_read_to_its_end(project, monkeypatch):
+    """Such as `/`: new stops where there are many other files and hardly any text."""
+    monkeypatch.setattr("pairflow.data.source._OTHERS", 100)
+    for number in range(150):
+        folder = project / "all" / str(number % 5)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.bin").touch()
+    (project / "all" / "a.txt").write_text("To be, or not to be. " * 200)
+    run = new("all")
+    text = r"\./all: expected a folder of \.txt files, found 1 such files among 1\d\d others\n$"
+    assert (run.exit_code, bool(re.search(text, run.stderr))) == (2, True), run.stderr
+    for number in range(20):  # a text for every ten others
+        (project / "all" / f"{number}.txt").write_text("To be, or not to be. " * 20)
+    assert new("all").exit_code == 0
+
+
+def test_names_with_line_ends_stay_on_their_lines(project):
+    folder = project / "a\nb"
+    (folder / "experiments").mkdir(parents=True)
+    (project / "workflow_config.yaml").rename(folder / "workflow_config.yaml")
+    (folder / "experiments" / "broken.yaml").write_text("experiments: {")
+    (folder / "x\ny.smi").write_text("\n".join([*SMILES, "x"]))
+    run = new(str(folder / "x\ny.smi"), "--config", str(folder / "workflow_config.yaml"))
+    assert run.exit_code == 0, run.stderr
+    assert run.stderr.count("\n") == run.stderr.count("note: left out") == 1
+    assert not [line for line in run.stdout.splitlines() if line.startswith(("b/", "y.smi"))]
+    assert r"a\nb/experiments/x_y.yaml. Run it in " in run.stdout

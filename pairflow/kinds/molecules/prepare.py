@@ -28,7 +28,7 @@ from pairflow.kinds.molecules import data_sets
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.own_column import OwnColumn
-from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, list_repeats, say_too_long
+from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
 from pairflow.runtime.resume import LongWork
@@ -128,7 +128,8 @@ class PreparedMolecules:
     `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
     `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
     left out of training because of `training_rows`, but does not count as novel. `rejected` has `row`, `text`
-    (raw), `reason` and `line`, the number of the row in its file.
+    (raw), `reason` and `line`, the number of the row in its file; `repeats` has, of each duplicate, this number
+    and the index of the first row with its molecule.
     """
 
     train: np.ndarray
@@ -136,6 +137,7 @@ class PreparedMolecules:
     vocabulary: Vocabulary
     smiles: pd.DataFrame
     rejected: pd.DataFrame
+    repeats: Sequence[tuple[int, int]] = ()
 
     @property
     def symbols(self) -> int:
@@ -204,6 +206,7 @@ def prepare(
         rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]).astype(
             {"line": "int64"}
         ),
+        repeats=read.repeats,
     )
 
 
@@ -235,7 +238,7 @@ def store(
     labels = None
     if settings.conditioned:
         condition, every = label_molecules(
-            settings.conditioned, prepared.smiles, source.fetch(), prepared.rejected
+            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats
         )
         labels = {split: every[prepared.smiles["split"] == split] for split in parts}
         row_format["condition"] = condition.facts
@@ -263,25 +266,24 @@ def label_molecules(
     conditioned: Sequence[Conditioning],
     molecules: pd.DataFrame,
     table: Path,
-    rejected: pd.DataFrame | None = None,
+    repeats: Sequence[tuple[int, int]] = (),
 ) -> tuple[Properties, np.ndarray]:
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
     Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`, and `rejected` its other
-    rows. Says on stderr which fields of a column are not used. Raises InputError for a column that is
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`; `repeats` has the
+    number in the file of each duplicate, and the index of its first row. Says on stderr which fields of a column are not used. Raises InputError for a column that is
     missing, and if a class would be empty.
     """
     training, values = (molecules["split"] == "train").to_numpy(), []
     kept = {*molecules["row"]}
-    lost = [] if rejected is None else list_repeats(rejected.itertuples(index=False, name=None))
     for setting in conditioned:
         if setting.property:
             values.append(compute(setting.property, molecules["smiles"].tolist()))
             continue
         column = OwnColumn(table, str(setting.column))
-        repeats = [(line, column.lines[first]) for line, first in lost if first in kept]
-        print(f"pairflow preprocess: note: {escaped(column.summarise(repeats))}", file=sys.stderr)
+        pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
+        print(f"pairflow preprocess: note: {escaped(column.summarise(pairs))}", file=sys.stderr)
         values.append(column.numbers[molecules["row"]])
     condition = Properties(
         tuple(

@@ -28,7 +28,6 @@ from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_cost
 _CHUNK = 512  # rows that are sent to a process at a time
 _SAVED = 100  # chunks that are saved together, so that a stopped run loses at most 51,200 rows
 _FEW = 16  # chunks for which no other process is started
-DUPLICATE = "duplicate of row "  # a reason, followed by the index of the first row with the same molecule
 Count = Callable[[Chem.Mol, Chem.Mol | None], Iterable[str]]
 """Names what is to be counted in a molecule, before and after standardisation (None if a rule rejects it)."""
 
@@ -49,13 +48,6 @@ def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
 def say_too_long(size: int, length: int) -> str:
     """The reason to leave out a molecule of `size` tokens, which do not fit rows of `length`."""
     return f"too long ({size} tokens, limit {length - 2})"
-
-
-def list_repeats(rejected: Iterable[tuple[int, str, str, int]]) -> list[tuple[int, int]]:
-    """The number in the file of each row that is rejected as a duplicate, and the index of the first row with
-    its molecule."""
-    size = len(DUPLICATE)
-    return [(line, int(why[size:])) for _, _, why, line in rejected if why.startswith(DUPLICATE)]
 
 
 class _Molecule(NamedTuple):
@@ -178,9 +170,12 @@ class ReadMolecules:
         tokens: token -> its number.
         rejected: index (from 0), text, reason and number in the file of each rejected row.
         duplicates: the number of molecules that are left out because they are equal to an earlier one.
+        repeats: the number in the file of each of them, and the index of the earlier row.
         too_long: the numbers of tokens of the molecules that are too long.
         counts: how often `count` has named what.
     """
+
+    lists_duplicates = True  # among the rejected rows
 
     def __init__(
         self,
@@ -191,6 +186,7 @@ class ReadMolecules:
         count: Count | None = None,
         saved: "SavedChunks | None" = None,
     ):
+        self.repeats: list[tuple[int, int]] = []
         self.total, self.tokens, self.counts = 0, dict[str, int](), Counter[str]()
         self.rejected: list[tuple[int, str, str, int]] = []
         self.too_long: list[int] = []
@@ -219,7 +215,9 @@ class ReadMolecules:
             original = first.setdefault(hash_text(smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
-                rejected.append((row, text, f"{DUPLICATE}{original}", number))
+                self.repeats.append((number, original))
+                if self.lists_duplicates:
+                    rejected.append((row, text, f"duplicate of row {original}", number))
                 continue
             # Scaffolds of too long molecules get numbers as well, because the split depends on the numbers.
             scaffolds[place] = self._scaffolds.setdefault(group, len(self._scaffolds))

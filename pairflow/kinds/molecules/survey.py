@@ -17,7 +17,7 @@ from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
 from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
-from pairflow.kinds.molecules.reading import DUPLICATE, ReadMolecules, list_repeats
+from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.standardise import atoms_of, has_dummy, has_metal, parse
 
@@ -56,6 +56,8 @@ class Survey(ReadMolecules):
             were read.
     """
 
+    lists_duplicates = False
+
     def __init__(
         self,
         rows: Sequence[Row] | Iterable[Row],
@@ -69,11 +71,7 @@ class Survey(ReadMolecules):
         distinct = settings.model_copy(update={"drop_duplicates": True})
         super().__init__(rows, distinct, _ANY, processes, _features)
         self.features, self.ions = {name: self.counts[name] for name in FEATURES}, self.counts[_ION]
-        rejects = [
-            (number, text, reason.partition(":")[0])
-            for _, text, reason, number in self.rejected
-            if not reason.startswith(DUPLICATE)
-        ]
+        rejects = [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected]
         self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
         if not len(self):
             examples = "; ".join(
@@ -84,7 +82,7 @@ class Survey(ReadMolecules):
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
         self.lines = self.column("numbers")
         line_of = dict(zip(self.column("rows"), self.lines, strict=True))
-        self.repeats = [(line, int(line_of[first])) for line, first in list_repeats(self.rejected)]
+        self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
         self.of = of or self.total
         self.share = len(self) / self._count_distinct()
 
