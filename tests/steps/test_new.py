@@ -588,7 +588,7 @@ def test_a_folder_of_other_files_is_not_read_to_its_end(project, monkeypatch):
         (folder / f"{number}.bin").touch()
     (project / "all" / "a.txt").write_text("To be, or not to be. " * 200)
     run = new("all")
-    text = r"\./all: expected a folder of \.txt files, found 1 such files among 1\d\d others\n$"
+    text = r": all: expected a folder of \.txt files, found 1 such files among 1\d\d others\n$"
     assert (run.exit_code, bool(re.search(text, run.stderr))) == (2, True), run.stderr
     for number in range(20):  # a text for every ten others
         (project / "all" / f"{number}.txt").write_text("To be, or not to be. " * 20)

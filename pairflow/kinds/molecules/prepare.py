@@ -128,8 +128,8 @@ class PreparedMolecules:
     `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
     `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
     left out of training because of `training_rows`, but does not count as novel. `rejected` has `row`, `text`
-    (raw), `reason` and `line`, the number of the row in its file; `repeats` has, of each duplicate, this number
-    and the index of the first row with its molecule.
+    (raw), `reason` and `line`, the number of the row in its file; `repeats` has this number
+    of each duplicate, and the index of the first row with its molecule.
     """
 
     train: np.ndarray
@@ -271,9 +271,9 @@ def label_molecules(
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
     Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`; `repeats` has the
-    number in the file of each duplicate, and the index of its first row. Says on stderr which fields of a column are not used. Raises InputError for a column that is
-    missing, and if a class would be empty.
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`; `repeats` is as in
+    `PreparedMolecules`. Says on stderr which fields of a column are not used. Raises InputError for a column
+    that is missing, and if a class would be empty.
     """
     training, values = (molecules["split"] == "train").to_numpy(), []
     kept = {*molecules["row"]}
