@@ -67,6 +67,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
+def escaped(text: str) -> str:
+    """The text with line ends and control characters escaped: names of files may have them."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object in an untrusted file.
 

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from pairflow.data.status import Finding
 
-IMPORT_SECONDS = 30.0  # an import usually takes two; from a cold disk or a network disk it takes many
+IMPORT_SECONDS = 300.0  # an import takes two; on a busy machine or from a network disk it takes many
 CORE = "core packages"
 
 

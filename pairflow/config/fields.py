@@ -69,6 +69,6 @@ class NewSettings(Settings):
         gt=0,
         le=10_000,
         description="Time budget in hours, to which the training is fitted. Default: 30 minutes on a CPU "
-        "(less for short rows), a fixed number of iterations on a GPU.",
+        "(less for short rows) or from a small model; else a fixed number of iterations on a GPU.",
     )
     compare: bool = Field(False, description="Train udlm and the distilled pairflow+dcd as well, to compare.")

@@ -178,7 +178,7 @@ def names_in(file: Path) -> set[str]:
 @functools.cache
 def _print_once(line: str) -> None:
     """Print a line on stderr, but only once, although Snakemake reads the configuration several times."""
-    print(line, file=sys.stderr)
+    print(files.escaped(line), file=sys.stderr)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
+from pairflow.files import escaped
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Entry = dict[str, Any]
+NO_START = "none"  # instead of the name of a model to start from
 
 
 class DraftRequest(NamedTuple):
     """What a user asks `pairflow new` for: the file, its path in the experiment (`source`), and the settings.
 
-    `parent` is the folder of a model to start from, and `start` its path or name in the experiment. The file
-    `rejects` will list the rejected rows, and `device` is "cpu" or "cuda".
+    `parent` is the folder of a model to start from, and `start` its path or name in the experiment, or
+    NO_START to refuse one. The file `rejects` will list the rejected rows, and the file `unused` the rows
+    whose field in the column of the condition is not used. `device` is "cpu" or "cuda".
     """
 
     file: Path
@@ -27,6 +30,7 @@ class DraftRequest(NamedTuple):
     parent: Path | None
     start: str
     rejects: Path
+    unused: Path
     device: str
     quiet: bool
 
@@ -41,11 +45,13 @@ class Draft:
         content: the data in a sentence.
         table: the data in lines of numbers.
         rejected: the rows that are left out.
+        unused: the rows whose field in the column of the condition is not used.
         advice: further rules that the data suggest.
         hours: the time that the experiment may take, or None to keep its number of iterations.
         most: the most iterations that are fitted to that time, or None.
         with_iterations: a function that makes the experiment with a given number of iterations.
         quality: a function that says in words what quality to expect of an experiment.
+        scratch: the same without a model to start from, if that model was not asked for.
     """
 
     experiment: Entry
@@ -53,15 +59,20 @@ class Draft:
     content: str
     table: str
     rejected: "pd.DataFrame"
+    unused: "pd.DataFrame | None" = None
     advice: tuple[str, ...] = ()
     hours: float | None = None
     most: int | None = None
     with_iterations: Callable[[int], Entry] | None = None
     quality: Callable[[Experiment], str] | None = None
+    scratch: "Draft | None" = None
 
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:
     """The text of a table: a title, then lines of a label, a number and a remark."""
     return "\n".join(
-        [title, *(f"  {label:<34}{number:>12,}  {remark}".rstrip() for label, number, remark in lines)]
+        [
+            escaped(title),
+            *(f"  {label:<34}{number:>12,}  {escaped(remark)}".rstrip() for label, number, remark in lines),
+        ]
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -14,6 +15,9 @@ from pairflow.errors import InputError
 
 if TYPE_CHECKING:
     from pairflow.data.download import RawFile
+
+
+_OTHERS = 100_000  # files and folders below a user's folder that are not of the right kind
 
 
 @dataclass(frozen=True)
@@ -113,12 +117,21 @@ class RowFile(DataSource):
 def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
     """The files with these suffixes below a folder, sorted by their path in it.
 
-    Raises InputError if there are none; the message calls them `name` files.
+    Raises InputError if there are none, or if there are so many others that it must be the wrong folder, such
+    as `/`; the message calls them `name` files.
     """
-    root = Path(folder)
+    root, paths, others = Path(folder), list[Path](), 0
     if not root.is_dir():
         raise InputError(f"{folder}: no such folder")
-    paths = [path for path in root.rglob("*") if path.suffix.lower() in suffixes and path.is_file()]
+    for place, _, names in os.walk(root):
+        found = [Path(place, name) for name in names if Path(name).suffix.lower() in suffixes]
+        paths += [path for path in found if path.is_file()]
+        others += 1 + len(names) - len(found)
+        if others > max(_OTHERS, 10 * len(paths)):
+            raise InputError(
+                f"{folder}: expected a folder of {name} files, found {len(paths):,} such files among "
+                f"{others:,} others"
+            )
     paths.sort(key=lambda path: path.relative_to(root).as_posix())
     if not paths:
         raise InputError(f"{folder}: no {name} files below it")

@@ -82,12 +82,14 @@ def wall_time(forecast: Forecast) -> str:
 
 
 def expect(
-    name: str, forecast: Forecast, iterations: int, hours: float | None, most: int | None = None
+    name: str | None, forecast: Forecast, iterations: int, hours: float | None, most: int | None = None
 ) -> str:
     """Write how long a new experiment takes on this machine, and, unless `hours` is None, that its number of
-    iterations was chosen to fit into them, or is about as large as is good, which is `most`."""
+    iterations was chosen to fit into them, or is about as large as is good, which is `most`. `name` is None
+    for an experiment that is not written."""
     text = f"Time: {wall_time(forecast)}, give or take a factor of two."
-    text += f" `pairflow estimate {name}` has the details."
+    if name:
+        text += f" `pairflow estimate {name}` has the details."
     if hours is None:
         return text
     if most and iterations > 0.9 * most:

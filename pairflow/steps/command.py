@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from pairflow.config import Settings, check, nearest
 from pairflow.errors import InputError, Interrupted
+from pairflow.files import escaped
 from pairflow.kinds import KINDS, load_kind
 from pairflow.kinds.kind import Kind
 from pairflow.runtime import distributed, memory, signals, threads
@@ -94,8 +95,8 @@ def _is_there(value: str | Path) -> bool:
 
 
 def _one_line(message: str) -> str:
-    """The message shortened, with line ends and control characters escaped: names of files may have them."""
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+    """The message shortened, and without line ends and control characters."""
+    text = escaped(message)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from pairflow._version import __version__
+from pairflow.files import escaped
 
 _COLOURS = {"ok": "green", "missing (optional)": "cyan", "needs attention": "red"}
 
@@ -36,9 +37,9 @@ def main(configuration: Path, offline: bool):
     for name, finding in findings(configuration, offline):
         counts[finding.condition] += 1
         condition = click.style(f"{finding.condition:<20}", fg=_COLOURS[finding.condition])
-        click.echo(f"  {name:<23}{condition}{finding.text}".rstrip())
+        click.echo(f"  {escaped(name):<23}{condition}{escaped(finding.text)}".rstrip())
         if finding.remedy:
-            click.echo(f"  {'':<23}{'':<20}-> {finding.remedy}")
+            click.echo(f"  {'':<23}{'':<20}-> {escaped(finding.remedy)}")
     if broken := counts[Condition.ATTENTION]:
         click.echo(f"\n{broken} of {sum(counts.values())} need{'s' * (broken == 1)} attention.")
         sys.exit(1)

@@ -13,7 +13,8 @@ import click
 from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.file import describe, experiment_file, require_free
-from pairflow.data.draft import Draft, DraftRequest, Entry
+from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
+from pairflow.files import escaped
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 @click.option(
     "--estimate/--no-estimate",
     default=True,
-    help="Measure for half a minute how long the experiment will take on this machine.  [default: yes]",
+    help="Measure for up to a minute how long the experiment will take on this machine.  [default: yes]",
 )
 @model_folder(
     "--from",
     "parent",
     help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k_groups, "
-    "zinc250k), whose weights, length, network and symbols the experiment starts from (fine-tuning).",
+    "zinc250k), whose weights, length, network and symbols the experiment starts from (fine-tuning); `none` "
+    "to start from scratch. The default for fewer than 20,000 drug-like molecules is a model that comes with "
+    "pairflow.",
 )
 @device
 @quiet
@@ -63,34 +66,46 @@ def main(
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)
     require_free(configuration, name, force)
-    rejects = configuration.parent / f"{name}.rejected.csv"
-    require_apart({"--name": rejects}, [file])
+    rejects, unused = (configuration.parent / f"{name}.{end}.csv" for end in ("rejected", "condition"))
+    for path in (rejects, unused):
+        require_apart({"--name": path}, [file])
     source, device = _relative(file, configuration), device_type(device)
-    start = (published.name_of(parent) or _relative(parent, configuration)) if parent else ""
-    request = DraftRequest(file, source, settings, parent, start, rejects, device, quiet)
+    parent, start = _start(parent, configuration)
+    request = DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
     draft = draft_experiment(request)
     root = configuration.resolve().parent / "results" / name
-    experiment, expected = forecast_draft(draft, root, device, recorded=not estimate, progress=not quiet)
-    _write(configuration, target, experiment, draft, force)
-    _write_rejected(rejects, draft.rejected)
-    click.echo("\n\n".join(_describe(draft, name, experiment, expected if estimate else None)))
+    forecasts = [
+        (each, *forecast_draft(each, root, device, recorded=not estimate, progress=not quiet))
+        for each in (draft, draft.scratch)
+        if each
+    ]
+    _write(configuration, target, forecasts[0][1], draft, force)
+    _write_table(rejects, draft.rejected)
+    _write_table(unused, draft.unused)
+    click.echo("\n\n".join(_describe(name, forecasts, estimate)))
     folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
-    click.echo(f"\nExperiment '{name}' is in {target}. Run it{where} with:\n\n  pairflow run {name}")
+    ending = escaped(f"Experiment '{name}' is in {target}. Run it{where} with:")
+    click.echo(f"\n{ending}\n\n  pairflow run {name}")
 
 
-def _describe(draft: Draft, name: str, entry: Entry, expected: "Forecast | None") -> Iterator[str]:
-    """Yield the paragraphs to print: the summary of the file, and the expected quality and time, if known."""
+def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estimate: bool) -> Iterator[str]:
+    """Yield the paragraphs to print: the summary of the file, and the expected quality and time of the
+    experiment and, if there is one, of the same without a model to start from."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import outlook
 
-    experiment = check(Experiment, entry, name)
+    [draft, *_], *_ = forecasts
     yield draft.table
-    yield from draft.advice
-    if draft.quality:
-        yield draft.quality(experiment)
-    if expected:
-        yield outlook.expect(name, expected, experiment.training.iterations, draft.hours, draft.most)
+    yield from map(escaped, draft.advice)
+    for each, entry, expected in forecasts:
+        experiment = check(Experiment, entry, name)
+        title = "" if each is draft else f"From scratch, with `--from {NO_START}`. "
+        if each.quality:
+            yield title + each.quality(experiment)
+        if estimate:
+            details = name if each is draft else None
+            yield outlook.expect(details, expected, experiment.training.iterations, each.hours, each.most)
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:
@@ -101,9 +116,16 @@ def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, f
         temporary.write_text(text, encoding="utf-8")
 
 
-def _write_rejected(path: Path, table: "pd.DataFrame") -> None:
-    """Write all rejected rows with their numbers and reasons; if there are none, remove an earlier file."""
-    if table.empty:
+def _start(parent: Path | None, configuration: Path) -> tuple[Path | None, str]:
+    """Return the folder of the model to start from, if any, and its name in the experiment, or NO_START."""
+    if parent is None or str(parent) == NO_START:
+        return None, NO_START if parent else ""
+    return parent, published.name_of(parent) or _relative(parent, configuration)
+
+
+def _write_table(path: Path, table: "pd.DataFrame | None") -> None:
+    """Write rows with their numbers and reasons; if there are none, remove an earlier file."""
+    if table is None or table.empty:
         path.unlink(missing_ok=True)
     else:
         with atomic(path) as [temporary]:

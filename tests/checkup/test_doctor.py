@@ -68,9 +68,12 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     found = {line[2:25].strip(): line for line in run.output.splitlines() if line.startswith("  ")}
     for name in ("Python", "torch", "torchvision", "RDKit", "Snakemake", "results folder", "memory", "cores"):
         assert " ok " in found[name], found[name]
-    assert "part of pairflow" in found["data: small_molecules"]
-    text = "missing (optional)  to be downloaded; the network was not asked (qm9_small, qm9, qm9_transformer)"
-    assert text in found["data: qm9"]
+    others = found.pop("other data sets")
+    assert "missing (optional)  here, or to be downloaded: small_molecules, " in others
+    assert re.search(
+        r"; not here: .*qm9, .* \(only experiments in workflow_config\.yaml need them\)$", others
+    )
+    assert not [name for name in found if name.startswith("data")]
     assert "\x1b" not in run.output  # no colours where there is no terminal
 
 
@@ -97,6 +100,11 @@ def test_an_import_that_never_ends_is_given_up(world, monkeypatch):
     found = checked("CuPy")
     assert found.startswith("needs attention: the import timed out after 0.5 s")
     assert found.endswith('-> time python -c "import cupy"')
+
+
+def test_an_import_of_minutes_is_no_warning():
+    """As on a busy machine: nine imports at a time, and 12 processes on two cores, took more than 30 s."""
+    assert packages.IMPORT_SECONDS >= 300
 
 
 def test_missing_old_and_unusable_packages(world, monkeypatch):
@@ -246,9 +254,33 @@ def test_what_the_users_own_experiments_need_comes_first(tmp_path, monkeypatch):
     entry = yaml.safe_load(SHIPPED.read_text())["experiments"]["demo"]
     entry["data"] |= {"source": "my.smi"}
     (tmp_path / "experiments/mine.yaml").write_text(yaml.safe_dump({"experiments": {"mine": entry}}))
-    names = [name for name, _ in findings(path, offline=True)]
+    other = yaml.safe_load(SHIPPED.read_text())["experiments"]["qm9_small"]
+    (tmp_path / "experiments/two.yaml").write_text(yaml.safe_dump({"experiments": {"other": other}}))
+    found = dict(findings(path, offline=True))
+    names = [*found]
     assert names[:3] == ["Python", "RDKit", CORE]
-    assert next(name for name in names if name.startswith("data")).endswith("my.smi")
+    assert [name for name in names if "data" in name] == ["data: my.smi", "data: qm9", "other data sets"]
+    assert found["data: qm9"].text.endswith(" (other, qm9_small, qm9, qm9_transformer)")
+    assert "qm9" not in found["other data sets"].text
+
+
+def test_data_sets_that_nobody_needs_are_no_warning(folder, monkeypatch):
+    """Though their publishers do not answer."""
+    monkeypatch.setattr("pairflow.checkup.requirements.check", lambda *_: Finding.ok("x"))
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    found = dict(findings(folder / "workflow_config.yaml"))
+    assert found["other data sets"].condition is Condition.OPTIONAL
+    assert found["other data sets"].remedy == "export PAIRFLOW_DATA_DIR=<a folder with them>"
+    assert not [name for name in found if name.startswith("data: ")]
+
+
+def test_names_with_line_ends_stay_on_their_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairflow.checkup.requirements.check", lambda *_: Finding.ok("x"))
+    path = tmp_path / "a\nb" / "workflow_config.yaml"
+    run = CliRunner().invoke(main, ["doctor", "--offline", "--config", str(path)])
+    assert "a\\nb/workflow_config.yaml: no such file" in run.output
+    assert not [line for line in run.output.splitlines() if line.startswith("b/")]
 
 
 def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):

@@ -325,6 +325,6 @@ def test_numbers_of_several_properties_are_met_and_measured(tmp_path, step, mode
 
 
 def test_a_table_without_the_column_is_refused_in_one_line(preprocess_own, tmp_path, refused):
-    text = "assay.csv: no column 'IC50' (did you mean 'pIC50'?); found smiles, pIC50"
+    text = "assay.csv: no column 'IC50' (did you mean 'pIC50'?); found 'smiles', 'pIC50'"
     refused(preprocess_own(column="IC50"), "preprocess", text)
     assert not (tmp_path / "train.parquet").exists()

@@ -167,7 +167,9 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     assert " 0.01 hours are too short: training has the fewest iterations, 100.\n" in run.stdout
 
 
-@pytest.mark.parametrize(("options", "epochs"), [((), 100), (("--from", "zinc250k_groups"), 40)])
+@pytest.mark.parametrize(
+    ("options", "epochs"), [(("--from", "none"), 100), (("--from", "zinc250k_groups"), 40)]
+)
 def test_a_training_on_groups_has_no_more_epochs_than_are_worth_it(project, monkeypatch, options, epochs):
     monkeypatch.setattr("pairflow.estimate.forecast.measure", lambda *_: Rate(1e-4, 9.0, "x"))
     (project / "a.smi").write_text("\n".join(SMILES))
@@ -265,11 +267,132 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
     assert [*experiment(project, "a").data.conditions()] == ["pIC50 mean"]
     assert new("a.csv", "--condition", "logp", "--force").exit_code == 0
     assert experiment(project, "a").data.condition.property == "logp"
-    expected = "expected a column of a.csv with at least three different numbers, or a property (qed, logp"
-    assert (
-        f"--condition: unknown name 'group': {expected}"
-        in new("a.csv", "--condition=group", "--force").stderr
+    expected = "expected a column of numbers of a.csv, or a property (qed, logp"
+    assert f"--condition: unknown name 'x': {expected}" in new("a.csv", "--condition=x", "--force").stderr
+
+
+COLUMNS = {  # half of the fields are no numbers, or most numbers are equal: field of row n, classes
+    "half empty": (lambda n: n if n % 2 else "", None),
+    "qualified": (lambda n: n if n % 2 else "<0.1", None),
+    "late": (lambda n: 0 if n < 220 else n, 2),
+    "infinite": (lambda n: n if n % 2 else "inf", None),
+    "underscores": (lambda n: n if n % 2 else "1_000", None),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project, name):
+    field, classes = COLUMNS[name]
+    rows = [f"{text},{field(n)}" for n, text in enumerate(SMILES)]
+    (project / "a.csv").write_text("\n".join([f"smiles,{name}", *rows]))
+    run = new("a.csv", "--condition", name)
+    assert run.exit_code == 0, run.stderr
+    number = 300 if name == "late" else 150
+    assert f"\n{name}: {number} of 300 rows have a number" in run.stdout
+    condition = experiment(project, "a").data.condition
+    assert (condition.column, condition.classes) == (name, classes or 3)
+    listed = project / "a.condition.csv"
+    if name == "late":
+        assert "asked for low or high values" in run.stdout
+        assert "Of the molecules that were read: 220 low (up to 0), 80 high.\n" in run.stdout
+        assert not listed.exists()
+    else:
+        assert "150 have none (lines 2, 4, " in run.stdout or "150 hold no plain finite number" in run.stdout
+        assert "These rows are listed in a.condition.csv." in run.stdout
+        lines = listed.read_text().splitlines()
+        assert (lines[0], len(lines), lines[1].split(",")[0]) == ("line,text,reason", 151, "2")
+
+
+def test_a_condition_says_what_becomes_of_repeated_molecules(project, step):
+    """What `new` says is what `preprocess` does, and says."""
+    rows = [f"{text},{n}" for n, text in enumerate(SMILES)] + [f"{SMILES[4]},4.0", f"{SMILES[5]},9", "x,7"]
+    (project / "a.csv").write_text("\n".join(["smiles,y", *rows]))
+    run = new("a.csv", "--condition", "y")
+    assert run.exit_code == 0, run.stderr
+    said = "the number is another one in 1 later rows (line 303), and is not used."
+    assert said in run.stdout
+    expected = 'line,text,reason\n303,9,"the molecule is in line 7 as well, which counts"\n'
+    assert (project / "a.condition.csv").read_text().replace('"', "") == expected.replace('"', "")
+    files = {part: part for part in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
+    made = step(
+        "preprocess", "molecules", settings=experiment(project, "a").data.model_dump(), quiet=True, **files
     )
+    assert made.exit_code == 0, made.stderr
+    assert "pairflow preprocess: note: y: 303 of 303 rows have a number. Of a molecule in" in made.stderr
+    assert said in made.stderr
+
+
+def test_a_column_without_numbers_is_no_condition(project):
+    rows = [f"{text},{'ab'[n % 2]},n/a,1" for n, text in enumerate(SMILES)]
+    (project / "a.csv").write_text("\n".join(["smiles,group,logp,one", *rows]))
+    run = new("a.csv", "--condition", "group")
+    text = (
+        "--condition: group: 0 of 300 rows have a number, 300 hold no plain finite number (lines 2-301; the "
+    )
+    assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
+    assert text + "first: 'a'); expected different numbers" in run.stderr
+    assert "one: 300 of 300 rows have a number; expected different" in new("a.csv", "--condition=one").stderr
+    run = new("a.csv", "--condition", "logp")
+    assert "The model also learns logp, as RDKit computes it: " in run.stdout
+    assert experiment(project, "a").data.condition.property == "logp"
+
+
+def test_neutralising_is_not_proposed_where_no_counter_ion_was_removed(project):
+    (project / "a.smi").write_text("\n".join([*SMILES, "CC[NH3+]"]))
+    assert "--charges neutralise" not in new("a.smi").stdout
+
+
+def drug_like(number):
+    """Molecules of 17 and more heavy atoms."""
+    ends = ("", "O", "N", "F", "Cl", "C#N", "C(=O)O", "OC", "SC")
+    tails = [f"{'C' * n}{end}" for n in range(1, 30) for end in ends]
+    return [f"O=C(NC1CCN(C)CC1)c1ccc({tail})cc1" for tail in tails[:number]]
+
+
+def test_few_drug_like_molecules_start_from_a_model_that_comes_with_pairflow(project, monkeypatch):
+    """By default, with what to expect of the start and without it."""
+    rates = {"train": 0.01, "draw": 1e-6, "pair": 1e-3}
+    monkeypatch.setattr(
+        "pairflow.estimate.forecast.measure", lambda work, *_: Rate(rates[work.kind], 9.0, "x")
+    )
+    (project / "a.smi").write_text("\n".join(drug_like(108)))
+    run = new("a.smi", "--estimate")
+    assert run.exit_code == 0, run.stderr
+    found = experiment(project, "a")
+    assert (found.parent, found.data.length) == ("zinc250k_groups", 24)
+    assert (
+        "With fewer than 20,000 molecules the training starts from the weights of zinc250k_groups"
+        in run.stdout
+    )
+    tuned, scratch = run.stdout.split("\n\nFrom scratch, with `--from none`. ")
+    assert "53 % of the samples were plausible (450 indoles of ZINC-250k" in tuned
+    assert "31 % of the samples were plausible (427 molecules of ZINC-250k" in scratch
+    assert [text.count("\nTime: ") for text in (tuned, scratch)] == [1, 1]
+    assert "`pairflow estimate" not in scratch
+    run = new("a.smi", "--force", "--from", "none")
+    assert experiment(project, "a").parent is None
+    assert "31 % of the samples were plausible" in run.stdout
+    assert not re.search("--from|20,000|fine-tuned", run.stdout)
+    for options in (
+        ("--representation", "smiles"),
+        ("--representation", "groups", "--from", "zinc250k_groups"),
+    ):
+        assert "From scratch" not in new("a.smi", "--force", *options).stdout
+
+
+def test_many_small_or_long_molecules_start_from_scratch(project, monkeypatch):
+    (project / "a.smi").write_text("\n".join(SMILES))
+    assert new("a.smi").exit_code == 0
+    assert experiment(project, "a").parent is None
+    (project / "b.smi").write_text("\n".join(drug_like(261)))
+    run = new("b.smi")
+    assert experiment(project, "b").parent is None
+    assert "The training starts from scratch, not from the model zinc250k_groups: " in run.stdout
+    assert "of the molecules are longer than the 24 tokens of the model to start from" in run.stdout
+    monkeypatch.setattr(draft, "FEW", 108)
+    (project / "c.smi").write_text("\n".join(drug_like(108)))
+    assert "starts from" not in new("c.smi").stdout
+    assert experiment(project, "c").parent is None
 
 
 def test_a_path_is_seen_from_the_configurations_folder(project):
@@ -454,3 +577,32 @@ def test_a_folder_of_texts_lists_what_it_leaves_out(project):
     assert experiment(project, "plays").data.folder == "./plays"
     rejected = (project / "plays.rejected.csv").read_text()
     assert rejected == "place,text,reason\nb.txt,\ufffd,not UTF-8 text (byte 0 is 0xff)\n"
+
+
+def test_a_folder_of_other_files_is_not_read_to_its_end(project, monkeypatch):
+    """Such as `/`: new stops where there are many other files and hardly any text."""
+    monkeypatch.setattr("pairflow.data.source._OTHERS", 100)
+    for number in range(150):
+        folder = project / "all" / str(number % 5)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.bin").touch()
+    (project / "all" / "a.txt").write_text("To be, or not to be. " * 200)
+    run = new("all")
+    text = r": all: expected a folder of \.txt files, found 1 such files among 1\d\d others\n$"
+    assert (run.exit_code, bool(re.search(text, run.stderr))) == (2, True), run.stderr
+    for number in range(20):  # a text for every ten others
+        (project / "all" / f"{number}.txt").write_text("To be, or not to be. " * 20)
+    assert new("all").exit_code == 0
+
+
+def test_names_with_line_ends_stay_on_their_lines(project):
+    folder = project / "a\nb"
+    (folder / "experiments").mkdir(parents=True)
+    (project / "workflow_config.yaml").rename(folder / "workflow_config.yaml")
+    (folder / "experiments" / "broken.yaml").write_text("experiments: {")
+    (folder / "x\ny.smi").write_text("\n".join([*SMILES, "x"]))
+    run = new(str(folder / "x\ny.smi"), "--config", str(folder / "workflow_config.yaml"))
+    assert run.exit_code == 0, run.stderr
+    assert run.stderr.count("\n") == run.stderr.count("note: left out") == 1
+    assert not [line for line in run.stdout.splitlines() if line.startswith(("b/", "y.smi"))]
+    assert r"a\nb/experiments/x_y.yaml. Run it in " in run.stdout

@@ -1,8 +1,9 @@
 """Suggests an experiment on a user's molecules: its rules and its scale."""
 
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,20 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from rdkit import rdBase
 
-from pairflow.arguments import nearest
+from pairflow import published
 from pairflow.config import check, parse_method, suggest
-from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
+from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.draft_condition import find_condition, suggest_columns
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.quality import describe_quality
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
-    COMPUTED,
     LONGEST,
     MOLECULE_SOURCES,
     Molecules,
@@ -40,7 +41,6 @@ from pairflow.kinds.molecules.survey import (
     find_column,
     first_rejected,
     is_molecule,
-    numeric_columns,
 )
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
@@ -49,6 +49,8 @@ from pairflow.training.model_files import read_description, read_symbols
 MINIMUM = 100  # distinct molecules
 _EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
 _SURVEYED = 50_000  # rows that are looked at, because groups take RDKit 3 ms a molecule
+FEW = 20_000  # molecules; with fewer, a training on drug-like ones starts from a model of _STARTS
+_STARTS = {"groups": "zinc250k_groups", "selfies": "zinc250k"}  # representation: a model in it
 _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
 
 
@@ -61,32 +63,6 @@ def holds_molecules(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         lines = list(islice((line for line in file if line.strip()), SAMPLED_ROWS))
     return sum(is_molecule(line.split()[0]) for line in lines) > len(lines) / 2
-
-
-def find_condition(name: str, numeric: Sequence[str], file: Path) -> Entry:
-    """Return the section `condition` for a column of numbers, or else for a property that RDKit computes.
-    Raises InputError for any other name."""
-    known = [*numeric, *COMPUTED]
-    if name not in known:
-        expected = f"expected a column of {file} with at least three different numbers, or a property"
-        raise InputError(
-            f"--condition: unknown name {name!r}{nearest(name, known)}: {expected} ({', '.join(COMPUTED)})"
-        )
-    return {"column" if name in numeric else "property": name}
-
-
-def _name_numbers(columns: Mapping[str, Sequence[str]], settings: NewLibrary) -> Iterator[str]:
-    """Yield a sentence on the condition, or else one that names the columns of numbers that could be one."""
-    numeric = [name for name in numeric_columns(columns) if not library.name_column([name], "")]
-    if numeric and not settings.condition:
-        options = ", ".join(f"{name}: `--condition {shlex.quote(name)}`" for name in numeric)
-        yield f"Samples can be asked for low, middle or high values of a column of numbers. {options}."
-    if settings.condition:
-        example = shlex.quote(f"{settings.condition}=high")
-        yield (
-            f"The model also learns {settings.condition}: samples can be asked for low, middle or high "
-            f"values, the thirds of the training molecules, as by `pairflow sample --condition {example}`."
-        )
 
 
 class Start(NamedTuple):
@@ -102,9 +78,9 @@ class Start(NamedTuple):
 
 def draft_molecules(request: DraftRequest) -> Draft:
     """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
-    settings, device = request.settings, request.device
+    settings, file = request.settings, request.file
     if settings.rows:
-        raise InputError(f"{request.file}: molecules; --rows is for text")
+        raise InputError(f"{file}: molecules; --rows is for text")
     start = read_start(request.parent, request.start) if request.parent else None
     if start:
         kind = start.representation
@@ -113,13 +89,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
                 f"--representation: {settings.representation}, but the model to start from has {kind}"
             )
         settings = settings.model_copy(update={"representation": kind})
-    file, column, remark = request.file, None, ""
-    fields: dict[str, list[str]] = {}
-    if (format_name := library.format_of(file)) in library.TABLES:
-        column = settings.column or find_column(file)
-        fields = library.columns(file, SAMPLED_ROWS)
-        names = library.name_column(fields, column)
-        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
+    column, fields, title = _read_head(file, settings)
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data: Entry = {"source": request.source, **({"column": column} if column else {})}
@@ -127,13 +97,53 @@ def draft_molecules(request: DraftRequest) -> Draft:
         sample = library.read_rows(file, column or "smiles")
         chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
         settings = settings.model_copy(update={"representation": chosen})
-    if settings.condition:
-        data["condition"] = find_condition(settings.condition, numeric_columns(fields), file)
+    condition = find_condition(settings.condition, fields, file) if settings.condition else None
     every = library.read_rows(file, column or "smiles", progress=not request.quiet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     rows, total = draw_rows(every, _SURVEYED)
     surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
     counts = Survey(surveyed, rules, library.unit_of(file), available_cpus(), total)
+    advice, unused = [*_advice(counts, settings), *suggest_columns(fields)], None
+    if condition:
+        condition = condition.fitted(counts)
+        data["condition"] = condition.entry()
+        advice = [*_advice(counts, settings), *condition.describe(counts, request.unused)]
+        unused = condition.unused(counts)
+    make = partial(_draft, request, settings, counts, data, title)
+    draft = make(start, advice=advice, unused=unused)
+    if start or request.start == NO_START:
+        return draft
+    found, sentence = find_start(counts, settings, draft.size)
+    if not found:
+        return replace(draft, advice=(*advice, *sentence))
+    return make(found, advice=(*advice, *sentence), unused=unused, scratch=draft)
+
+
+def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, dict[str, list[str]], str]:
+    """Return the column with SMILES, if the file has columns, the first fields of all columns, and the file's
+    format in words."""
+    if (format_name := library.format_of(file)) not in library.TABLES:
+        return None, {}, format_name
+    column = settings.column or find_column(file)
+    fields = library.columns(file, SAMPLED_ROWS)
+    names = library.name_column(fields, column)
+    remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
+    return column, fields, f"{format_name}{remark}"
+
+
+def _draft(
+    request: DraftRequest,
+    settings: NewLibrary,
+    counts: Survey,
+    data: Entry,
+    title: str,
+    start: Start | None,
+    **more: Any,
+) -> Draft:
+    """Suggest an experiment on the molecules that were read, perhaps from a model to start from."""
+    device = request.device
+    if start and start.network.get("width", suggest.WIDE) < suggest.WIDE:
+        device = "cpu"  # small models are tuned on a GPU as on a CPU, where that was measured
     experiment, size, left_out = plan(counts, settings, data, device, start)
 
     def with_iterations(iterations: int) -> Entry:
@@ -142,20 +152,38 @@ def draft_molecules(request: DraftRequest) -> Draft:
     return Draft(
         experiment=experiment,
         size=size,
-        content=f"{total:,} rows, {len(counts.lengths):,} distinct molecules"
-        + f" among {counts.total:,} of them, drawn at random" * (counts.total < total)
+        content=f"{counts.of:,} rows, {len(counts.lengths):,} distinct molecules"
+        + f" among {counts.total:,} of them, drawn at random" * (counts.total < counts.of)
         + ".",
         table=table_lines(
-            f"{file} ({format_name}{remark})",
+            f"{request.file} ({title})",
             _lines(counts, experiment["data"], size, left_out, request.rejects),
         ),
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
-        advice=(*_advice(counts, settings), *_name_numbers(fields, settings)),
         hours=settings.hours or suggest.hours(experiment["network"], device),
         most=_most_iterations(experiment, size) if device == "cpu" else None,
         with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
+        **more,
     )
+
+
+def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple[Start | None, list[str]]:
+    """Return a model that comes with pairflow, if a training on few drug-like molecules should start from it,
+    and a sentence on it."""
+    name = _STARTS.get(str(settings.representation))
+    few = np.count_nonzero(counts.lengths <= size.length) / counts.share < FEW
+    if not name or not few or (name == "zinc250k" and size.length <= suggest.LONG):
+        return None, []
+    start = read_start(published.locate(name), name)
+    try:
+        _fitting_length(counts, settings, start)
+    except InputError as reason:
+        return None, [f"The training starts from scratch, not from the model {name}: {reason}."]
+    return start, [
+        f"With fewer than {FEW:,} molecules the training starts from the weights of {name}, a model that "
+        "comes with pairflow and has seen many more. To start from scratch: `--from none`."
+    ]
 
 
 def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
@@ -318,7 +346,7 @@ def _lines(
 def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
     """Yield sentences that advise further rules if they suit the file."""
     charged = counts.features["with charges, nitro groups aside"]
-    if charged and settings.charges == "keep":
+    if counts.ions and settings.charges == "keep":
         yield (
             f"Consider --charges neutralise: {charged:,} of the molecules have charges, {counts.ions:,} of "
             "them because a counter-ion was removed."

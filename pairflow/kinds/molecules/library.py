@@ -17,6 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from pairflow.arguments import nearest
 from pairflow.artifacts import from_cell
 from pairflow.errors import InputError
 from pairflow.files import GzipFile, require_plausible
@@ -126,6 +127,19 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
     }
 
 
+def read_fields(path: str | Path, column: str) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row of a CSV or Excel file, and its field in a column. Raises InputError for
+    an unknown column, and for a format without columns."""
+    path = Path(path)
+    if (kind := format_of(path)) not in TABLES:
+        raise InputError(f"{path}: a {kind} file has no columns, so there is no column {column!r}")
+    with _opened(path) as (content, _):
+        header, records = _table(content, path)
+        index = _index(header, column, path)
+        for number, record in records:
+            yield number, record[index] if index < len(record) else ""
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
     """Open a file: gives its lines, or the records of its sheet, and the binary file, for the progress bar.
@@ -203,13 +217,19 @@ def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
 
 def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:
     header, records = _table(content, path)
-    if column not in header:
-        raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
-    index, named = header.index(column), name_column(header, column)
+    index, named = _index(header, column, path), name_column(header, column)
     name_index = len(header) if named is None else header.index(named)
     for number, record in records:
         text, name = (dict(enumerate(record[: len(header)])).get(k, "") for k in (index, name_index))
         yield Row(number, text, name.strip())
+
+
+def _index(header: list[str], column: str, path: Path) -> int:
+    """The index of a column in the header. Raises InputError if there is none of that name."""
+    if column not in header:
+        found = ", ".join(map(repr, header[:20]))
+        raise InputError(f"{path}: no column {column!r}{nearest(column, header)}; found {found}")
+    return header.index(column)
 
 
 def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Record]]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,14 +18,16 @@ import pyarrow.compute as pc
 from pydantic import model_validator
 
 from pairflow.artifacts import digest, read_object, token_dtype
-from pairflow.config import Settings, check, nearest
+from pairflow.config import Settings, check
 from pairflow.data.classes import Classes, Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import data_sets, library
+from pairflow.files import escaped
+from pairflow.kinds.molecules import data_sets
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.own_column import OwnColumn
 from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
@@ -125,7 +128,8 @@ class PreparedMolecules:
     `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
     `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
     left out of training because of `training_rows`, but does not count as novel. `rejected` has `row`, `text`
-    (raw), `reason` and `line`, the number of the row in its file.
+    (raw), `reason` and `line`, the number of the row in its file; `repeats` has this number
+    of each duplicate, and the index of the first row with its molecule.
     """
 
     train: np.ndarray
@@ -133,6 +137,7 @@ class PreparedMolecules:
     vocabulary: Vocabulary
     smiles: pd.DataFrame
     rejected: pd.DataFrame
+    repeats: Sequence[tuple[int, int]] = ()
 
     @property
     def symbols(self) -> int:
@@ -201,6 +206,7 @@ def prepare(
         rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]).astype(
             {"line": "int64"}
         ),
+        repeats=read.repeats,
     )
 
 
@@ -231,7 +237,9 @@ def store(
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
     labels = None
     if settings.conditioned:
-        condition, every = label_molecules(settings.conditioned, prepared.smiles, source.fetch())
+        condition, every = label_molecules(
+            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats
+        )
         labels = {split: every[prepared.smiles["split"] == split] for split in parts}
         row_format["condition"] = condition.facts
     write_prepared(
@@ -255,21 +263,28 @@ def _digests(source: data_sets.MoleculeSource, parent: Path | None) -> dict[str,
 
 
 def label_molecules(
-    conditioned: Sequence[Conditioning], molecules: pd.DataFrame, table: Path
+    conditioned: Sequence[Conditioning],
+    molecules: pd.DataFrame,
+    table: Path,
+    repeats: Sequence[tuple[int, int]] = (),
 ) -> tuple[Properties, np.ndarray]:
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
     Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`. Raises InputError for a
-    column that is missing or has text that is no number, and if a class would be empty.
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`; `repeats` is as in
+    `PreparedMolecules`. Says on stderr which fields of a column are not used. Raises InputError for a column
+    that is missing, and if a class would be empty.
     """
-    training = (molecules["split"] == "train").to_numpy()
-    values = [
-        compute(setting.property, molecules["smiles"].tolist())
-        if setting.property
-        else _read_numbers(table, str(setting.column))[molecules["row"]]
-        for setting in conditioned
-    ]
+    training, values = (molecules["split"] == "train").to_numpy(), []
+    kept = {*molecules["row"]}
+    for setting in conditioned:
+        if setting.property:
+            values.append(compute(setting.property, molecules["smiles"].tolist()))
+            continue
+        column = OwnColumn(table, str(setting.column))
+        pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
+        print(f"pairflow preprocess: note: {escaped(column.summarise(pairs))}", file=sys.stderr)
+        values.append(column.numbers[molecules["row"]])
     condition = Properties(
         tuple(
             Classes.from_values(setting.name(), column[training], setting.labels(), setting.number)
@@ -277,19 +292,3 @@ def label_molecules(
         )
     )
     return condition, condition.labels(values)
-
-
-def _read_numbers(table: Path, column: str) -> np.ndarray:
-    """Read the numbers (R,) in a column of the raw file, NaN where a field is empty. Raises InputError if the
-    column is missing, or if another field is not a number."""
-    if (kind := library.format_of(table)) not in library.TABLES:
-        raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
-    fields = library.columns(table, 2**31)
-    if column not in fields:
-        missing = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
-        raise InputError(f"{table}: {missing}")
-    try:
-        numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
-    except ValueError as error:
-        raise InputError(f"{table}: column '{column}': {error}") from None
-    return np.array(numbers, np.float64)

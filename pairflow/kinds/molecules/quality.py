@@ -13,12 +13,6 @@ from pairflow.kinds.molecules.settings import Molecules
 # Measured results, from which the quality to expect is read; the file's head explains its columns.
 PRECEDENTS = pd.read_csv(Path(__file__).with_name("precedents.csv"), comment="#")
 _MUCH_LESS = 0.6  # of what the nearest precedent has
-_FEW = 20_000  # training rows; with fewer, a start from another model is suggested
-# network -> a model to start from, its network in PRECEDENTS, and what a training without it reached
-_STARTS = {
-    "small transformer": ("zinc250k", "fine-tuned transformer", "1 %"),
-    "transformer of groups": ("zinc250k_groups", "fine-tuned transformer of groups", "32 %"),
-}
 _NETWORKS = {
     "mlp": "a small network (mlp)",
     "small transformer": "a small transformer",
@@ -43,8 +37,6 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
         sentences.append(
             "As SELFIES nearly all samples are valid molecules, which does not make them useful."
         )
-    if sizes.rows < _FEW and (start := _STARTS.get(name)) and (selfies or name != "small transformer"):
-        sentences += _propose_start(*start, sizes)
     if name == "mlp" and sizes.length > PRECEDENTS.set_index("network").length["mlp"].iloc[0]:
         result = _result(_find_precedent("transformer", iterations, sizes))
         sentences.append(
@@ -53,18 +45,6 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
             "molecules, and more copies of yours."
         )
     return " ".join(sentences)
-
-
-def _propose_start(model: str, network: str, share: str, sizes: DatasetSize) -> Iterator[str]:
-    """Yield a sentence on a model to start from, if the rows fit it. `network` is that of its precedent, and
-    `share` the share of such samples without it."""
-    tuned = PRECEDENTS[PRECEDENTS.network == network].iloc[0]
-    if sizes.length <= tuned.length:
-        yield (
-            f"With fewer than {_FEW:,} molecules consider `--from {model}`, to start from a model that has "
-            f"seen many more: after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} "
-            f"of the samples were {tuned.what}, and {share} without it."
-        )
 
 
 def _network_name(experiment: Experiment) -> str:
@@ -101,7 +81,8 @@ def _find_precedent(network: str, iterations: int, sizes: DatasetSize) -> pd.Ser
 
 def _result(one: pd.Series) -> str:
     """Say the result of a precedent in words."""
+    scratch = f", and {one.scratch} from scratch" if isinstance(one.scratch, str) else ""
     return (
         f"{one.share} of the samples were {one.what} ({one.rows:,} {one.molecules}, "
-        f"{one.iterations:,} iterations, N = {one.length})"
+        f"{one.iterations:,} iterations, N = {one.length}){scratch}"
     )

@@ -170,6 +170,7 @@ class ReadMolecules:
         tokens: token -> its number.
         rejected: index (from 0), text, reason and number in the file of each rejected row.
         duplicates: the number of molecules that are left out because they are equal to an earlier one.
+        repeats: the number in the file of each of them, and the index of the earlier row.
         too_long: the numbers of tokens of the molecules that are too long.
         counts: how often `count` has named what.
     """
@@ -185,6 +186,7 @@ class ReadMolecules:
         count: Count | None = None,
         saved: "SavedChunks | None" = None,
     ):
+        self.repeats: list[tuple[int, int]] = []
         self.total, self.tokens, self.counts = 0, dict[str, int](), Counter[str]()
         self.rejected: list[tuple[int, str, str, int]] = []
         self.too_long: list[int] = []
@@ -213,6 +215,7 @@ class ReadMolecules:
             original = first.setdefault(hash_text(smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
+                self.repeats.append((number, original))
                 if self.lists_duplicates:
                     rejected.append((row, text, f"duplicate of row {original}", number))
                 continue
@@ -269,9 +272,9 @@ class ReadMolecules:
         """The number of molecules that fit."""
         return sum(len(part.rows) for part in self._parts)
 
-    def column(self, name: Literal["rows", "sizes", "scaffolds"]) -> np.ndarray:
-        """A number of each molecule (M,): the index of its row, from 0; how many tokens it has; or the number
-        of its scaffold, which is 0 for all without a scaffold split."""
+    def column(self, name: Literal["rows", "numbers", "sizes", "scaffolds"]) -> np.ndarray:
+        """A number of each molecule (M,): the index of its row, from 0; the number of its row in the file;
+        how many tokens it has; or the number of its scaffold, 0 for all without a scaffold split."""
         return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
     def texts(self, name: Literal["smiles", "names"]) -> pa.LargeStringArray:

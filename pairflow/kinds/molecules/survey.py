@@ -1,6 +1,5 @@
 """Reads a user's file of molecules for `pairflow new`: counts its content, and finds its SMILES column."""
 
-import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from scipy.optimize import brentq
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
+from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
@@ -47,8 +47,10 @@ class Survey(ReadMolecules):
         ions: the number of molecules that are charged because a counter-ion was removed.
         lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
         groups: the numbers (D,) of their scaffolds.
+        lines: the numbers (D,) of their first rows in the file.
         unit: what the number of a row counts (line, record or row).
         rejects: a table of the rejected rows, without duplicates: number, text, reason.
+        repeats: each duplicate, and the first row with its molecule, by their numbers in the file.
         of: the number of rows of the file, of which `total` were read.
         share: the D molecules as a share of the distinct molecules of the file, an estimate unless all rows
             were read.
@@ -78,6 +80,9 @@ class Survey(ReadMolecules):
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
+        self.lines = self.column("numbers")
+        line_of = dict(zip(self.column("rows"), self.lines, strict=True))
+        self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
         self.of = of or self.total
         self.share = len(self) / self._count_distinct()
 
@@ -147,20 +152,14 @@ def find_column(path: Path) -> str:
 
 
 def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns in which most fields are numbers, with at least three different values."""
+    """The columns in which most fields that are not empty are numbers, with at least three different ones."""
     numeric = []
     for name, fields in columns.items():
-        numbers = [number for field in fields if (number := _number(field)) is not None]
-        if len(numbers) > len(fields) / 2 and len(set(numbers)) > 2:
+        filled = [field for field in fields if field.strip()]
+        numbers = [number for field in filled if (number := plain_number(field)) is not None]
+        if len(numbers) > len(filled) / 2 and len(set(numbers)) > 2:
             numeric.append(name)
     return numeric
-
-
-def _number(field: str) -> float | None:
-    with suppress(ValueError):
-        if math.isfinite(number := float(field)):
-            return number
-    return None
 
 
 def column_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from benchmarks.paper import printed
 from pairflow.config import Experiment, check, suggest
 from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH
 from pairflow.data.source import DatasetSize
-from pairflow.kinds.molecules.quality import _STARTS, PRECEDENTS, describe_quality
+from pairflow.kinds.molecules.quality import PRECEDENTS, describe_quality
 
 ROOT = Path(__file__).parents[3]
 TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
@@ -40,7 +40,7 @@ def test_a_much_smaller_experiment_is_told_to_expect_less():
     few = min(measured("transformer of groups"), key=lambda row: (row.rows, row.iterations))
 
     def end(rows: int, iterations: int) -> str:
-        [share] = re.findall(r"In the most similar .* N = 24\)\.(.*)With fewer", groups(rows, 24, iterations))
+        [share] = re.findall(r"In the most similar .* N = 24\)\.(.*)$", groups(rows, 24, iterations))
         return share.strip()
 
     assert end(few.rows, few.iterations) == ""
@@ -91,24 +91,16 @@ def test_the_small_networks_numbers_are_in_the_results():
     assert all(number in results for number in ("741.2 ∓ 15.4", "300.0 ∓ 16.8", "0.8 % valid samples"))
 
 
-def test_a_start_from_a_model_of_others_is_proposed_for_few_molecules():
+def test_a_start_from_another_model_has_its_own_numbers_and_those_without_it():
     few = {"rows": 19_999, "representation": "selfies"}
-    text = "With fewer than 20,000 molecules consider `--from zinc250k`, to start from a model that has seen "
-    text += "many more: after 1,000 iterations on 450 molecules 25 % of the samples were useful, and "
-    assert text + "1 % without it." in expected(72, "cpu", **few)
-    assert "consider `--from zinc250k_groups`, to start" in groups(19_999)
-    assert "--from" not in groups(20_000)
-    assert "--from" not in groups(19_999, length=32)  # longer than the rows of that model
-    assert "--from" not in expected(72, "cpu", rows=20_000, representation="selfies")
-    assert "--from" not in expected(80, "cpu", **few)
     small = expected(72, "cpu", rows=999)
     assert small.startswith("Quality: this trains a small transformer for ")
     assert f"{largest('zinc250k'):.0f} %" not in small  # the paper's transformer is another
-    assert "--from" not in small
     tuned = expected(72, "cpu", **few, parent="zinc250k")
     assert tuned.startswith("Quality: this trains a small transformer, from the weights of another, for ")
     assert "25 % of the samples were useful (450 indoles of ZINC-250k" in tuned
-    assert "--from" not in tuned
+    assert "N = 72), and 1 % from scratch." in tuned
+    assert "from scratch" not in small
 
 
 def recorded(name: str) -> dict:
@@ -122,7 +114,7 @@ def test_the_fine_tuned_models_numbers_are_in_a_record():
     rows = pd.DataFrame(record["results"])
     best = rows.groupby(["experiment", "nfe"]).useful_strict.mean().groupby("experiment").max()
     assert f"{100 * best['tuned']:.0f} %" == precedent.share
-    assert f"{100 * best['scratch']:.0f} %" == _STARTS["small transformer"][2]
+    assert f"{100 * best['scratch']:.0f} %" == precedent.scratch
 
 
 def test_the_fine_tuned_models_of_groups_have_their_numbers_in_a_record():
@@ -130,7 +122,7 @@ def test_the_fine_tuned_models_of_groups_have_their_numbers_in_a_record():
     rows = pd.DataFrame(recorded("fine-tune-groups-2026-11-27")["results"])
     best = rows.groupby(["experiment", "nfe"]).plausible.mean().groupby("experiment").max()
     assert f"{100 * best[f'tuned_{precedent.iterations}']:.0f} %" == precedent.share
-    assert f"{100 * best['scratch']:.0f} %" == _STARTS["transformer of groups"][2]
+    assert f"{100 * best['scratch']:.0f} %" == precedent.scratch
     tuned = expected(24, "cpu", 900, parent="zinc250k_groups", representation="groups", more=SCALE)
     assert tuned.startswith("Quality: this trains a small transformer, from the weights of another, for ")
     assert f"{precedent.share} of the samples were plausible (450 indoles" in tuned

@@ -162,9 +162,11 @@ def test_columns_of_numbers():
         "mostly text": ["1", "2", "3", "x", "y", "z"],
         "two values": ["0", "1", "1", "0"],
         "not finite": ["1", "2", "nan", "inf"],
+        "half empty": ["", "1", "", "2", " ", "3", ""],
+        "underscores": ["1_000", "2_000", "3_000"],
         "empty": [],
     }
-    assert numeric_columns(columns) == ["pIC50", "censored"]
+    assert numeric_columns(columns) == ["pIC50", "censored", "half empty"]
 
 
 def test_scaffolds_stay_on_one_side():
