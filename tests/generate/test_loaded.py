@@ -1,6 +1,8 @@
 """A trained model in Python: `pairflow.load`."""
 
+import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -205,3 +207,16 @@ def test_a_mistake_in_a_state_is_found_before_the_network_is_called(digits, x_t,
     monkeypatch.setattr(digits.network, "forward", None)
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}"):
         digits.denoiser(x_t, kappa)
+
+
+def test_a_model_of_images_without_a_shape_is_named(tmp_path, step, refused):
+    folder = tmp_path / "digits"
+    shutil.copytree(pairflow.published.locate("digits"), folder)
+    description = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps({**description, "shape": None}))
+    text = f"{folder}/model.json: expected the shape C, H, W of images, found none"
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
+        pairflow.load(folder, device="cpu").decode([[0] * 64])
+    for name in ("x.png", "x.npy"):
+        run = step("sample", model=folder, count=2, nfe=1, out=tmp_path / name, device="cpu", quiet=True)
+        refused(run, "sample", text)

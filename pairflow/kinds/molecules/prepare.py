@@ -22,6 +22,7 @@ from pairflow.data.classes import Classes, Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
+from pairflow.files import shown
 from pairflow.kinds.molecules import data_sets, library
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
@@ -56,8 +57,9 @@ class Vocabulary(Settings):
         if len(set(self.tokens)) != len(self.tokens):
             raise ValueError("a vocabulary holds every token once; found a repeated one")
         for token in self.tokens[len(SPECIALS) :]:
-            if not self.representation.pattern.fullmatch(token) or not token.isprintable() or " " in token:
-                raise ValueError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+            if not self.representation.accepts(token) or not token.isprintable() or " " in token:
+                name = self.representation.name
+                raise ValueError(f"a vocabulary holds tokens of {name}; found {shown(token)}")
         return self
 
     @cached_property
