@@ -36,7 +36,7 @@ def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
     names = list(known)
     if value not in names:
         expected = f"expected one of {', '.join(names)}"
-        raise InputError(f"{name}: {expected}, found {value!r}{nearest(value, names)}")
+        raise InputError(f"{name}: {expected}, found {value!r:.200}{nearest(value, names)}")
     return value
 
 

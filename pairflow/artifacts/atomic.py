@@ -177,7 +177,9 @@ def _why_not_written(error: BaseException | None) -> str | None:
         return None
     match = re.search(r"os error (\d+)", str(error))
     number = int(match[1]) if match else getattr(error, "errno", None)
-    return os.strerror(number) if number in _REFUSALS else _why_not_written(error.__context__)
+    # A folder such as /proc is there, but takes no file.
+    refused = number in _REFUSALS or (number == errno.ENOENT and ".partial" in str(error))
+    return os.strerror(number) if refused and number else _why_not_written(error.__context__)
 
 
 def disk_of(path: Path) -> str:

@@ -16,6 +16,7 @@ from pairflow.data.delivery import Candidate
 from pairflow.generate.demand import SampleStream
 from pairflow.generate.score import Scorer
 from pairflow.kinds.molecules.prepare import PAD
+from pairflow.training.model_files import write_description
 
 TOP = np.array([0] * 8 + [-1] * 56)
 
@@ -212,8 +213,9 @@ def test_a_mistake_in_a_state_is_found_before_the_network_is_called(digits, x_t,
 def test_a_model_of_images_without_a_shape_is_named(tmp_path, step, refused):
     folder = tmp_path / "digits"
     shutil.copytree(pairflow.published.locate("digits"), folder)
-    description = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**description, "shape": None}))
+    facts = json.loads((folder / "model.json").read_text())
+    facts = {name: fact for name, fact in facts.items() if name != "checksum"} | {"shape": None}
+    write_description(folder / "model.json", facts, folder / "model.safetensors")
     text = f"{folder}/model.json: expected the shape C, H, W of images, found none"
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
         pairflow.load(folder, device="cpu").decode([[0] * 64])
