@@ -35,6 +35,10 @@ BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
 
+class UnknownToken(InputError):
+    """A molecule has a token that is not in the vocabulary."""
+
+
 class Vocabulary(Settings):
     """The symbols of a data set; a token's id is its index in `tokens`.
 
@@ -89,7 +93,7 @@ class Vocabulary(Settings):
             raise InputError(say_too_long(len(tokens), length))
         unknown = next((token for token in tokens if token not in self._ids), None)
         if unknown is not None:
-            raise InputError(f"unknown token {unknown}")
+            raise UnknownToken(f"unknown token {unknown}")
         ids = [BOS, *(self._ids[token] for token in tokens), EOS]
         return ids + [PAD] * (length - len(ids))
 
