@@ -8,6 +8,7 @@ import platform
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -119,6 +120,7 @@ def _make_folder(path: Path) -> None:
     """Make the folder of `path`, and remove the temporary files of `path` that ended processes left there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()  # a folder such as /proc is there, but takes no file
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}, {disk_of(path)}") from error
     _remove_orphans(path)
@@ -177,9 +179,7 @@ def _why_not_written(error: BaseException | None) -> str | None:
         return None
     match = re.search(r"os error (\d+)", str(error))
     number = int(match[1]) if match else getattr(error, "errno", None)
-    # A folder such as /proc is there, but takes no file.
-    refused = number in _REFUSALS or (number == errno.ENOENT and ".partial" in str(error))
-    return os.strerror(number) if refused and number else _why_not_written(error.__context__)
+    return os.strerror(number) if number in _REFUSALS else _why_not_written(error.__context__)
 
 
 def disk_of(path: Path) -> str:

@@ -79,7 +79,8 @@ def pair(
     given: Any = tokens
     if torch is None or not isinstance(given, torch.Tensor):
         return Pairer(tokens, vocabulary_size=vocabulary_size, **settings, **options).sources(rows)
-    pairer = Pairer(given.detach().cpu(), vocabulary_size=vocabulary_size, **settings, **options)
+    array = given.cpu() if given.is_cuda else given
+    pairer = Pairer(array, vocabulary_size=vocabulary_size, **settings, **options)
     return torch.from_numpy(pairer.sources(rows).astype(np.int64)).to(given.device)
 
 

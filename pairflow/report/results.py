@@ -102,7 +102,7 @@ class FinishedExperiment:
         checked_choice(f"{self.name}: evaluation", evaluation, evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
         known = rows.metric.unique().tolist()
-        if metric not in known:
+        if not isinstance(metric, str) or metric not in known:
             hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
             raise InputError(f"{self.name}: no metric {shown(metric)} in the evaluation '{evaluation}'{hint}")
         rows = rows[rows.metric == metric]
@@ -110,7 +110,7 @@ class FinishedExperiment:
             known = rows[column].unique().tolist()
             if wanted is None and len(known) > 1:
                 raise InputError(f"{self.name}: {metric} has several {column}s; give {' or '.join(known)}")
-            if wanted is not None and known == [""]:
+            if wanted not in (None, "") and known == [""]:
                 raise InputError(f"{self.name}: {metric} has no {column}, found {shown(wanted)}")
             where = f"{self.name}: {column} of {metric}"
             rows = rows[
