@@ -110,7 +110,7 @@ class FinishedExperiment:
             known = rows[column].unique().tolist()
             if wanted is None and len(known) > 1:
                 raise InputError(f"{self.name}: {metric} has several {column}s; give {' or '.join(known)}")
-            if wanted not in (None, "") and known == [""]:
+            if known == [""] and wanted is not None and str(wanted):
                 raise InputError(f"{self.name}: {metric} has no {column}, found {shown(wanted)}")
             where = f"{self.name}: {column} of {metric}"
             rows = rows[
