@@ -8,6 +8,7 @@ from pairflow.errors import InputError as InputError
 
 if TYPE_CHECKING:  # `as` tells type checkers that the names are public
     from pairflow import pairing as pairing
+    from pairflow.artifacts.pairs import read_pairs as read_pairs
     from pairflow.artifacts.pairs import write_pairs as write_pairs
     from pairflow.generate.loaded import LoadedModel as LoadedModel
     from pairflow.generate.loaded import load as load
@@ -23,6 +24,7 @@ _HOMES = {  # name -> its module
     "load": "pairflow.generate.loaded",
     "pair": "pairflow.pairing.pair",
     "pair_continuous": "pairflow.pairing.continuous",
+    "read_pairs": "pairflow.artifacts.pairs",
     "results": "pairflow.report.results",
     "sample": "pairflow.generate.loaded",
     "transport": "pairflow.pairing.transport",

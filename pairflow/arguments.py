@@ -34,9 +34,9 @@ def checked_number(name: str, value: Any, low: float, high: float) -> float:
 def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """Return `value`. Raise InputError, which suggests the most similar name, if it is not a `known` name."""
     names = list(known)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         expected = f"expected one of {', '.join(names)}"
-        raise InputError(f"{name}: {expected}, found {value!r}{nearest(value, names)}")
+        raise InputError(f"{name}: {expected}, found {value!r:.200}{nearest(value, names)}")
     return value
 
 

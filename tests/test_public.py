@@ -46,6 +46,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
         },
     ),
     "load": ({"model": "digits"}, {"model": (*NO_PATH, "none", "file", "folder"), "device": NO_MACHINE}),
+    "read_pairs": ({}, {"path": (*NO_PATH, "none", "file", "folder", "folder.parquet")}),
     "results": ({}, {"experiment": (*NO_PATH, "none", "file")}),
     "sample": (
         {"model": "zinc250k", "count": 1, "nfe": 1},

@@ -8,6 +8,7 @@ import platform
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -119,6 +120,7 @@ def _make_folder(path: Path) -> None:
     """Make the folder of `path`, and remove the temporary files of `path` that ended processes left there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()  # a folder such as /proc is there, but takes no file
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}, {disk_of(path)}") from error
     _remove_orphans(path)

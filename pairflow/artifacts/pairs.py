@@ -1,14 +1,15 @@
-"""Writes a user's own pairs as a file that an experiment can train on."""
+"""Writes a user's own pairs as a file that an experiment can train on, and reads such files."""
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from pairflow.arguments import checked_integer
 from pairflow.arrays import checked_tokens
 from pairflow.artifacts.atomic import atomic
-from pairflow.artifacts.tables import Metadata, token_column, write_table
+from pairflow.artifacts.tables import Metadata, read_table, token_array, token_column, write_table
 from pairflow.errors import InputError
 from pairflow.files import checked_path, require_file
 from pairflow.limits import MAX_VOCABULARY
@@ -51,3 +52,23 @@ def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_si
     with atomic(path) as [temporary]:
         table = pa.table({name: token_column(rows, size) for name, rows in columns.items()})
         write_table(temporary, table, metadata)
+
+
+def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read the pairs in a file, of an experiment (results/demo/seed0/pairs/pairflow.parquet) or your own.
+
+    Args:
+        path: a file that `write_pairs`, `pairflow pair` or another step of the workflow wrote.
+
+    Returns:
+        x0 and x1, each (M, N): the sources, and the data rows in the same order. They are integers, or
+        numbers (M, d) for a continuous flow.
+
+    Raises:
+        InputError: if the file is missing, is damaged or holds no pairs.
+
+    Example:
+        >>> x0, x1 = pairflow.read_pairs("results/demo/seed0/pairs/pairflow.parquet")  # doctest: +SKIP
+    """
+    table, _ = read_table(checked_path("path", path), "pairs", "vector pairs")
+    return token_array(table["x0"]), token_array(table["x1"])

@@ -10,7 +10,7 @@ from pairflow.config.methods import BALANCED, BASES, KNOWN, PAIRED, Method
 from pairflow.config.networks import Network
 from pairflow.config.sampling import ModelCorrelation
 from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
-from pairflow.limits import KEYS, least_subsets
+from pairflow.limits import KEYS, MOST_DRAWS, least_subsets
 
 if TYPE_CHECKING:
     CouplingName = str
@@ -124,7 +124,7 @@ class ScoreSettings(Settings):
     draws: int = Field(
         128,
         ge=2,
-        le=10**6,
+        le=MOST_DRAWS,
         multiple_of=2,
         description="Noised copies of each row, an even number. The standard error falls at least as fast as "
         "one over its square root.",

@@ -28,6 +28,7 @@ class Delivery(ABC):
         seeds: data rows (S, N) to make variants of; None to start from noise.
         noises: the shares of their tokens to replace by noise, used in turn.
         inputs: the files that are read besides the model.
+        note: what a user should know before samples are drawn, such as seeds that are left out.
         drawn: the number of samples since `begin`.
     """
 
@@ -36,6 +37,7 @@ class Delivery(ABC):
     seeds: "Tensor | None" = None
     noises: Sequence[float] = ()
     inputs: tuple[Path, ...] = ()
+    note = ""
     drawn = 0
 
     @abstractmethod

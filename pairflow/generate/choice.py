@@ -73,7 +73,8 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
     if scores and not (isinstance(kind, OnDemandKind) and kind.scores):
-        raise InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
+        scored = " and ".join(sorted(each.rows for each in on_demand_kinds() if each.scores))
+        raise InputError(f"{folder}: scores are for {scored}; this makes {kind.rows}")
     if not isinstance(kind, OnDemandKind):
         raise not_on_demand(folder, kind)
     if (folder / "model.json").is_file() or not metrics.is_file():

@@ -18,11 +18,12 @@ from pairflow.artifacts import token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, check
 from pairflow.config.sampling import SamplerName
 from pairflow.errors import InputError
+from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.samplers import FREE
 from pairflow.generate.choice import kind_in, measured_at
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
-from pairflow.limits import MOST_NFE, MOST_SAMPLES
+from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
 from pairflow.training.model import DiscreteModel, Model
@@ -119,7 +120,7 @@ class LoadedModel:
         "posterior" or "leave_one_out" (docs/method.md, "Two kinds of denoiser").
         """
         model = self._discrete("denoiser")
-        return partial(model.corruption.log_probabilities, model.network)
+        return partial(_predict, model)
 
     def sample(
         self,
@@ -173,6 +174,7 @@ class LoadedModel:
         tau = self.temperature if temperature is None else temperature
         tau = checked_number("temperature", tau, 0.01, 100)
         sampler = self.sampler if sampler is None else sampler
+        guidance = checked_number("guidance", guidance, 0, 100)
         update = {"sampler": sampler, "temperature": tau, "condition": condition, "guidance": guidance}
         settings = check(SampleSettings, values | update, "sample")
         if isinstance(self.model, DiscreteModel):
@@ -220,8 +222,14 @@ class LoadedModel:
             >>> table = model.score(model.sample(4))
         """
         model = self._discrete("score")
-        settings = check(ScoreSettings, {"draws": draws, "seed": seed}, "score")
+        values = {
+            "draws": checked_integer("draws", draws, 2, MOST_DRAWS),
+            "seed": checked_integer("seed", seed, 0, 2**32 - 1),
+        }
+        settings = check(ScoreSettings, values, "score")
         tokens, padding = self._states("rows", rows).numpy(), kind_in(model.folder).padding(model)
+        if padding is not None and (empty := (tokens == padding).all(axis=1)).any():
+            raise InputError(f"rows: row {empty.argmax()}: expected at least one token, found only padding")
         scores = [score_row(model, row, settings, padding) for row in tokens]
         return pd.DataFrame(scores).drop(columns="tokens")
 
@@ -232,12 +240,27 @@ class LoadedModel:
 
     def _states(self, name: str, states: ArrayLike) -> Tensor:
         """Return rows (B, N) of the model's symbols, in `given` also of FREE, as int64 on the CPU."""
-        model, rows = self._discrete(name), as_array(states, name)
-        free = (rows == FREE) & (name == "given")
-        tokens = checked_tokens(np.atleast_2d(np.where(free, 0, rows)), model.corruption.symbols, name)
+        model, rows = self._discrete(name), np.atleast_2d(as_array(states, name))
+        free = np.zeros(rows.shape, bool)
+        if name == "given" and rows.dtype.kind in "iu":  # others are refused below
+            free = rows == FREE
+            rows = np.where(free, 0, rows)
+        tokens = checked_tokens(rows, model.corruption.symbols, name)
         if tokens.shape[1] != model.length:
             raise InputError(f"{name}: expected {model.length} positions per row, found {tokens.shape[1]}")
         return torch.from_numpy(np.where(free, FREE, tokens.astype(np.int64)))
+
+
+def _predict(model: DiscreteModel, x_t: Tensor, kappa: Tensor | float) -> Tensor:
+    """Return the model's log-probabilities (B, N, K) of x1, for `LoadedModel.denoiser`."""
+    x_t = as_tokens("x_t", x_t)
+    require_shape("x_t", x_t, (len(x_t), model.length))
+    require_below("x_t", x_t, model.corruption.symbols)
+    level = torch.as_tensor(each_row("kappa", kappa, len(x_t)))
+    if not ((level > 0) & (level <= 1)).all():
+        wrong = level[~((level > 0) & (level <= 1))][0]
+        raise InputError(f"kappa: expected numbers above 0 and at most 1, found {float(wrong):g}")
+    return model.corruption.log_probabilities(model.network, x_t, kappa)
 
 
 def _draw(

@@ -39,6 +39,11 @@ class Metric:
     compared: bool = True
     signed: bool = False
 
+    @property
+    def leading_share(self) -> bool:
+        """Whether models are chosen by it, and it is a share of the samples, such as that of valid ones."""
+        return self.counted and bool(self.leads_as)
+
 
 # Metrics of the trajectories of a continuous flow.
 _path = partial(Metric, real="held-out data", digits=3, group="paths")

@@ -30,7 +30,7 @@ from pairflow import rng
 from pairflow.arguments import checked_integer, row_range
 from pairflow.arrays import checked_pair, checked_points
 from pairflow.errors import InputError
-from pairflow.runtime.progress import bar
+from pairflow.runtime.progress import bar, bars_of_a_function
 
 MAX_STEPS = 100_000  # keeps squared distances / (1 - t)^2 of the last step finite in float32
 _CERTAIN = 1 - 1e-6  # a weight that counts as the whole weight (fact 3)
@@ -76,6 +76,7 @@ def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
     return velocity
 
 
+@bars_of_a_function()
 def pair_continuous(
     data: ArrayLike,
     *,
@@ -97,7 +98,7 @@ def pair_continuous(
         steps: T, the number of Euler steps.
         seed: 0 to 2^64 - 1; every source follows from it and from its row number.
         device: "cpu", "cuda", a torch device, or "auto": the GPU if there is one, else the CPU.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar, after a second, in a terminal or a notebook.
         rows: (first, last) returns only the pairs first..last-1 of the whole pairing: a shard.
 
     Returns:

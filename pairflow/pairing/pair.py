@@ -15,7 +15,7 @@ from pairflow.errors import InputError
 from pairflow.limits import KEYS, MAX_VOCABULARY, least_subsets
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.runtime.progress import announced_compilation
+from pairflow.runtime.progress import announced_compilation, bars_of_a_function
 
 if TYPE_CHECKING:
     from pairflow.config import PairSettings
@@ -25,6 +25,7 @@ BACKENDS = ("auto", "cpu", "gpu", "reference")
 GPU_COMPARISONS = 10**13  # token comparisons that take two cores 7 s, about as long as loading CuPy
 
 
+@bars_of_a_function()
 def pair(
     tokens: ArrayLike,
     *,
@@ -37,13 +38,13 @@ def pair(
     threads: int | None = None,
     progress: bool = True,
     rows: tuple[int, int] | None = None,
-) -> np.ndarray:
+) -> "np.ndarray | Any":
     """Pair every row of `tokens` with a source x0, a row of noise, by Algorithm 1 of PairFlow.
 
     This needs no network. See docs/method.md, "Backward pairing (Algorithm 1)" and "Subsets".
 
     Args:
-        tokens: (M, N) integers in [0, K); N is at most 16384.
+        tokens: (M, N) integers in [0, K), an array, a list or a torch tensor; N is at most 16384.
         vocabulary_size: K, the number of symbols, 2 to 65536.
         steps: T, the number of backward steps.
         subsets: P. With P > 1 the rows are divided at random into P parts, and a row is paired only within
@@ -55,12 +56,13 @@ def pair(
             M M N T / P on, if CuPy and a suitable CUDA device are available, else the CPU. All give the same
             bytes.
         threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar, after a second, in a terminal or a notebook.
         rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
 
     Returns:
         (M, N) source states in the dtype of `tokens`, or, if that cannot hold K - 1, in the smallest unsigned
-        one that can. They depend only on `tokens`, K, T, P and `seed`.
+        one that can. They depend only on `tokens`, K, T, P and `seed`. Of a torch tensor they are an int64
+        tensor on the same device.
 
     Raises:
         InputError: if an argument is out of range, or the backend is not available.
@@ -73,7 +75,13 @@ def pair(
     """
     settings: dict[str, Any] = {"steps": steps, "subsets": subsets, "keys": keys, "seed": seed}
     options: dict[str, Any] = {"backend": backend, "threads": threads, "progress": progress}
-    return Pairer(tokens, vocabulary_size=vocabulary_size, **settings, **options).sources(rows)
+    torch = sys.modules.get("torch")  # not imported here: pairing does not need it
+    given: Any = tokens
+    if torch is None or not isinstance(given, torch.Tensor):
+        return Pairer(tokens, vocabulary_size=vocabulary_size, **settings, **options).sources(rows)
+    array = given.cpu() if given.is_cuda else given
+    pairer = Pairer(array, vocabulary_size=vocabulary_size, **settings, **options)
+    return torch.from_numpy(pairer.sources(rows).astype(np.int64)).to(given.device)
 
 
 class Pairer:

@@ -20,7 +20,7 @@ from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.posterior import UNITS
 from pairflow.pairing.spaces import PointSpace, Space, space_of
-from pairflow.runtime.progress import announced_compilation, bar
+from pairflow.runtime.progress import announced_compilation, bar, bars_of_a_function
 
 TOLERANCE = 0.1  # the spread of balanced rows differs from 1 by at most this
 HITS = 4  # sources per row on average, for which the spread is stated
@@ -256,6 +256,7 @@ def _buckets(potentials: np.ndarray) -> np.ndarray:
     return units.max() - units
 
 
+@bars_of_a_function()
 def transport(
     tokens: ArrayLike,
     *,
@@ -278,7 +279,7 @@ def transport(
         seed: 0 to 2^64 - 1; every random number follows from it.
         threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
         device: "cpu", or "cuda" or another torch device, which compares sources and rows by matrix products.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar, after a second, in a terminal or a notebook.
 
     Returns:
         A `SemidiscreteCoupling`, whose `draw` gives any number of pairs (x0, x1). Its bytes depend only on
@@ -302,6 +303,7 @@ def transport(
         return complete(start(space, tau, seed, threads), progress=progress)
 
 
+@bars_of_a_function()
 def transport_continuous(
     data: ArrayLike, *, tau: float = 0.2, seed: int = 0, device: Any = "auto", progress: bool = True
 ) -> SemidiscreteCoupling:
@@ -314,7 +316,7 @@ def transport_continuous(
         tau: the temperature, in units of |x0 - x1|^2 / 2.
         seed: 0 to 2^64 - 1; every random number follows from it.
         device: "cpu", "cuda", a torch device, or "auto": the GPU if there is one, else the CPU.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar, after a second, in a terminal or a notebook.
 
     Returns:
         A `SemidiscreteCoupling`, as from `transport`. Other devices and numbers of threads round sums in

@@ -75,7 +75,8 @@ class MethodLine:
 class Measure:
     """A column of the headline's table: heading, values (shares if `digits` is None), text for real data.
 
-    `metric` is the metric behind it, and `sign` precedes every value.
+    `metric` is the metric behind it, and `sign` precedes every value. With `judges`, a model of which hardly
+    any samples count is hopeless.
     """
 
     heading: str
@@ -84,6 +85,7 @@ class Measure:
     real: str = "–"
     digits: int | None = None
     sign: str = ""
+    judges: bool = False
 
     def value(self, line: MethodLine) -> float:
         """The value of a line; NaN if it was not measured."""
@@ -127,7 +129,9 @@ class Headline:
     @property
     def hopeless(self) -> bool:
         """Whether hardly any sample of the best method is good."""
-        return any(self.value(key, self.best) < HOPELESS for key in ("valid", "useful", "plausible"))
+        return any(
+            measure.value(self.best) < HOPELESS for measure in self.measures.values() if measure.judges
+        )
 
     def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
         """List the methods with their values; if they are many, write only their number and the range."""
@@ -194,7 +198,12 @@ def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) 
 
 
 def measure_grid(grid: Grid) -> Measure:
-    """Make a column of a metric, with the value of real data."""
+    """Make a column of a metric, with the value of real data; of a number that leads, its share."""
+    if grid.about.leading_share:
+        samples = float(grid.frame.samples.max())
+        shares = {run: mean / samples for run, mean in grid.means.items()}
+        real = format_percent(grid.floor.mean / samples) if grid.floor else "–"
+        return Measure(grid.label, grid.metric, shares, real, judges=True)
     real = f"{grid.floor.text} {grid.floor.spread}".rstrip() if grid.floor else "–"
     return Measure(grid.label, grid.metric, grid.means, real, grid.digits)
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pairflow.arguments import checked_choice
 from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_table
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
-from pairflow.files import checked_path
+from pairflow.files import checked_path, shown
 from pairflow.kinds import kind_of
 from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
@@ -92,20 +93,29 @@ class FinishedExperiment:
 
         Values are averaged over trials, then over seeds; `metrics` has each value. The default `evaluation`
         is `main`, or else the first by name. A metric with two references (train, test) needs `reference`,
-        and one with two extractors needs `extractor`. Raises InputError if the metric was not measured.
+        and one with two extractors needs `extractor`. Raises InputError if the metric was not measured, or
+        not with these arguments.
         """
-        evaluation = evaluation or leading_evaluation(self.experiment.evaluations)
+        evaluations = self.experiment.evaluations
+        if evaluation is None:
+            evaluation = leading_evaluation(evaluations)
+        checked_choice(f"{self.name}: evaluation", evaluation, evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
-        if metric not in set(rows.metric):
-            known = rows.metric.unique().tolist()
+        known = rows.metric.unique().tolist()
+        if not isinstance(metric, str) or metric not in known:
             hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
-            raise InputError(f"{self.name}: no metric '{metric}' in the evaluation '{evaluation}'{hint}")
+            raise InputError(f"{self.name}: no metric {shown(metric)} in the evaluation '{evaluation}'{hint}")
         rows = rows[rows.metric == metric]
         for column, wanted in (("reference", reference), ("extractor", extractor)):
             known = rows[column].unique().tolist()
             if wanted is None and len(known) > 1:
                 raise InputError(f"{self.name}: {metric} has several {column}s; give {' or '.join(known)}")
-            rows = rows[rows[column] == (known[0] if wanted is None else wanted)]
+            if known == [""] and wanted is not None and str(wanted):
+                raise InputError(f"{self.name}: {metric} has no {column}, found {shown(wanted)}")
+            where = f"{self.name}: {column} of {metric}"
+            rows = rows[
+                rows[column] == (known[0] if wanted is None else checked_choice(where, wanted, known))
+            ]
         means = pd.Series(mean_values(rows)).unstack()
         means = means.reindex([method for method in self.experiment.methods if method in means.index])
         return means.rename_axis(index="method", columns="nfe")

@@ -35,6 +35,21 @@ class _LogLines:
 _joint: list[tuple[str, tqdm]] = []  # what `joint_bar` shows: its name, and the bar
 
 
+_called = False  # whether a Python function shows the bars, and no command
+
+
+@contextmanager
+def bars_of_a_function() -> Iterator[None]:
+    """Show the bars in the block only after a second, and only in a terminal or a notebook. It is also a
+    decorator, for functions that users call in Python."""
+    global _called
+    before, _called = _called, True
+    try:
+        yield
+    finally:
+        _called = before
+
+
 @contextmanager
 def joint_bar(desc: str, **options: Any) -> Iterator[None]:
     """Show one bar during the block, to which all bars in it with the same name `desc` count."""
@@ -52,12 +67,14 @@ def bar(
     """A progress bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
 
     If stderr is not a terminal, it writes lines: at most one per second and one per percent, or one in ten
-    seconds if the total is unknown.
+    seconds if the total is unknown. For the bars of Python functions see `bars_of_a_function`.
     """
     if _joint and _joint[-1][0] == options.get("desc"):
         return nullcontext(_joint[-1][1])
     if sys.stderr.isatty() or "ipykernel" in sys.modules:  # a notebook shows bars as a terminal does
-        options |= {"mininterval": 1.0, "dynamic_ncols": True}
+        options |= {"mininterval": 1.0, "dynamic_ncols": True, "delay": 1.0 if _called else 0.0}
+    elif _called:
+        quiet = True
     elif total:
         # tqdm's monitor would otherwise print every 10 s, even if less than one percent is new.
         options |= {"miniters": math.ceil(total / 100), "mininterval": 1.0, "maxinterval": math.inf}

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -134,7 +134,7 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
 
         text = "All settings as one JSON object; individual options override its values."
         whole = click.option("--settings", metavar="JSON", help=text)
-        single = (_option(key, info, prefix) for key, (info, prefix) in options.items())
+        single = (_option(key, info, text) for key, (info, text) in options.items())
         run = together(whole, *single)(run)
         return click.command(name, cls=Command, epilog=_json_help(settings))(run)
 
@@ -179,15 +179,29 @@ def _name(function: Callable) -> str:
 
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
-    """A dict from option name to its field and the start of its help, such as "With --count: "."""
-    without = "".join(f"Without --{name}: " for name in modes)
-    prefixes = [(without, settings), *((f"With --{name}: ", model) for name, model in modes.items())]
-    options: dict[str, tuple[FieldInfo, str]] = {}
-    for prefix, model in prefixes:
+    """A dict from option name to its field and its help, which says what it means in which mode."""
+    helps: dict[str, dict[str, list[str]]] = {}  # option -> text -> its modes; the mode "" is without any
+    fields: dict[str, FieldInfo] = {}
+    for mode, model in {"": settings, **modes}.items():
         for key, (_, info) in _fields(model).items():
-            shared = key in options or key in modes
-            options[key] = (info, "" if shared else prefix)
-    return options
+            fields[key] = info
+            helps.setdefault(key, {}).setdefault(_help(info), []).append(mode)
+    return {key: (info, _merge(key, helps[key], modes)) for key, info in fields.items()}
+
+
+def _merge(key: str, texts: dict[str, list[str]], modes: Iterable[str]) -> str:
+    """The help of an option from its texts, each with the modes that have it."""
+    if len(texts) == 1 and (key in modes or len(*texts.values()) > 1):
+        return next(iter(texts))
+    return "  ".join(_mode_prefix(where, modes) + text for text, where in texts.items())
+
+
+def _mode_prefix(where: list[str], modes: Iterable[str]) -> str:
+    """The start of a help text that holds only in some modes, such as "With --count: "."""
+    if "" not in where:
+        return f"With {' or '.join(f'--{_dashed(mode)}' for mode in where)}: "
+    others = [f"--{_dashed(mode)}" for mode in modes if mode not in where]
+    return f"Without {' and '.join(others)}: " if others else ""
 
 
 def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> str:
@@ -247,9 +261,8 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     values[path[-1]] = value
 
 
-def _option(name: str, info: FieldInfo, prefix: str = "") -> Callable:
-    flag = "--" + _dashed(name)
-    kind, text = _click_type(info.annotation), prefix + _help(info)
+def _option(name: str, info: FieldInfo, text: str) -> Callable:
+    flag, kind = "--" + _dashed(name), _click_type(info.annotation)
     if kind is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
     if info.annotation == tuple[str, ...]:

@@ -73,8 +73,8 @@ def main(
     from pairflow.generate.demand import SampleStream, deliver
 
     stream = SampleStream(model, settings, device)
-    if stream.choice.reason:
-        click.echo(stream.choice.reason, err=True)
+    for note in filter(None, (stream.choice.reason, stream.delivery.note)):
+        click.echo(note, err=True)
     click.echo(deliver(stream, out, quiet, threads), err=True)
     provenance.write(out)
 

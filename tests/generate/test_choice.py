@@ -11,6 +11,7 @@ from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
 from pairflow.kinds.kind import on_demand_kinds
+from pairflow.kinds.text.kind import TextKind
 from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.training.model_files import Description, write_description
 
@@ -141,3 +142,14 @@ def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, ro
     ):
         with pytest.raises(InputError, match=f"{folder}: --count makes {makes}; {text}$"):
             choose(folder, None)
+
+
+def test_who_has_scores_follows_from_the_list_of_kinds(experiment, monkeypatch):
+    root = experiment([("a", 1, 0, 500)])
+    (root / "data").mkdir()
+    (root / "data/vocabulary.json").write_text(json.dumps({"kind": "image"}))
+    with pytest.raises(InputError, match=r"scores are for molecules and text; this makes images$"):
+        choose(root, None, scores=True)
+    monkeypatch.setattr(TextKind, "scores", False)
+    with pytest.raises(InputError, match=r"scores are for molecules; this makes images$"):
+        choose(root, None, scores=True)

@@ -1,6 +1,8 @@
 """A trained model in Python: `pairflow.load`."""
 
+import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from pairflow.config import DemandSettings, ScoreSettings
 from pairflow.data.delivery import Candidate
 from pairflow.generate.demand import SampleStream
 from pairflow.generate.score import Scorer
+from pairflow.kinds.molecules.prepare import PAD
+from pairflow.training.model_files import write_description
 
 TOP = np.array([0] * 8 + [-1] * 56)
 
@@ -130,9 +134,91 @@ def test_a_continuous_flow_takes_less(finish):
         ({"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1, found -2"),
         ({"count": 1, "condition": "qed=high"}, "condition: the model in "),
         ({"count": 1, "guidance": 2.0}, "sample: guidance: needs a condition, such as qed=high"),
+        ({"count": 1, "guidance": True}, "guidance: expected a number from 0 to 100, found True"),
+        ({"count": 1, "seed": True}, "seed: expected an integer in 0.."),
+        ({"x0": [["0"] * 64]}, "x0: expected an integer dtype, found <U1"),
+        ({"count": 1, "given": ["0"] * 64}, "given: expected an integer dtype, found <U1"),
+        ({"x0": np.zeros((1, 64), bool)}, "x0: expected an integer dtype, found bool"),
+        ({"count": 1, "given": [True] * 64}, "given: expected an integer dtype, found bool"),
+        ({"x0": [[0.0] * 64]}, "x0: expected an integer dtype, found float64"),
     ],
 )
 def test_a_mistake_is_one_line(digits, options, text):
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}") as error:
         digits.sample(**options)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"draws": "2"}, "draws: expected an integer in 2..1000000, found '2'"),
+        ({"draws": True}, "draws: expected an integer in 2..1000000, found True"),
+        ({"seed": True}, "seed: expected an integer in 0..4294967295, found True"),
+        ({"draws": 3}, "score: draws: input should be a multiple of 2, found 3"),
+        ({"rows": [["0"] * 64]}, "rows: expected an integer dtype, found <U1"),
+        ({"rows": [[True] * 64]}, "rows: expected an integer dtype, found bool"),
+    ],
+)
+def test_a_mistake_in_a_score_is_found_before_the_network_is_called(digits, options, text, monkeypatch):
+    monkeypatch.setattr(digits.network, "forward", None)
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
+        digits.score(**{"rows": [[0] * 64], **options})
+    if "rows" in options:
+        with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
+            digits.decode(options["rows"])
+
+
+def test_a_row_of_padding_has_no_score():
+    model = pairflow.load("zinc250k", device="cpu")
+    rows = model.sample(2, nfe=1)
+    rows[1] = PAD
+    text = r"^rows: row 1: expected at least one token, found only padding$"
+    with pytest.raises(pairflow.InputError, match=text):
+        model.score(rows, draws=2)
+
+
+@pytest.mark.parametrize(
+    ("x_t", "kappa", "text"),
+    [
+        (
+            torch.zeros((2, 64), dtype=torch.long),
+            0.0,
+            "kappa: expected numbers above 0 and at most 1, found 0",
+        ),
+        (
+            torch.zeros((2, 64), dtype=torch.long),
+            torch.tensor([0.5, 1.5]),
+            "kappa: expected numbers above 0 and at most 1, found 1.5",
+        ),
+        (
+            torch.zeros((1, 64), dtype=torch.long),
+            torch.nan,
+            "kappa: expected numbers above 0 and at most 1, ",
+        ),
+        (torch.zeros((1, 64), dtype=torch.long), "1", "kappa: expected a number or a tensor (B,), found str"),
+        (torch.full((1, 64), 2), 0.5, "x_t: expected tokens in 0..1, found 2"),
+        (torch.full((1, 64), -1), 0.5, "x_t: expected tokens in 0..1, found -1"),
+        (torch.zeros((2, 63), dtype=torch.long), 0.5, "x_t: expected shape (2, 64), found (2, 63)"),
+        (torch.zeros((2, 64), dtype=torch.bool), 0.5, "x_t: expected an integer dtype, found torch.bool"),
+        (np.zeros((2, 64), int), 0.5, "x_t: expected a torch tensor of integers, found ndarray"),
+    ],
+)
+def test_a_mistake_in_a_state_is_found_before_the_network_is_called(digits, x_t, kappa, text, monkeypatch):
+    monkeypatch.setattr(digits.network, "forward", None)
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}"):
+        digits.denoiser(x_t, kappa)
+
+
+def test_a_model_of_images_without_a_shape_is_named(tmp_path, step, refused):
+    folder = tmp_path / "digits"
+    shutil.copytree(pairflow.published.locate("digits"), folder)
+    facts = json.loads((folder / "model.json").read_text())
+    facts = {name: fact for name, fact in facts.items() if name != "checksum"} | {"shape": None}
+    write_description(folder / "model.json", facts, folder / "model.safetensors")
+    text = f"{folder}/model.json: expected the shape C, H, W of images, found none"
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
+        pairflow.load(folder, device="cpu").decode([[0] * 64])
+    for name in ("x.png", "x.npy"):
+        run = step("sample", model=folder, count=2, nfe=1, out=tmp_path / name, device="cpu", quiet=True)
+        refused(run, "sample", text)

@@ -200,3 +200,13 @@ def test_shards_are_slices_of_the_whole(shards, subsets):
 def test_rows_beyond_the_data_are_refused(rows):
     with pytest.raises(pairflow.InputError, match=r"rows: expected 0 <= first < last <= 11, found"):
         pairflow.pair(np.zeros((11, 3), int), vocabulary_size=2, rows=rows)
+
+
+def test_a_tensor_gives_a_tensor_of_the_same_sources(clustered):
+    tokens = clustered(50, 12, 8)
+    for tensor in (torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(tokens.astype(np.uint8))):
+        sources = pair(tensor)
+        assert isinstance(sources, torch.Tensor)
+        assert (sources.dtype, sources.device) == (torch.int64, tensor.device)
+        np.testing.assert_array_equal(sources.numpy(), pair(tokens))
+    np.testing.assert_array_equal(pair(tensor, rows=(3, 5)).numpy(), pair(tokens)[3:5])

@@ -3,11 +3,13 @@
 import io
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from tqdm import tqdm
 
+import pairflow
 from pairflow.runtime import progress
 from pairflow.runtime.progress import bar, joint_bar, network_bar
 
@@ -89,3 +91,32 @@ def test_a_quiet_bar_says_nothing(capfd):
     with network_bar(network, rows=1, calls=1, quiet=True):
         network(torch.ones(1, 2))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.0, False), (2.0, True)])
+def test_a_function_shows_a_bar_after_a_second_and_only_in_a_terminal(monkeypatch, seconds, shown):
+    """A user's script writes no bar into its log, and no short call writes any."""
+    now = [0.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    for moves in (True, False):
+        stderr = io.StringIO()
+        stderr.isatty = lambda moves=moves: moves
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with progress.bars_of_a_function(), bar(total=2, desc="pairing") as rows:
+            now[0] += seconds
+            rows.update(1)
+        assert ("pairing" in stderr.getvalue()) is (moves and shown)
+    with bar(total=2, desc="pairing") as rows:
+        rows.update(2)
+    assert "pairing" in stderr.getvalue()
+
+
+@pytest.mark.parametrize("name", ["pair", "pair_continuous", "transport", "transport_continuous"])
+def test_functions_write_no_bar_into_a_log(name, capfd):
+    tokens, options = np.eye(4, dtype=int), {}
+    if name.endswith("continuous"):
+        tokens = tokens.astype(float)
+    else:
+        options["vocabulary_size"] = 2
+    getattr(pairflow, name)(tokens, **options)
+    assert "%" not in capfd.readouterr().err

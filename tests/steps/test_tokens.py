@@ -159,6 +159,7 @@ def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(parts, step, 
         (np.ma.masked_array([[0, 1]], [[0, 1]]), [[0, 1]], "a.parquet", "x0: expected an array without"),
         ([[0, 1]], [[0, 1]], "no/a.parquet", "no/a.parquet: expected a file in a folder that is there"),
         ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
+        ([[0, 1]], [[0, 1]], "/proc/a.parquet", "/proc/a.parquet: cannot be written: No such file or dir"),
     ],
 )
 def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1, path, text):
@@ -166,6 +167,32 @@ def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1,
     with pytest.raises(pairflow.InputError, match=re.escape(text)):
         pairflow.write_pairs(x0, x1, path, vocabulary_size=K)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pairs_come_back_as_they_were_written(finished, tmp_path):
+    pairflow.write_pairs(SOURCES, token_rows(), tmp_path / "a.parquet", vocabulary_size=K)
+    for expected, rows in zip(
+        (SOURCES, token_rows()), pairflow.read_pairs(tmp_path / "a.parquet"), strict=True
+    ):
+        np.testing.assert_array_equal(rows, expected)
+    x0, x1 = pairflow.read_pairs(finished / ROOT / "seed0/pairs/pairflow.parquet")
+    train = token_array(read_table(finished / ROOT / "data/train.parquet")[0]["tokens"])
+    np.testing.assert_array_equal(x1, train)
+    np.testing.assert_array_equal(x0, pairflow.pair(train, vocabulary_size=K, progress=False))
+    with pytest.raises(pairflow.InputError, match="holds tokens, expected pairs or vector pairs"):
+        pairflow.read_pairs(finished / ROOT / "data/train.parquet")
+
+
+BAD_TABLES = {
+    "reference of copies: expected one of train, found 'zzz'": {"reference": "zzz"},
+    "reference of copies: expected one of train, found ['train']": {"reference": ["train"]},
+    "copies has no extractor, found 'zzz'": {"extractor": "zzz"},
+    "copies has no extractor, found ['zzz']": {"extractor": ["zzz"]},
+    "evaluation: expected one of main, found 'zzz'": {"evaluation": "zzz"},
+    "evaluation: expected one of main, found ['main']": {"evaluation": ["main"]},
+    "no metric ['copies'] in the evaluation 'main'": {"metric": ["copies"]},
+    "no metric None in the evaluation 'main'": {"metric": None},
+}
 
 
 def test_results_are_tables_for_notebooks(finished, monkeypatch):
@@ -179,6 +206,9 @@ def test_results_are_tables_for_notebooks(finished, monkeypatch):
     assert pairflow.results(finished / ROOT).table("copies", "main", "train").equals(own.table("copies"))
     with pytest.raises(pairflow.InputError, match=r"no metric 'copy' .*: it has nn_hamming, copies"):
         own.table("copy")
+    for text, arguments in BAD_TABLES.items():
+        with pytest.raises(pairflow.InputError, match=f"^tokens: {re.escape(text)}"):
+            own.table(**{"metric": "copies", **arguments})
     with pytest.raises(pairflow.InputError, match=r"results/none: no finished experiment, because"):
         pairflow.results("none")
 

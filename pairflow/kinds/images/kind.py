@@ -66,7 +66,8 @@ class ImagesKind(OnDemandKind):
 
     def decode(self, model: Any, tokens: "np.ndarray") -> "np.ndarray":
         """Return images (M, H, W, C) uint8."""
-        return self.load("prepare").to_images(tokens, model.shape, model.vocabulary_size)
+        shape = self.load("on_demand").shape_of(model)
+        return self.load("prepare").to_images(tokens, shape, model.vocabulary_size)
 
     def prepare(self, settings: Images, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn images into token rows, in channel-height-width order.

@@ -14,6 +14,7 @@ are taken by the tokens that come next, in turn, each with all that hangs on it.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import count
 
 from rdkit import Chem, rdBase
@@ -21,6 +22,8 @@ from rdkit import Chem, rdBase
 from pairflow.errors import InputError
 
 CUT = "*"
+LONGEST_GROUP = 200  # characters of a group
+_GROUP = re.compile(r"[^\s<>.]+")
 _LABEL = re.compile(r"\[(\d+)\*\]")
 # A bracket atom, the number of a ring, or another character.
 _PART = re.compile(r"\[[^\[\]]*\]|%\d\d|%\(\d+\)|.")
@@ -47,7 +50,18 @@ def tokenize_groups(smiles: str) -> list[str]:
         left += [cut ^ 1 for cut in reversed(cuts) if cut != end]
     if join_groups(tokens) != Chem.MolToSmiles(molecule):
         raise InputError("its groups stand for another molecule")
+    if not all(map(is_group, tokens)):
+        raise InputError(f"has a group that RDKit cannot read, or of over {LONGEST_GROUP} characters")
     return tokens
+
+
+@lru_cache(maxsize=2**16)
+def is_group(token: str) -> bool:
+    """Whether a token is a group: one fragment that RDKit can read, of at most LONGEST_GROUP characters."""
+    if len(token) > LONGEST_GROUP or not _GROUP.fullmatch(token):
+        return False
+    with rdBase.BlockLogs():
+        return Chem.MolFromSmiles(token) is not None
 
 
 def _cut(molecule: Chem.Mol) -> tuple[tuple[Chem.Mol, ...], dict[int, tuple[int, int]]]:

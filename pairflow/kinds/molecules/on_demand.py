@@ -6,6 +6,7 @@ group that grows is another token.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.descriptors import describe, tabulate
-from pairflow.kinds.molecules.library import read_rows
+from pairflow.kinds.molecules.groups import join_groups, tokenize_groups
+from pairflow.kinds.molecules.library import read_rows, unit_of
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities
-from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, UnknownToken, Vocabulary
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.scaffolds import Growth, given_tokens, read_scaffolds
 from pairflow.kinds.molecules.selection import KnownByRules, Selection, filters_from
@@ -37,11 +39,13 @@ from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.standardise import say_rules
 from pairflow.kinds.molecules.survey import column_of
 from pairflow.kinds.molecules.training_molecules import TrainingNeighbours
+from pairflow.kinds.molecules.unknown_groups import KnownGroups
 from pairflow.limits import USABLE
 from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model import FIRST_ROWS, DiscreteModel, Model
 
+_NAMED = 3  # most molecules that a note names
 SMILES, NORMS = "smiles.parquet", "norms.parquet"
 _ADVICE = {
     "invalid": "try a larger --nfe or a model trained longer",
@@ -68,7 +72,8 @@ class MoleculeDelivery(Delivery):
         self.origins: list[Candidate] = []
         if settings.like:
             path = Path(settings.like)
-            self.origins, self.inputs = read_seeds(path, model), (path,)
+            self.origins, self.note = read_seeds(path, model)
+            self.inputs = (path,)
             self.noises = parse_noises(settings.noise)
             self.seeds = torch.tensor(np.array([origin.tokens for origin in self.origins], np.int64))
         self.known: Any = self._read_known() if settings.novel else None
@@ -240,14 +245,37 @@ class MoleculeDelivery(Delivery):
         )
 
 
-def read_seeds(path: Path, model: Model) -> list[Candidate]:
-    """Read the molecules in a file that the model can write. Raises InputError if there are none."""
-    read = [*ScoredMolecules(model).read(path)]
-    seeds = [seed for seed in read if seed.tokens is not None]
+def read_seeds(path: Path, model: Model) -> tuple[list[Candidate], str]:
+    """Read the molecules in a file that the model can write, some with other charges if it only knows these.
+
+    Returns them, and a note that names the molecules that are left out or have other charges; empty without
+    any. Raises InputError if the model can write none.
+    """
+    scored = ScoredMolecules(model)
+    read = [*scored.read(path)]
+    changed = {row.number: other for row in read if row.tokens is None and (other := scored.recharge(row))}
+    rows = [changed.get(row.number, row) for row in read]
+    seeds, others = ([row for row in rows if (row.tokens is None) is lost] for lost in (False, True))
     if not seeds:
         why = f": {read[0].reason}" if read else ""
         raise InputError(f"{path}: no molecule that the model can vary{why}")
-    return seeds
+    unit = unit_of(str(path))
+    parts = {
+        "cannot be varied": [f"{_where(unit, row)}: {row.reason}" for row in others],
+        "are varied with other charges": [f"{_where(unit, row)}: {row.text}" for row in changed.values()],
+    }
+    lines = [
+        f"{path}: {len(named):,} of {len(read):,} molecules {what} ({'; '.join(named[:_NAMED])}"
+        f"{'; ...' * (len(named) > _NAMED)})"
+        for what, named in parts.items()
+        if named
+    ]
+    return seeds, "\n".join(lines)
+
+
+def _where(unit: str, row: Candidate) -> str:
+    """The number of a row, and its name if it has one."""
+    return f"{unit} {row.number}{f' ({row.name})' * bool(row.name)}"
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
@@ -278,6 +306,7 @@ class ScoredMolecules(Scored):
         self.vocabulary, self.length = Vocabulary.load(model.vocabulary_file()), model.length
         self.notation, self.rules = self.vocabulary.kind, rules_of(model)
         self.remark = say_standardised(self.rules)
+        self._groups = KnownGroups(self.vocabulary.tokens) if self.notation == "groups" else None
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
@@ -286,9 +315,22 @@ class ScoredMolecules(Scored):
                 try:
                     _, text = canonicalise(read_molecule(row), self.rules)
                     tokens = np.array(self.vocabulary.encode(text, self.length))
+                except UnknownToken as error:
+                    advice = self._groups.explain(tokenize_groups(text)) if self._groups else ""
+                    reason = f"{error}; {advice}" if advice else str(error)
                 except InputError as error:
                     reason = str(error)
                 yield Candidate(row.number, row.name, text, tokens, reason)
+
+    def recharge(self, row: Candidate) -> Candidate | None:
+        """Return a molecule that a model of groups cannot write with other charges, with which it can; None
+        if there are no such charges, or for models of other tokens."""
+        with suppress(InputError):
+            if self._groups and (groups := self._groups.recharge(tokenize_groups(row.text))):
+                text = join_groups(groups)
+                tokens = np.array(self.vocabulary.encode(text, self.length))
+                return row._replace(text=text, tokens=tokens, reason="")
+        return None
 
 
 def rules_of(model: Model) -> Standardisation:

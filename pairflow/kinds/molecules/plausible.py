@@ -72,7 +72,10 @@ class Norms(NamedTuple):
             frame[frame.what == what].set_index("name")["value"].to_dict()
             for what in ("ring system", "atom", "limit")
         )
-        if set(limits) != set(MEASURES) or not all(name.isdecimal() for name in atoms):
+        whole = len(frame) == len(rings) + len(atoms) + len(limits)  # nothing is counted twice, or unknown
+        counts = [*rings.values(), *atoms.values()]
+        known = set(limits) == set(MEASURES) and all(name.isdecimal() for name in atoms)
+        if not (whole and known and all(value >= 1 and value % 1 == 0 for value in counts)):
             raise InputError(f"{path}: not the norms of molecules; make them again with `pairflow norms`")
         return cls(rings, {int(name): count for name, count in atoms.items()}, limits)
 

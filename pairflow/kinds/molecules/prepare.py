@@ -23,7 +23,7 @@ from pairflow.data.classes import Classes, Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.files import escaped
+from pairflow.files import escaped, shown
 from pairflow.kinds.molecules import data_sets
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
@@ -35,6 +35,10 @@ from pairflow.runtime.resume import LongWork
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
+
+
+class UnknownToken(InputError):
+    """A molecule has a token that is not in the vocabulary."""
 
 
 class Vocabulary(Settings):
@@ -59,8 +63,9 @@ class Vocabulary(Settings):
         if len(set(self.tokens)) != len(self.tokens):
             raise ValueError("a vocabulary holds every token once; found a repeated one")
         for token in self.tokens[len(SPECIALS) :]:
-            if not self.representation.pattern.fullmatch(token) or not token.isprintable() or " " in token:
-                raise ValueError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+            if not self.representation.accepts(token) or not token.isprintable() or " " in token:
+                name = self.representation.name
+                raise ValueError(f"a vocabulary holds tokens of {name}; found {shown(token)}")
         return self
 
     @cached_property
@@ -90,7 +95,7 @@ class Vocabulary(Settings):
             raise InputError(say_too_long(len(tokens), length))
         unknown = next((token for token in tokens if token not in self._ids), None)
         if unknown is not None:
-            raise InputError(f"unknown token {unknown}")
+            raise UnknownToken(f"unknown token {unknown}")
         ids = [BOS, *(self._ids[token] for token in tokens), EOS]
         return ids + [PAD] * (length - len(ids))
 

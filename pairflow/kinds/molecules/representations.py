@@ -16,6 +16,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.groups import (
     CUT,
     fill_groups,
+    is_group,
     is_link,
     join_groups,
     spell_groups,
@@ -26,7 +27,6 @@ from pairflow.kinds.molecules.settings import Notation
 # A token is a bracket atom, a two-letter element, a two-digit ring closure, or else a single character.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
 _SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
-_GROUP = re.compile(r"[^\s<>.]+")
 _RING, _FIRST_RING = re.compile(r"%?(\d+)"), 50
 
 
@@ -38,7 +38,7 @@ class Representation(NamedTuple):
 
     Attributes:
         name: the name of the notation in messages.
-        pattern: matches one token.
+        accepts: whether a text is a token.
         tokenize: SMILES -> tokens. Raises InputError for a molecule that the notation cannot write.
         join: tokens -> SMILES, which are invalid if the tokens are no molecule.
         fill: (start, parts) -> SMILES of a scaffold with its gaps filled. `start` is the scaffold as SMILES
@@ -47,7 +47,7 @@ class Representation(NamedTuple):
     """
 
     name: str
-    pattern: re.Pattern[str]
+    accepts: Callable[[str], object]
     tokenize: Callable[[str], list[str]]
     join: Callable[[Sequence[str]], str]
     fill: Callable[[str, Sequence[Part]], str]
@@ -127,11 +127,13 @@ def _fill_text(graft: Callable[[Sequence[str], bool], str], start: str, parts: S
 
 
 REPRESENTATIONS = {
-    "smiles": Representation("SMILES", _SMILES, tokenize, "".join, partial(_fill_text, graft_smiles)),
-    "selfies": Representation(
-        "SELFIES", _SELFIES, tokenize_selfies, join_selfies, partial(_fill_text, graft_selfies)
+    "smiles": Representation(
+        "SMILES", _SMILES.fullmatch, tokenize, "".join, partial(_fill_text, graft_smiles)
     ),
-    "groups": Representation("groups", _GROUP, tokenize_groups, join_groups, fill_groups, spell_groups),
+    "selfies": Representation(
+        "SELFIES", _SELFIES.fullmatch, tokenize_selfies, join_selfies, partial(_fill_text, graft_selfies)
+    ),
+    "groups": Representation("groups", is_group, tokenize_groups, join_groups, fill_groups, spell_groups),
 }
 
 

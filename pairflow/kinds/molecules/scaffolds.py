@@ -27,6 +27,7 @@ from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
 from pairflow.kinds.molecules.reading import read_molecule
 from pairflow.kinds.molecules.representations import Part
 from pairflow.kinds.molecules.survey import column_of
+from pairflow.kinds.molecules.unknown_groups import KnownGroups
 
 ROWS = 1024  # least number of rows if lengths of gaps are drawn; after the last the first comes again
 _ISOTOPE = 900  # of the carbon atoms that stand for the tokens of the first gap; each gap has its own
@@ -169,7 +170,10 @@ def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, 
     try:
         tokens = vocabulary.representation.tokenize(text)
         if unknown := [token for token in tokens if token not in ids]:
-            raise InputError(f"unknown token {unknown[0]}; it is not in the model's vocabulary")
+            groups = KnownGroups(ids) if vocabulary.kind == "groups" else None
+            advice = groups.explain(tokens) if groups else ""
+            text = f"unknown token {unknown[0]}; it is not in the model's vocabulary"
+            raise InputError(f"{text}; {advice}" if advice else text)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     return [ids[token] for token in tokens]

@@ -22,6 +22,7 @@ from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 
 END, PADDING = "<end>", "<pad>"  # the last two symbols of a tokeniser of lines
+_BERT_ROLES = {"padding": "[PAD]", "mask": "[MASK]", "start": "[CLS]", "unknown": "[UNK]", "end": "[SEP]"}
 BERT = RawFile(
     ("vocab.txt", "bert-base-uncased-vocab.txt"),
     "https://huggingface.co/google-bert/bert-base-uncased/resolve/main/vocab.txt",
@@ -58,6 +59,10 @@ class Tokeniser(Settings, ABC):
     def _roles(self) -> dict[str, int]:
         """The token of each special symbol that the vocabulary has, by purpose, such as `padding`."""
         return {"end": self.size - 2, "padding": self.size - 1} if self.lines else {}
+
+    def needed(self) -> set[str]:
+        """Return symbols that the vocabulary must have."""
+        return {END, PADDING} if self.lines else set()
 
     padding: ClassVar[Any] = _role("padding", "The token that fills rows up.")
     end: ClassVar[Any] = _role("end", "The token that ends the text of a row.")
@@ -205,6 +210,11 @@ class Subwords(LibraryTokeniser):
             raise InputError(f"vocabulary_size: expected {most}; found {size:,}")
         return cls(tokens=tuple(tokens), lines=lines, merges=model["merges"])
 
+    def needed(self) -> set[str]:
+        return super().needed() | {
+            symbol for one, other in self.merges for symbol in (one, other, one + other)
+        }
+
     @cached_property
     def _encoder(self) -> Any:
         return _byte_pairs(self._index, list(self.merges))
@@ -237,11 +247,13 @@ class WordPieces(LibraryTokeniser):
             )
         return cls(tokens=tuple(path.read_text(encoding="utf-8").splitlines()), lines=lines)
 
+    def needed(self) -> set[str]:
+        return {*_BERT_ROLES.values()}
+
     @cached_property
     def _roles(self) -> dict[str, int]:
-        names = {"padding": "[PAD]", "mask": "[MASK]", "start": "[CLS]", "unknown": "[UNK]"}
-        names |= {"end": "[SEP]"} if self.lines else {}
-        return {role: self._index[symbol] for role, symbol in names.items()}
+        roles = {role: self._index[symbol] for role, symbol in _BERT_ROLES.items()}
+        return roles if self.lines else {role: token for role, token in roles.items() if role != "end"}
 
     @cached_property
     def _encoder(self) -> Any:
@@ -278,12 +290,17 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     try:
         content = read_object(path)
         tokeniser = KINDS[content["kind"]](**content)
+        tokeniser.spell([*tokeniser.tokens])  # symbols of subwords stand for bytes
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a vocabulary") from None
     except (OSError, ValueError, LookupError, TypeError):
         raise InputError(f"{path}: expected a vocabulary of text ({', '.join(KINDS)})") from None
     if len(set(tokeniser.tokens)) != tokeniser.size:
         raise InputError(f"{path}: a vocabulary holds every symbol once; found a repeated one")
+    if unknown := tokeniser.needed() - {*tokeniser.tokens}:
+        raise InputError(
+            f"{path}: a vocabulary of {tokeniser.kind} has the symbol {min(unknown)}; found none"
+        )
     return tokeniser
 
 

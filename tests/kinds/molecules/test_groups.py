@@ -1,19 +1,27 @@
 """Groups: how molecules are cut and put together, what cannot be written, and scaffolds of groups."""
 
 import re
+import time
 from itertools import islice
 
 import numpy as np
 import pytest
 from rdkit import Chem, rdBase
 
+from pairflow import published
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.descriptors import ring_systems
-from pairflow.kinds.molecules.groups import fill_groups, join_groups, spell_groups, tokenize_groups
+from pairflow.kinds.molecules.groups import (
+    LONGEST_GROUP,
+    fill_groups,
+    join_groups,
+    spell_groups,
+    tokenize_groups,
+)
 from pairflow.kinds.molecules.on_demand import given_molecule
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.scaffolds import Growth, read_scaffolds
@@ -193,3 +201,27 @@ def test_a_group_that_grows_is_another_token_so_there_is_no_prefix(option):
     words = Vocabulary(kind="groups").extended(tokenize_groups("CCO"))
     with pytest.raises(InputError, match=f"^{option}: a model of groups takes none; use scaffold$"):
         given_molecule(DemandSettings(count=1, nfe=1, **{option: "CC"}), words, 8)
+
+
+@pytest.mark.parametrize(
+    "token", ["*" + "C" * 200, "C" * 201, "*c1cc", "*C(", "*Xx", "*.C", "C(C)(C)(C)(C)C", "hello", "<x>", ""]
+)
+def test_a_vocabulary_holds_only_groups_that_rdkit_reads(token):
+    """Otherwise a few tokens could be a molecule of thousands of atoms."""
+    with pytest.raises(ValueError, match="a vocabulary holds tokens of groups; found '"):
+        Vocabulary(kind="groups", tokens=(*SPECIALS, "*C", token))
+
+
+def test_a_molecule_with_a_group_that_no_vocabulary_may_hold_is_rejected():
+    ring = f"C1{'C' * 198}1"
+    assert len(ring) > LONGEST_GROUP >= len(f"C1{'C' * 196}1")
+    assert tokenize_groups(f"C1{'C' * 196}1")
+    with pytest.raises(InputError, match=r"^has a group that RDKit cannot read, or of over 200 characters$"):
+        tokenize_groups(ring)
+
+
+def test_a_shipped_vocabulary_of_groups_loads_at_once():
+    started = time.process_time()
+    vocabulary = Vocabulary.load(published.locate("zinc250k_groups") / "vocabulary.json")
+    assert vocabulary.size == 1926
+    assert time.process_time() - started < 2

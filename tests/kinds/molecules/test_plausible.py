@@ -146,3 +146,21 @@ def test_norms_of_other_molecules_are_refused(norms, known, tmp_path):
         read_norms(other, known)
     with pytest.raises(InputError, match=r"--norms: needed for plausible molecules \(see `pairflow norms`\)"):
         read_norms(None, known)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame.assign(value=frame.value.where(frame.what != "atom", -1.0)),
+        lambda frame: frame.assign(value=frame.value.where(frame.what != "ring system", 0.5)),
+        lambda frame: pd.concat([frame, frame[frame.what == "atom"].head(1)]),
+        lambda frame: pd.concat([frame, frame[frame.what == "limit"].head(1)]),
+        lambda frame: pd.concat([frame, frame.head(1).assign(what="bond")]),
+    ],
+    ids=["negative", "half", "doubled atom", "doubled limit", "unknown"],
+)
+def test_norms_with_counts_that_no_library_gives_are_refused(known, tmp_path, change):
+    frame = find_norms(known.described).table().to_pandas()
+    write_table(tmp_path / "norms.parquet", change(frame), known.describes("norms"))
+    with pytest.raises(InputError, match=r"norms\.parquet: not the norms of molecules; make them again with"):
+        read_norms(tmp_path / "norms.parquet", known)

@@ -1,6 +1,7 @@
 """Text to tokens and back: exact where it can be, and what is refused."""
 
 import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -106,6 +107,29 @@ def test_what_is_no_tokeniser_is_refused(tmp_path, content):
         load_tokeniser(path)
     path.write_text(content)
     with pytest.raises(InputError, match=r"expected a vocabulary of text \(characters, subwords, bert\)$"):
+        load_tokeniser(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (
+            {"kind": "bert", "tokens": ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]},
+            r"bert has the symbol \[PAD\]",
+        ),
+        (
+            {"kind": "bert", "tokens": ["[UNK]", "[CLS]", "[PAD]", "[MASK]", "a"]},
+            r"bert has the symbol \[SEP\]",
+        ),
+        ({"kind": "characters", "tokens": ["a"], "lines": True}, r"characters has the symbol <end>"),
+        ({"kind": "subwords", "tokens": ["a", "b"], "merges": [["a", "b"]]}, r"subwords has the symbol ab"),
+        ({"kind": "subwords", "tokens": ["a", "中"]}, "expected a vocabulary of text"),
+    ],
+)
+def test_a_vocabulary_without_a_symbol_that_it_needs_is_refused(tmp_path, content, text):
+    path = tmp_path / "vocabulary.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=text):
         load_tokeniser(path)
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.metrics.metric import Metric
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.grid import list_metrics
-from pairflow.report.headline import find_cautions, make_headline
+from pairflow.report.grid import Grid, list_metrics
+from pairflow.report.headline import Headline, MethodLine, find_cautions, make_headline, measure_grid
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 OTHER = {"data": {"source": "my_library.smi", "length": 16}}  # data that are not complete
@@ -118,6 +119,19 @@ def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
     assert "pairflow sample" not in words
     assert words.index("0.98 %") < words.index("Not usable yet.") < words.index("Comparison of methods")
     assert " times" not in write_summary(contents)[0]
+
+
+@pytest.mark.parametrize("leads_as", ["the number of rows on the circle", ""])
+@pytest.mark.parametrize(("count", "hopeless"), [(40, True), (400, False)])
+def test_a_number_that_leads_makes_any_kind_hopeless(metric_rows, leads_as, count, hopeless):
+    """No name is known: under 5 % of 1,024 samples count by a metric by which models are chosen."""
+    frame = metric_rows({"udlm": (count, count, count)}).assign(metric="on_circle")
+    about = Metric("on the circle", "highest", leads_as, counted=True)
+    measures = {"on_circle": measure_grid(Grid("main", "on_circle", about, frame))}
+    line = MethodLine("udlm", 1, 1, 0.0)
+    headline = Headline("main", [line], line, measures, 1024, "")
+    assert headline.hopeless is (hopeless and bool(leads_as))
+    assert measures["on_circle"].text(line) == (f"{count / 10.24:.3g} %" if leads_as else f"{count:.1f}")
 
 
 @pytest.mark.parametrize(("gap", "equal"), [(0.5, True), (40.0, False)])

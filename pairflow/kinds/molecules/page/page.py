@@ -93,7 +93,8 @@ class MoleculesPage(KindPage):
                 if key in ("plausible", "useful") and grid.floor:
                     real[key] = grid.floor.mean / float(leading.frame.samples.max())
                 text = format_percent(real.get(key, np.nan))
-                measures[key] = Measure(grid.about.label, grid.metric, shares, text)
+                judges = grid.about.leading_share
+                measures[key] = Measure(grid.about.label, grid.metric, shares, text, judges=judges)
         fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
         if fewest < most and leading.metric == "valid":
             of_valid = measures["valid"].values
