@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from pairflow.artifacts import machine, read_metadata
-from pairflow.config import FLOWS, Experiment, check, suggest
+from pairflow.config import FLOWS, Experiment, check
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
+from pairflow.estimate.arithmetic import assume
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Rate, Work, needed, packaged, rates_of
@@ -96,7 +97,7 @@ def forecast(
             absent = [work for work in works if work not in known]
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
         candidates = {
-            work: known.get(work) or packaged().get(work) or _assume(work, experiment) for work in works
+            work: known.get(work) or packaged().get(work) or assume(work, experiment, sizes) for work in works
         }
         rates = {work: rate for work, rate in candidates.items() if rate}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
@@ -141,23 +142,3 @@ def _measure_all(
     every = bar(works, total=len(works), desc="measure", unit="rate", quiet=not (progress and works))
     rates = {work: measure(work, experiment.training.loss, sizes.shape, rows, origin) for work in every}
     return {work: rate for work, rate in rates.items() if rate}
-
-
-def _assume(work: Work, experiment: Experiment) -> Rate | None:
-    """Compute a rate by formula: on a CPU, for a continuous pairing or a network that `new` suggests."""
-    if work.device != "cpu" or work.kind == "lead":
-        return None
-    if work.kind == "pair":
-        if FLOWS[work.flow].tokens:
-            return None
-        seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
-        memory = 1200.0 + 1.2e-5 * work.rows * work.length
-        return Rate(seconds, memory, "docs/continuous.md (AMD EPYC, 2026-11-22)")
-    settings = experiment.network.model_dump()
-    for network in (suggest.SMALL, suggest.TRANSFORMER):
-        if settings | network == settings:
-            seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
-            if work.kind == "draw":  # half of an iteration, for it computes no gradients
-                seconds *= 0.5 / (suggest.BATCH if network is suggest.SMALL else 1)
-            return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)")
-    return None
