@@ -1,20 +1,30 @@
 """Computes rates and memory by arithmetic where nothing was measured: from the sizes of network and data."""
 
+from collections.abc import Iterable
+
 from pairflow.config import FLOWS, Experiment, suggest
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.rates import Rate, Work, packaged
 
 CORE = 6e10  # operations a second: small and large networks had 5.8e10 to 7.9e10 on a core (AMD EPYC)
 GPU = "an RTX A6000"
 _ON_CPU = "arithmetic for a core of an AMD EPYC"
 _ON_GPU = f"arithmetic for {GPU}, at the speed that the paper's table of cost has"
-# MiB of a process that has imported torch; and the bytes of a parameter in training: the weight, its gradient,
-# two moments and the moving average.
-_IMPORTS, _TRAINED = 700.0, 20
+_CALL = 0.01  # seconds that a GPU takes to start the kernels of a small network
+_IMPORTS = 700.0  # MiB of a process that has imported torch
 # Numbers that a training keeps for each number that a linear map puts out (counted from the tensors that
 # autograd saves, 2026-11-28), and float32 numbers of each logit in a pass without gradients.
 _KEPT, _DRAWN = 2.8, 4
 _MOST_ROWS, _MOST_BYTES = 1024, 2**29  # of a batch of samples, as in `flow.corruption` and `training.model`
+
+
+def expected_rates(
+    works: Iterable[Work], experiment: Experiment, sizes: DatasetSize, recorded: bool = True
+) -> dict[Work, Rate]:
+    """Return the recorded rates of these works, or else those by arithmetic, as far as they are known."""
+    records = packaged() if recorded else {}
+    rates = {work: records.get(work) or assume(work, experiment, sizes) for work in works}
+    return {work: rate for work, rate in rates.items() if rate}
 
 
 def assume(work: Work, experiment: Experiment, sizes: DatasetSize) -> Rate | None:
@@ -30,17 +40,20 @@ def assume(work: Work, experiment: Experiment, sizes: DatasetSize) -> Rate | Non
     outputs = sum(one.outputs * one.count * one.times for one in maps)
     logits = work.length * (work.vocabulary_size or 1)
     speed = experiment.network.operations_on_gpu if on_gpu else CORE
+    rows = min(_MOST_ROWS, max(1, _MOST_BYTES // (8 * logits)))
+    numbers = rows * (experiment.network.at_once * outputs + _DRAWN * logits)
+    calls, memory = rows, 8.0 * parameters
     if work.kind == "train":
         operations *= 3 * work.batch  # the way back takes twice as long
-        numbers = work.batch * (_KEPT * outputs + experiment.network.logits_kept * logits)
-        memory = _TRAINED * parameters + 4 * numbers
-    else:
-        rows = min(_MOST_ROWS, max(1, _MOST_BYTES // (8 * logits)))
-        memory = 8 * parameters + 4 * rows * (outputs * experiment.network.at_once + _DRAWN * logits)
-    mb = memory / 2**20 + (0.0 if on_gpu else _IMPORTS)
+        # A validation takes as many rows as a batch of samples has.
+        kept = work.batch * (_KEPT * outputs + experiment.network.logits_kept * logits)
+        # The weights, their gradients, two moments and the moving average.
+        calls, numbers, memory = 1, max(numbers, kept), 20.0 * parameters
+    mb = (memory + 4 * numbers) / 2**20 + (0.0 if on_gpu else _IMPORTS)
     if not on_gpu and (seconds := _suggested(work, experiment)):
         return Rate(seconds, mb, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)", parameters)
-    return Rate(operations / speed, mb, _ON_GPU if on_gpu else _ON_CPU, parameters)
+    seconds = operations / speed + (_CALL / calls if on_gpu else 0.0)
+    return Rate(seconds, mb, _ON_GPU if on_gpu else _ON_CPU, parameters)
 
 
 def _suggested(work: Work, experiment: Experiment) -> float | None:

@@ -17,10 +17,11 @@ from pairflow.artifacts import machine, read_metadata
 from pairflow.config import FLOWS, Experiment, check
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.arithmetic import assume
+from pairflow.estimate.arithmetic import expected_rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.measure import measure
-from pairflow.estimate.rates import Rate, Work, needed, packaged, rates_of
+from pairflow.estimate.rates import Rate, Work, needed, rates_of
+from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -43,6 +44,16 @@ def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
     made, (rows, held_out) = read_metadata(files[0]), (pq.read_metadata(file).num_rows for file in files)
     shape = tuple(made.shape) if made.shape else None
     return DatasetSize(rows, held_out, made.vocabulary_size or 0, made.length or 0, shape)
+
+
+def about(root: Path, experiment: Experiment) -> DatasetSize:
+    """Return the sizes of an experiment's data, or about these if they are unknown before a file is read."""
+    try:
+        if paths.data(root, "validation.parquet").is_file():
+            return sizes(root, experiment, Path())
+    except InputError:  # preprocessing makes the files again
+        pass
+    return source_of(experiment.data).guess(experiment.data)
 
 
 class Forecast(NamedTuple):
@@ -96,10 +107,7 @@ def forecast(
         if not recorded:
             absent = [work for work in works if work not in known]
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
-        candidates = {
-            work: known.get(work) or packaged().get(work) or assume(work, experiment, sizes) for work in works
-        }
-        rates = {work: rate for work, rate in candidates.items() if rate}
+        rates = expected_rates(works, experiment, sizes) | {w: known[w] for w in works if w in known}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, todo, works, rates, costs, cores, device)
 
