@@ -5,15 +5,20 @@ from typing import Any
 from pairflow.config.experiment import Experiment
 
 # The settings that are scaled, and their least values in a smaller version.
-_FEWEST = {"batch_size": 64, "iterations": 10, "warmup_iterations": 0, "validate_every": 1, "teacher_every": 1}
+_FEWEST = {
+    "batch_size": 64,
+    "iterations": 10,
+    "warmup_iterations": 0,
+    "validate_every": 50,
+    "teacher_every": 1,
+}
 _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 100}
 
 
 def scaled(experiment: Experiment, share: float, rows: int) -> dict[str, Any]:
-    """The values of `experiment` with a `share` of its iterations, samples, `rows` of training data, batch and
-    network.
+    """The values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
 
-    The methods stay, and so do numbers that are small already. Of the seeds only the first is left.
+    `rows` are those of its training data. The methods stay, and so do numbers that are small already. Of the seeds only the first is left.
     """
     values = experiment.model_dump(mode="json", exclude_unset=True)
     values["description"] = f"{experiment.description}; a quick try at {100 * share:g} % of its sizes"

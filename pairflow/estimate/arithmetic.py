@@ -18,12 +18,9 @@ _KEPT, _DRAWN = 2.8, 4
 _MOST_ROWS, _MOST_BYTES = 1024, 2**29  # of a batch of samples, as in `flow.corruption` and `training.model`
 
 
-def expected_rates(
-    works: Iterable[Work], experiment: Experiment, sizes: DatasetSize, recorded: bool = True
-) -> dict[Work, Rate]:
+def expected_rates(works: Iterable[Work], experiment: Experiment, sizes: DatasetSize) -> dict[Work, Rate]:
     """Return the recorded rates of these works, or else those by arithmetic, as far as they are known."""
-    records = packaged() if recorded else {}
-    rates = {work: records.get(work) or assume(work, experiment, sizes) for work in works}
+    rates = {work: packaged().get(work) or assume(work, experiment, sizes) for work in works}
     return {work: rate for work, rate in rates.items() if rate}
 
 
@@ -63,7 +60,11 @@ def _suggested(work: Work, experiment: Experiment) -> float | None:
         if settings | network == settings:
             seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
             # Drawing takes half of an iteration, for it computes no gradients.
-            return seconds if work.kind == "train" else seconds * 0.5 / (suggest.BATCH if network is suggest.SMALL else 1)
+            return (
+                seconds
+                if work.kind == "train"
+                else seconds * 0.5 / (suggest.BATCH if network is suggest.SMALL else 1)
+            )
     return None
 
 
@@ -72,7 +73,9 @@ def _pairing(work: Work) -> Rate:
     compared = float(work.rows) ** 2 * work.steps
     if not FLOWS[work.flow].tokens:
         memory = 1200.0 + 1.2e-5 * work.rows * work.length
-        return Rate(compared * (2e-9 + 2.5e-11 * work.length), memory, "docs/continuous.md (AMD EPYC, 2026-11-22)")
+        return Rate(
+            compared * (2e-9 + 2.5e-11 * work.length), memory, "docs/continuous.md (AMD EPYC, 2026-11-22)"
+        )
     if work.device == "cuda":  # of the authors' program
         return Rate(1.0 + 4e-12 * compared * work.length, None, _ON_GPU)
     memory = 300.0 + 1.2e-5 * work.rows * work.length

@@ -17,11 +17,11 @@ from pairflow.artifacts import machine, read_metadata
 from pairflow.config import FLOWS, Experiment, check
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
+from pairflow.errors import InputError
 from pairflow.estimate.arithmetic import expected_rates
-from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
+from pairflow.estimate.costs import JobCost, busy_seconds, job_costs, wall_seconds
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Rate, Work, needed, rates_of
-from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -57,7 +57,10 @@ def about(root: Path, experiment: Experiment) -> DatasetSize:
 
 
 class Forecast(NamedTuple):
-    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs."""
+    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs.
+
+    `gpu_seconds` is the time that the jobs to do would take on a GPU, by arithmetic.
+    """
 
     table: list[Job]
     todo: list[Job]
@@ -66,6 +69,12 @@ class Forecast(NamedTuple):
     costs: dict[Job, JobCost]
     cores: int
     device: str
+    gpu_seconds: float
+
+    @property
+    def largest_mb(self) -> float:
+        """The memory of the largest job to do, of those whose memory is known."""
+        return max((self.costs[job].memory_mb or 0.0 for job in self.todo), default=0.0)
 
     @property
     def wall_seconds(self) -> float:
@@ -109,7 +118,9 @@ def forecast(
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
         rates = expected_rates(works, experiment, sizes) | {w: known[w] for w in works if w in known}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
-    return Forecast(table, todo, works, rates, costs, cores, device)
+    by_arithmetic = expected_rates(needed(todo, experiment, sizes, "cuda"), experiment, sizes)
+    _, gpu_seconds = busy_seconds(todo, job_costs(todo, experiment, sizes, by_arithmetic, cores, "cuda"))
+    return Forecast(table, todo, works, rates, costs, cores, device, gpu_seconds)
 
 
 def forecast_draft(
