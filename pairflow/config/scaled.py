@@ -1,4 +1,4 @@
-"""A smaller version of an experiment, for a quick try: fewer iterations, rows and samples, a smaller network."""
+"""A smaller version of an experiment, for a quick try: a share of its work, batch and network."""
 
 from typing import Any
 
@@ -18,7 +18,8 @@ _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 10
 def scaled(experiment: Experiment, share: float, rows: int) -> dict[str, Any]:
     """The values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
 
-    `rows` are those of its training data. The methods stay, and so do numbers that are small already. Of the seeds only the first is left.
+    It has `rows` rows to train on. The methods stay, and so do numbers that are small already. Of the seeds
+    only the first is left.
     """
     values = experiment.model_dump(mode="json", exclude_unset=True)
     values["description"] = f"{experiment.description}; a quick try at {100 * share:g} % of its sizes"

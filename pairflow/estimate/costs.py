@@ -67,7 +67,7 @@ def job_costs(
         if kind.is_timed(job):
             memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
             if job.rule in _READERS:
-                memory = max(memory, 300.0 + _MEMORY * sizes.rows * sizes.length)
+                memory = max(memory, _MEMORY * sizes.rows * sizes.length)
             cost = cost._replace(memory_mb=memory)
         if kind.is_timed(job) and len(known) == len(tasks):
             seconds += _assignment_seconds(job)

@@ -136,7 +136,7 @@ def test_a_smaller_version_is_written_and_run_under_a_name_of_its_own(workflow, 
         assert run.returncode == 0, run.stderr
         assert run.stderr.startswith(said.format("experiments/mini_50percent.yaml"))
     report = Path("results/mini_50percent/report.html").read_text()
-    assert "a quick try with 50 % of the work" in report
+    assert "a quick try at 50 % of its sizes" in report
     assert not Path("results/mini").exists()
 
 
