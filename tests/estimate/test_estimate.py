@@ -319,8 +319,12 @@ def test_what_nobody_has_timed_is_never_zero(project):
 @pytest.mark.parametrize(
     ("name", "shape", "length", "symbols", "millions"),
     # docs/paper.md and pairflow/networks/unet.py have these numbers
-    [("qm9", None, 32, 40, 92.4), ("mnist_binary", (1, 28, 28), 784, 2, 25.84)]
-    + [("cifar10", (3, 32, 32), 3072, 256, 35.75), ("mnist_continuous", (1, 32, 32), 1024, 0, 61.8)],
+    [
+        ("qm9", None, 32, 40, 92.4),
+        ("mnist_binary", (1, 28, 28), 784, 2, 25.84),
+        ("cifar10", (3, 32, 32), 3072, 256, 35.75),
+        ("mnist_continuous", (1, 32, 32), 1024, 0, 61.8),
+    ],
 )
 def test_the_maps_of_a_network_have_its_parameters(name, shape, length, symbols, millions):
     network = read(REPOSITORY / "workflow_config.yaml").experiments[name].network
