@@ -16,7 +16,10 @@ from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
 from pairflow.config.methods import BALANCED
 from pairflow.errors import InputError
+from pairflow.estimate.costs import memory_requests
+from pairflow.estimate.forecast import about
 from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
+from pairflow.runtime.memory import usable_memory
 
 try:
     for path in workflow.configfiles:
@@ -43,10 +46,12 @@ shell.prefix("set -euo pipefail; exec ")
 # Threads of a step that uses every core. A cluster's profile sets them, because its nodes have other numbers.
 CORES = workflow.resource_settings.cores or 8
 
-# On one machine jobs take turns on the GPU, unless `--resources gpu=2` says that it has two; on a cluster each job gets
-# its own.
-if workflow.is_main_process and workflow.nodes is None and workflow.global_resources.get("gpu").value is None:
-    workflow.register_resource("gpu", 1)
+# On one machine jobs take turns on the GPU, unless `--resources gpu=2` says that it has two, and run together only if
+# their memory fits; on a cluster each job gets its own.
+if workflow.is_main_process and workflow.nodes is None:
+    for name, amount in {"gpu": 1, "mem_mb": usable_memory() // 2**20}.items():
+        if workflow.global_resources.get(name).value is None:
+            workflow.register_resource(name, amount)
 
 
 wildcard_constraints:
@@ -203,6 +208,33 @@ def measuring(need):
     return lambda wildcards, attempt: attempt * getattr(
         kind_for(wildcards).measuring(experiment_of(wildcards)), need
     )
+
+
+def memory(rule, uses_gpu=None, otherwise=4000, name=None):
+    """The memory of a job by the estimate, times the attempt. On a GPU, or if it is unknown, it is another number of MB.
+    `name` is the rule's own name, if that is not the estimate's."""
+
+    def megabytes(wildcards, attempt):
+        experiment_of(wildcards)  # an unknown one is named in one line
+        prepared = paths.data(root_of(wildcards), "validation.parquet").exists()
+        needed = memory_of(wildcards.experiment, prepared).get(rule)
+        if needed is None or (uses_gpu and set_for(name or rule, "gpu", uses_gpu(wildcards))):
+            needed = otherwise(wildcards, 1) if callable(otherwise) else otherwise
+        return attempt * needed
+
+    return megabytes
+
+
+@cache
+def memory_of(name, prepared):
+    """What the jobs of each rule need; once the data are `prepared`, their sizes are known."""
+    root, experiment = Path("results", name), EXPERIMENTS[name]
+    return memory_requests(root, experiment, about(root, experiment))
+
+
+def set_for(rule, name, default):
+    """A resource of a rule that the profile or the command line sets."""
+    return workflow.resource_settings.overwrite_resources.get(rule, {}).get(name, default)
 
 
 def potentials_gpu(wildcards):

@@ -14,7 +14,7 @@ rule correlate:
         "../envs/cpu.yaml"
     resources:
         gpu=gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("correlate", gpu),
         runtime=grown(1440),
     params:
         settings=settings_of("correlate_settings", "seed"),

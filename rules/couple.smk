@@ -11,7 +11,7 @@ rule diagnose:
     conda:
         "../envs/cpu.yaml"
     resources:
-        mem_mb=grown(4000),
+        mem_mb=memory("diagnose"),
         runtime=grown(60),
     shell:
         "python -m pairflow.steps.diagnose --method {wildcards.coupling:q} --pairs {input.pairs:q}"
@@ -31,7 +31,7 @@ rule cover:
         "../envs/cpu.yaml"
     threads: CORES
     resources:
-        mem_mb=grown(4000),
+        mem_mb=memory("cover"),
         runtime=grown(1440),
     params:
         settings=settings_of("cover_settings", "seed"),

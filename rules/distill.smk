@@ -17,7 +17,7 @@ rule teach:
     threads: share("teach")
     resources:
         gpu=gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("teach", gpu),
         runtime=grown(480),
     params:
         settings=teach_settings,
@@ -52,7 +52,7 @@ rule distill:
     resources:
         gpu=gpu,
         micro_batch=0,
-        mem_mb=grown(6000),
+        mem_mb=memory("distill", gpu, 6000),
         runtime=grown(1440),
     params:
         settings=distill_settings,

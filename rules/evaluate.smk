@@ -24,7 +24,7 @@ for kind in map(load_kind, KINDS):
         threads: share("evaluate", measuring_gpu)
         resources:
             gpu=measuring_gpu,
-            mem_mb=measuring("memory_mb"),
+            mem_mb=memory("evaluate", measuring_gpu, measuring("memory_mb"), f"evaluate_{kind.name}"),
             runtime=measuring("minutes"),
         params:
             kind=kind.name,

@@ -15,7 +15,7 @@ rule reference:
         "../envs/cpu.yaml"
     resources:
         gpu=gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("reference", gpu),
         runtime=grown(480),
     params:
         settings=settings_of("extractor_settings", "comparison"),

@@ -14,7 +14,7 @@ rule describe_molecules:
         "../envs/cpu.yaml"
     threads: CORES
     resources:
-        mem_mb=grown(4000),
+        mem_mb=memory("describe_molecules"),
         runtime=grown(60),
     params:
         step="describe_molecules",
@@ -45,7 +45,7 @@ use rule describe_molecules as chemnet with:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("chemnet", gpu),
         runtime=grown(60),
     params:
         step="chemnet",

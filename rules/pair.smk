@@ -21,7 +21,7 @@ rule pair:
     threads: CORES
     resources:
         gpu=gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("pair", gpu),
         runtime=grown(240),
     params:
         settings=settings_of("pair_settings", "base", "seed"),
@@ -75,7 +75,7 @@ if PAIR_SHARDS > 1:
         conda:
             "../envs/cpu.yaml"
         resources:
-            mem_mb=grown(4000),
+            mem_mb=memory("pair"),
             runtime=grown(60),
         params:
             settings=settings_of("pair_settings", "base", "seed"),
@@ -102,7 +102,7 @@ rule potentials:
     threads: CORES
     resources:
         gpu=potentials_gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("potentials", potentials_gpu),
         runtime=grown(240),
     params:
         settings=settings_of("pair_settings", "base", "seed"),
@@ -129,7 +129,7 @@ rule adopt:
     conda:
         "../envs/cpu.yaml"
     resources:
-        mem_mb=grown(4000),
+        mem_mb=memory("adopt"),
         runtime=grown(60),
     params:
         settings=settings_of("pair_settings", "base", "seed"),

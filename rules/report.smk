@@ -32,7 +32,7 @@ rule report:
     conda:
         "../envs/cpu.yaml"
     resources:
-        mem_mb=grown(4000),
+        mem_mb=memory("report"),
         runtime=grown(60),
     params:
         settings=lambda wildcards: as_json(experiment_of(wildcards)),

@@ -15,7 +15,7 @@ rule sample:
     threads: share("sample")
     resources:
         gpu=gpu,
-        mem_mb=grown(4000),
+        mem_mb=memory("sample", gpu),
         runtime=grown(240),
     params:
         settings=settings_of("sample_settings", "evaluation", "nfe", "seed"),

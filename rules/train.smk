@@ -25,7 +25,7 @@ rule train:
     resources:
         gpu=gpu,
         micro_batch=0,
-        mem_mb=grown(6000),
+        mem_mb=memory("train", gpu, 6000),
         runtime=grown(2880),
     params:
         settings=settings_of("train_settings", "base", "seed"),

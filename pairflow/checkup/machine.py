@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from pairflow.checkup.packages import run
@@ -15,7 +14,6 @@ from pairflow.data.status import Finding
 LEAST_DISK = 2 * 2**30  # bytes; `demo` leaves 0.13 GB, the paper's protocol some tens of GB
 LEAST_MEMORY = 2 * 2**30  # bytes; a small training takes 0.9 GB
 DRIVER_SECONDS = 10.0
-GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # memory limits of a container or a SLURM job
 
 
 def driver() -> tuple[Finding, list[str]]:
@@ -60,13 +58,11 @@ def writable(path: Path, remedy: str) -> Finding:
 
 
 def memory() -> Finding:
+    from pairflow.runtime.memory import installed_memory, usable_memory
+
     lines = Path("/proc/meminfo").read_text().splitlines()
     facts = {line.partition(":")[0]: line.split()[1] for line in lines}
-    installed, free = (1024 * int(facts[name]) for name in ("MemTotal", "MemAvailable"))
-    usable = installed
-    for name in GROUPS:
-        with suppress(OSError, ValueError):  # no such file, or no limit in it
-            usable = min(usable, int(Path("/sys/fs/cgroup", name).read_text()))
+    installed, usable, free = installed_memory(), usable_memory(), 1024 * int(facts["MemAvailable"])
     text = f"{usable / 2**30:,.1f} GB, {min(free, usable) / 2**30:,.1f} GB of it free now"
     if usable < installed:
         text += f", limited from this machine's {installed / 2**30:,.1f} GB"

@@ -1,6 +1,8 @@
 """Settings of the networks."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -8,16 +10,49 @@ from pairflow.config.check import Settings, any_of, by_name
 from pairflow.config.flows import CONTINUOUS, DISCRETE
 
 
+class LinearMap(NamedTuple):
+    """Linear maps or convolutions of a network: the size of their matrices, their number, and how often each
+    one is applied to a row: at every position, for example, or never, if its rows are looked up."""
+
+    inputs: int
+    outputs: int
+    times: int = 1
+    count: int = 1
+
+
 class NetworkSettings(Settings):
     """Settings of a network.
 
     `modules` is a dict from flow to the network's class in pairflow.networks. `in_slices` says how several
     threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`),
-    whichever was faster (benchmarks/README.md).
+    whichever was faster (benchmarks/README.md). `operations_on_gpu` is the number of arithmetic operations a
+    second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps `logits_kept`
+    numbers for each logit.
     """
 
     modules: ClassVar[dict[str, str]]
     in_slices: ClassVar[bool] = True
+    operations_on_gpu: ClassVar[float] = 3e13
+    logits_kept: ClassVar[float] = 1.5
+
+    def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
+        """Return the network's linear maps, from which its time and memory are estimated; none if unknown.
+
+        Args:
+            length: N, the tokens or numbers of a row.
+            symbols: K, or 0 for real numbers.
+            shape: (C, H, W) of images.
+        """
+        return []
+
+    @property
+    def at_once(self) -> float:
+        """The share of all maps' outputs that is in memory at once in a pass without gradients."""
+        return min(1.0, 1.3 / getattr(self, "blocks", 1))
+
+    def smaller(self, share: float) -> Self:
+        """Return a version with this share of its width and depth; a network for a laptop stays as it is."""
+        return self
 
 
 class Transformer(NetworkSettings):
@@ -31,6 +66,18 @@ class Transformer(NetworkSettings):
     heads: int = Field(12, ge=1, le=128, description="Attention heads; twice their number divides the width.")
     time_width: int = Field(128, ge=8, le=4096, description="Width of the time embedding.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout probability.")
+
+    def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
+        ends = [LinearMap(symbols, self.width, 0), LinearMap(self.width, symbols, length)]
+        modulation = LinearMap(self.time_width, 6 * self.width, count=self.blocks)
+        return [*ends, modulation, *_attention_blocks(self.width, self.blocks, length)]
+
+    def smaller(self, share: float) -> Self:
+        wide = self.width // self.heads
+        heads = _shrunk(self.heads, share, -(-128 // wide))
+        return self.model_copy(
+            update={"width": wide * heads, "heads": heads, "blocks": _shrunk(self.blocks, share, 4)}
+        )
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> "Transformer":
@@ -51,12 +98,20 @@ class Mlp(NetworkSettings):
     time_width: int = Field(128, ge=8, le=4096, description="Width of the time embedding.")
     dropout: float = Field(0.0, ge=0, lt=1, description="Dropout probability.")
 
+    def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
+        size, width = length * (symbols or 1), self.width
+        ends = [LinearMap(size, width, 0 if symbols else 1), LinearMap(width, size)]
+        sizes = ((self.time_width, 3 * width), (width, 2 * width), (2 * width, width))
+        return [*ends, *(LinearMap(*pair, count=self.blocks) for pair in sizes)]
+
 
 class Unet(NetworkSettings):
     """Settings of the U-Net of D3PM and UDLM for images. Use 3 scales for 28 x 28 pixels, 4 for 32 x 32."""
 
     modules: ClassVar = {DISCRETE.name: "unet.UNet", CONTINUOUS.name: "velocity.UNetVelocity"}
     in_slices: ClassVar = False
+    operations_on_gpu: ClassVar = 1.4e13  # in float32
+    logits_kept: ClassVar = 9.0  # bins of a logistic distribution
 
     name: Literal["unet"]
     channels: int = Field(128, ge=8, le=2048, multiple_of=4, description="Channels at the first scale.")
@@ -76,6 +131,49 @@ class Unet(NetworkSettings):
         description="Output per pixel and colour: a truncated logistic distribution, or "
         "one free logit for each level.",
     )
+
+    def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
+        """As `networks.unet.ImageTrunk` builds it, where a 3x3 convolution has nine times the inputs."""
+        colours, *sides = shape or (1, length)
+        pixels = math.prod(sides)
+        width, maps = self.channels, [LinearMap(9 * colours, self.channels, pixels)]
+        skips = [width]
+
+        def block(inputs: int, outputs: int, scale: int, attends: bool) -> None:
+            positions = pixels // 4**scale
+            maps.extend(LinearMap(9 * size, outputs, positions) for size in (inputs, outputs))
+            maps.append(LinearMap(4 * self.channels, outputs))
+            if inputs != outputs:
+                maps.append(LinearMap(inputs, outputs, positions))
+            if attends:
+                maps.append(LinearMap(outputs, outputs, positions, count=4))
+
+        for scale, multiplier in enumerate(self.multipliers):
+            if scale:
+                maps.append(LinearMap(9 * width, width, pixels // 4**scale))
+                skips.append(width)
+            for _ in range(self.blocks):
+                block(width, self.channels * multiplier, scale, scale in self.attention)
+                width = self.channels * multiplier
+                skips.append(width)
+        for attends in (True, False):
+            block(width, width, len(self.multipliers) - 1, attends)
+        for scale, multiplier in reversed([*enumerate(self.multipliers)]):
+            for _ in range(self.blocks + 1):
+                block(width + skips.pop(), self.channels * multiplier, scale, scale in self.attention)
+                width = self.channels * multiplier
+            if scale:
+                maps.append(LinearMap(9 * width, width, pixels // 4 ** (scale - 1)))
+        outputs = colours * (symbols if self.head == "categorical" and symbols else 2)
+        return [*maps, LinearMap(9 * width, outputs, pixels)]
+
+    @property
+    def at_once(self) -> float:
+        return 0.85  # the way up needs what the way down puts out
+
+    def smaller(self, share: float) -> Self:
+        channels = 4 * _shrunk(self.channels // 4, share, 8)
+        return self.model_copy(update={"channels": channels, "blocks": _shrunk(self.blocks, share, 1)})
 
     @model_validator(mode="after")
     def _attention_at_scales(self) -> "Unet":
@@ -97,11 +195,23 @@ class Encoder(NetworkSettings):
     blocks: int = Field(8, ge=1, le=128, description="Number of layers.")
     heads: int = Field(4, ge=1, le=128, description="Number of attention heads; it must divide the width.")
 
+    def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
+        return _attention_blocks(self.width, self.blocks, -(-length // 2))
+
     @model_validator(mode="after")
     def _heads_divide_width(self) -> "Encoder":
         if self.width % self.heads:
             raise ValueError(f"heads: {self.heads} does not divide the width {self.width}")
         return self
+
+
+def _shrunk(number: int, share: float, least: int) -> int:
+    return min(number, max(least, round(number * share)))
+
+
+def _attention_blocks(width: int, blocks: int, positions: int) -> list[LinearMap]:
+    sizes = ((width, 3 * width), (width, width), (width, 4 * width), (4 * width, width))
+    return [LinearMap(*pair, times=positions, count=blocks) for pair in sizes]
 
 
 NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)

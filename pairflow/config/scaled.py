@@ -1,22 +1,29 @@
-"""A smaller version of an experiment, for a quick try: fewer iterations, rows and samples."""
+"""A smaller version of an experiment, for a quick try: a share of its work, batch and network."""
 
 from typing import Any
 
 from pairflow.config.experiment import Experiment
 
 # The settings that are scaled, and their least values in a smaller version.
-_FEWEST = {"iterations": 10, "warmup_iterations": 0, "validate_every": 1, "teacher_every": 1}
+_FEWEST = {
+    "batch_size": 64,
+    "iterations": 10,
+    "warmup_iterations": 0,
+    "validate_every": 50,
+    "teacher_every": 1,
+}
 _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 100}
 
 
 def scaled(experiment: Experiment, share: float, rows: int) -> dict[str, Any]:
-    """The values of `experiment` with a `share` of its iterations, samples and `rows` of training data.
+    """The values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
 
-    The network and the methods stay, and so do numbers that are small already. Of the seeds only the first is
-    left.
+    It has `rows` rows to train on. The methods stay, and so do numbers that are small already. Of the seeds
+    only the first is left.
     """
     values = experiment.model_dump(mode="json", exclude_unset=True)
-    values["description"] = f"{experiment.description}; a quick try with {100 * share:g} % of the work"
+    values["description"] = f"{experiment.description}; a quick try at {100 * share:g} % of its sizes"
+    values["network"] = experiment.network.smaller(share).model_dump(mode="json")
     values["scale"], values["seeds"] = "reduced", [experiment.seeds[0]]
     if rows > _FEWEST["training_rows"]:
         values["data"].setdefault("training_rows", rows)

@@ -5,6 +5,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -80,6 +81,17 @@ class DataSource(ABC):
             return self.size.limited(settings)
         rows = self.read(settings)
         return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
+
+    def guess(self, settings: Any) -> DatasetSize:
+        """About the size of that part, without reading files: for a file of unknown size, of rows of 30 bytes
+        and 64 symbols."""
+        if self.size is not None:
+            return self.size.limited(settings)
+        with suppress(AttributeError, OSError):
+            rows = self.path.stat().st_size // 30  # type: ignore[attr-defined]
+            symbols = getattr(settings, "vocabulary_size", None) or 64
+            return DatasetSize(max(1, rows), rows // 10, symbols, 64).limited(settings)
+        return DatasetSize(10**5, 10**4, 64, 64).limited(settings)
 
     def published_files(self) -> "list[RawFile]":
         """The files that `status` looks for; empty for data that pairflow makes or contains."""

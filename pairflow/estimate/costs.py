@@ -7,22 +7,25 @@ from typing import NamedTuple
 from pairflow.config import BASES, FLOWS, Experiment, TrainSettings, parse_method
 from pairflow.config.methods import INDEPENDENT
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.rates import Rate, Work, count_draws, speedup, tasks_of
+from pairflow.estimate.arithmetic import expected_rates
+from pairflow.estimate.rates import Rate, Work, count_draws, needed, speedup, tasks_of
 from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import divide_cores
+from pairflow.plan.jobs import divide_cores, jobs
 
 # Seconds and MiB of a rule, without its long work. Importing torch takes 3 s (AMD EPYC, 2 cores, torch 2.15,
 # 2026-11-21).
 SHORT = {
-    **dict.fromkeys(("pair", "pair_shard", "cover", "potentials"), (1.0, 200.0)),
+    **dict.fromkeys(("pair", "pair_shard", "cover", "potentials"), (1.0, 300.0)),
     **dict.fromkeys(("gather", "adopt"), (2.0, 300.0)),
     **dict.fromkeys(("train", "distill", "teach", "sample", "sample_start", "correlate"), (3.0, 700.0)),
     "report": (4.0, 500.0),
 }
 # Jobs that read all training rows, and MiB that each token of these takes at least (growth-2026-11-28.json).
 _READERS = ("pair", "pair_shard", "gather", "adopt", "potentials", "cover", "diagnose", "train", "distill")
+_READERS += ("report",)
 _MEMORY = 1.2e-5
+_LEAST = 1000  # MiB that a job asks for
 GUESS = (3.0, 400.0)  # for any rule without an entry
 
 
@@ -61,18 +64,32 @@ def job_costs(
         short = _short_cost(job, experiment, sizes, threads)
         seconds, memory = short or GUESS
         cost = JobCost(None, None, None, threads, gpu, not short)
+        if kind.is_timed(job):
+            memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
+            if job.rule in _READERS:
+                memory = max(memory, _MEMORY * sizes.rows * sizes.length)
+            cost = cost._replace(memory_mb=memory)
         if kind.is_timed(job) and len(known) == len(tasks):
             seconds += _assignment_seconds(job)
             for (work, units), rate in zip(tasks, known, strict=True):
                 gained = threads if work.kind in ("pair", "lead") else speedup(threads)
                 seconds += units * rate.seconds / (1 if gpu else gained)
-            memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
-            if job.rule in _READERS:
-                memory = max(memory, _MEMORY * sizes.rows * sizes.length)
-            cost = cost._replace(seconds=seconds, memory_mb=memory)
+            cost = cost._replace(seconds=seconds)
         size = next((rate.parameters for rate in known if rate.parameters), None)
         costs[job] = cost._replace(disk=_disk(job, experiment, sizes, size))
     return costs
+
+
+def memory_requests(root: Path, experiment: Experiment, sizes: DatasetSize) -> dict[str, int]:
+    """Return the MiB that Snakemake and a cluster reserve for a job of each rule on a CPU: a fifth more than
+    the largest job of the rule takes by recorded rates. A rule whose memory is unknown is absent."""
+    table = jobs(root, experiment)
+    rates = expected_rates(needed(table, experiment, sizes, "cpu"), experiment, sizes)
+    largest: dict[str, float] = {}
+    for job, cost in job_costs(table, experiment, sizes, rates, 1, "cpu").items():
+        if cost.memory_mb is not None and not cost.guessed:
+            largest[job.rule] = max(cost.memory_mb, largest.get(job.rule, 0.0))
+    return {rule: max(_LEAST, round(1.2 * memory)) for rule, memory in largest.items()}
 
 
 def _short_cost(
@@ -93,7 +110,7 @@ def _short_cost(
     if job.rule in ("evaluate", "floor"):
         return 2.0 + samples * (pace.sample + pace.compare * numbers), 400.0 + 1e-5 * numbers
     if job.rule in kind.steps and pace.row is not None:
-        return 3.0 + (pace.row * rows + pace.token * numbers) / threads, 400.0 + 1e-5 * numbers
+        return 3.0 + (pace.row * rows + pace.token * numbers) / threads, 900.0 + 1e-5 * numbers
     return SHORT.get(job.rule)
 
 

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from pairflow.artifacts import machine, read_metadata
-from pairflow.config import FLOWS, Experiment, check, suggest
+from pairflow.config import FLOWS, Experiment, check
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
+from pairflow.errors import InputError
+from pairflow.estimate.arithmetic import expected_rates
+from pairflow.estimate.costs import JobCost, busy_seconds, job_costs, wall_seconds
 from pairflow.estimate.measure import measure
-from pairflow.estimate.rates import Rate, Work, needed, packaged, rates_of
+from pairflow.estimate.rates import Rate, Work, needed, rates_of
 from pairflow.kinds import source_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -44,8 +46,21 @@ def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
     return DatasetSize(rows, held_out, made.vocabulary_size or 0, made.length or 0, shape)
 
 
+def about(root: Path, experiment: Experiment) -> DatasetSize:
+    """Return the sizes of an experiment's data, or about these if they are unknown before a file is read."""
+    try:
+        if paths.data(root, "validation.parquet").is_file():
+            return sizes(root, experiment, Path())
+    except InputError:  # preprocessing makes the files again
+        pass
+    return source_of(experiment.data).guess(experiment.data)
+
+
 class Forecast(NamedTuple):
-    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs."""
+    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs.
+
+    `gpu_seconds` is the time that the jobs to do would take on a GPU, by arithmetic.
+    """
 
     table: list[Job]
     todo: list[Job]
@@ -54,6 +69,12 @@ class Forecast(NamedTuple):
     costs: dict[Job, JobCost]
     cores: int
     device: str
+    gpu_seconds: float
+
+    @property
+    def largest_mb(self) -> float:
+        """The memory of the largest job to do, of those whose memory is known."""
+        return max((self.costs[job].memory_mb or 0.0 for job in self.todo), default=0.0)
 
     @property
     def wall_seconds(self) -> float:
@@ -95,12 +116,11 @@ def forecast(
         if not recorded:
             absent = [work for work in works if work not in known]
             known |= _measure_all(absent, experiment, sizes, paths.data(root, "train.parquet"), progress)
-        candidates = {
-            work: known.get(work) or packaged().get(work) or _assume(work, experiment) for work in works
-        }
-        rates = {work: rate for work, rate in candidates.items() if rate}
+        rates = expected_rates(works, experiment, sizes) | {w: known[w] for w in works if w in known}
     costs = job_costs(table, experiment, sizes, rates, cores, device)
-    return Forecast(table, todo, works, rates, costs, cores, device)
+    by_arithmetic = expected_rates(needed(todo, experiment, sizes, "cuda"), experiment, sizes)
+    _, gpu_seconds = busy_seconds(todo, job_costs(todo, experiment, sizes, by_arithmetic, cores, "cuda"))
+    return Forecast(table, todo, works, rates, costs, cores, device, gpu_seconds)
 
 
 def forecast_draft(
@@ -141,23 +161,3 @@ def _measure_all(
     every = bar(works, total=len(works), desc="measure", unit="rate", quiet=not (progress and works))
     rates = {work: measure(work, experiment.training.loss, sizes.shape, rows, origin) for work in every}
     return {work: rate for work, rate in rates.items() if rate}
-
-
-def _assume(work: Work, experiment: Experiment) -> Rate | None:
-    """Compute a rate by formula: on a CPU, for a continuous pairing or a network that `new` suggests."""
-    if work.device != "cpu" or work.kind == "lead":
-        return None
-    if work.kind == "pair":
-        if FLOWS[work.flow].tokens:
-            return None
-        seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
-        memory = 1200.0 + 1.2e-5 * work.rows * work.length
-        return Rate(seconds, memory, "docs/continuous.md (AMD EPYC, 2026-11-22)")
-    settings = experiment.network.model_dump()
-    for network in (suggest.SMALL, suggest.TRANSFORMER):
-        if settings | network == settings:
-            seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
-            if work.kind == "draw":  # half of an iteration, for it computes no gradients
-                seconds *= 0.5 / (suggest.BATCH if network is suggest.SMALL else 1)
-            return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)")
-    return None

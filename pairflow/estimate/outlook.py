@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 
 from pairflow.config import FLOWS, Experiment
 from pairflow.data.source import DatasetSize
+from pairflow.estimate.arithmetic import GPU
 from pairflow.estimate.costs import GUESS, busy_seconds
 from pairflow.estimate.forecast import Forecast
 from pairflow.plan.job import Job
 
+_NAMED = 3  # most methods that a line names
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 
@@ -21,13 +23,16 @@ def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
 
 
 def step_lines(forecast: Forecast) -> str:
-    """Write a line per rule and method, in the order of the jobs, and a last one for unknown times."""
+    """Write a line per rule, in the order of the jobs, and a last one for unknown times.
+
+    Methods whose jobs take equally long share a line.
+    """
     todo, costs = set(forecast.todo), forecast.costs
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in forecast.table:
         groups.setdefault((job.rule, job.method or ""), []).append(job)
-    lines = [_HEAD]
-    for names, group in groups.items():
+    methods: dict[tuple[str, ...], list[str]] = {}
+    for (rule, method), group in groups.items():
         left = [costs[job] for job in group if job in todo]
         ready = str(len(group) - len(left)) if len(left) < len(group) else ""
         if None in (cost.seconds for cost in left):
@@ -36,7 +41,12 @@ def step_lines(forecast: Forecast) -> str:
         if left:
             seconds, memory, disk, *_ = zip(*left, strict=True)
             spans = _span(seconds, describe_duration), _span(memory, _gigabytes), _span(disk, _bytes)
-        lines.append((*names, str(len(group)), ready, *spans))
+        methods.setdefault((rule, str(len(group)), ready, *spans), []).append(method)
+    lines = [_HEAD]
+    for (rule, jobs, ready, *spans), names in methods.items():
+        shown = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} methods"
+        numbers = (str(len(names) * int(number)) if number else "" for number in (jobs, ready))
+        lines.append((rule, shown, *numbers, *spans))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     columns = [*zip("<<>>>>>", widths, strict=True)]
     rows = ("  ".join(f"{text:{a}{b}}" for text, (a, b) in zip(line, columns, strict=True)) for line in lines)
@@ -48,29 +58,48 @@ def step_lines(forecast: Forecast) -> str:
 def sums(forecast: Forecast) -> str:
     """Write CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum is unknown if a part of it is unknown; one line names all unknown sums.
+    Where a part of a sum is unknown, the sum of the others is a bound.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
         return f"all {len(forecast.table)} jobs are done"
     untimed_on_gpu = {costs[job].gpu for job in forecast.untimed}
-    cpu, gpu = (f"{seconds / 3600:,.2g}" for seconds in busy_seconds(todo, costs))
+    cpu, gpu = map(_hours, busy_seconds(todo, costs))
     _, memory, disk, *_ = zip(*(costs[job] for job in todo), strict=True)
-    sums = {
-        "CPU-hours": None if False in untimed_on_gpu else cpu,
-        "GPU-hours": None if True in untimed_on_gpu else gpu,
-        "memory": None if None in memory else f"{_gigabytes(max(memory))} for the largest job",
-        "disk": None if None in disk else _bytes(sum(disk)),
-    }
+    gpu = _at_least(gpu, True in untimed_on_gpu)
     if forecast.device != "cuda":
-        sums["GPU-hours"] = "0 (estimated without a GPU)"
+        there = _at_least(_hours(forecast.gpu_seconds), bool(untimed_on_gpu))
+        gpu = f"none here; {there} on {GPU}, by arithmetic"
     lines = {
         "to do": f"{len(todo)} of {len(forecast.table)} jobs",
         "wall time": wall_time(forecast),
-        **sums,
-        "unknown": ", ".join(name for name, text in sums.items() if text is None),
+        "CPU-hours": _at_least(cpu, False in untimed_on_gpu),
+        "GPU-hours": gpu,
+        "memory": f"{_at_least(_gigabytes(forecast.largest_mb), None in memory)} for the largest job",
+        "disk": _at_least(_bytes(sum(size or 0.0 for size in disk)), None in disk),
     }
-    return "\n".join(f"{name:<10} {text}" for name, text in lines.items() if text)
+    return "\n".join(f"{name:<10} {text}" for name, text in lines.items())
+
+
+def outset(forecast: Forecast, usable_mb: float) -> list[str]:
+    """Write what the jobs to do will take, in a line; and in another one if a job needs more than this
+    machine's memory. Empty if all jobs are done."""
+    if not forecast.todo:
+        return []
+    gpu = " and a GPU" * (forecast.device == "cuda")
+    time = _at_least(describe_duration(forecast.wall_seconds), bool(forecast.untimed))
+    lines = [
+        f"{_count(len(forecast.todo), 'job')} to do: about {time} on {_count(forecast.cores, 'core')}{gpu}; "
+        f"the largest takes {_gigabytes(forecast.largest_mb)} of memory"
+    ]
+    costs = {job: forecast.costs[job] for job in forecast.todo if not forecast.costs[job].gpu}
+    largest = max(costs, key=lambda job: costs[job].memory_mb or 0.0, default=None)
+    if largest and (needed := costs[largest].memory_mb or 0.0) > usable_mb:
+        lines.append(
+            f"warning: {largest.rule} needs about {_gigabytes(needed)} of memory, and this machine has "
+            f"{_gigabytes(usable_mb)}: the job may be killed"
+        )
+    return lines
 
 
 def wall_time(forecast: Forecast) -> str:
@@ -110,11 +139,9 @@ def basis(forecast: Forecast) -> str:
     ]
     if guessed:
         lines.append(f"a guess, {GUESS[0]:g} s per job: {', '.join(guessed)}")
-    if "cuda" in absent.values():
-        lines.append("unknown work on a GPU: this machine has none, and no other one was recorded")
-    elif absent:
+    if absent:
         lines.append(f"unknown work: {', '.join(sorted(absent))} (to measure it, leave out --recorded)")
-    accuracy = "within a factor of two on an idle machine (four for pairing made-up or many rows)"
+    accuracy = "within a factor of two on an idle machine (four for arithmetic, and pairing many rows)"
     return "\nbased on   " + "\n           ".join(lines) + f"\naccuracy   {accuracy}"
 
 
@@ -124,6 +151,15 @@ def describe_duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"
     return f"{max(1.0, seconds):.0f} s"
+
+
+def _at_least(text: str, partly_unknown: bool) -> str:
+    return f"at least {text}" if partly_unknown else text
+
+
+def _hours(seconds: float) -> str:
+    """Write seconds as hours, with two digits that are not zero."""
+    return f"{float(f'{seconds / 3600:.2g}'):,.10g}"
 
 
 def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 from pairflow import config
 from pairflow.artifacts import read_provenance
 from pairflow.data.source import DatasetSize
-from pairflow.pairing.transport import sources_needed
 from pairflow.plan.job import Job
 
 _RECORDED = Path(__file__).parent / "recorded.json"
@@ -95,6 +94,8 @@ def tasks_of(
 
     match job.settings:
         case config.PotentialsSettings():
+            from pairflow.pairing.transport import sources_needed  # imports Numba
+
             return [(lead, float(sources_needed(sizes.rows)))]
         case (config.PairSettings() | config.CoverSettings()) as settings:
             return [] if job.rule == "gather" else pair(settings, 1 / job.shards)

@@ -1,9 +1,28 @@
-"""Keeps the memory of freed tensors in the process, for its next tensors."""
+"""The machine's memory; and freed tensors' memory, which stays in the process for its next tensors."""
 
 import ctypes
+import os
 import platform
+from contextlib import suppress
+from pathlib import Path
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names in glibc's malloc.h
+
+GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # memory limits of a container or a SLURM job
+
+
+def installed_memory() -> int:
+    """Return the bytes of this machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def usable_memory() -> int:
+    """Return the bytes of memory that this process may use: the machine's, or the limit of a container."""
+    usable = installed_memory()
+    for name in GROUPS:
+        with suppress(OSError, ValueError):  # no such file, or no limit in it
+            usable = min(usable, int(Path("/sys/fs/cgroup", name).read_text()))
+    return usable
 
 
 def keep_freed() -> None:

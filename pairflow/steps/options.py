@@ -1,6 +1,7 @@
 """Options that several steps share: files and folders, devices and threads, saved states."""
 
 import functools
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,16 @@ class Output(click.Path):
         from pairflow.artifacts import require_file, require_folder
 
         (require_folder if self.folder else require_file)(option, path)
+
+
+class RealRange(click.FloatRange):
+    """A number in a range. Unlike click's own class it refuses nan, which no comparison finds outside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
 
 
 class _Model(click.Path):
@@ -148,7 +159,7 @@ _resume = (
     resume_folder,
     click.option(
         "--save-every",
-        type=click.FloatRange(0),
+        type=RealRange(0),
         default=300.0,
         show_default=True,
         help="Minimum number of seconds between two saved states.",

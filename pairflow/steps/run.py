@@ -2,7 +2,9 @@
 
 import shlex
 import sys
+from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,11 +13,17 @@ from pairflow.config import Experiment
 from pairflow.config.file import describe, experiment_file, read
 from pairflow.config.file import experiment as named
 from pairflow.errors import InputError
+from pairflow.runtime.memory import usable_memory
+from pairflow.runtime.threads import available_cpus
 from pairflow.steps.command import step
-from pairflow.steps.options import WORKFLOW, device_type
+from pairflow.steps.options import WORKFLOW, RealRange, device_type
+
+if TYPE_CHECKING:
+    from pairflow.estimate.forecast import Forecast
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # with these, jobs may run on other machines
 _DRY = {"--dry-run", "--dryrun", "-n"}
+_LONG = 12 * 3600  # seconds on a CPU from which on a smaller experiment is advised
 
 
 @step()
@@ -24,9 +32,9 @@ _DRY = {"--dry-run", "--dryrun", "-n"}
 @click.option("--gpus", type=click.IntRange(1), help="Number of GPUs that jobs may share.  [default: 1]")
 @click.option(
     "--scale",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Try a smaller version with this share of the iterations, rows and samples, which is written to "
-    "experiments/.",
+    type=RealRange(1e-4, 1, max_open=True),
+    help="Try a smaller version with this share of the iterations, rows, samples, batch and network, each of "
+    "which has a least size. It is written to experiments/.",
 )
 @click.option("--print", "show", is_flag=True, help="Print the Snakemake command, and run nothing.")
 @click.argument("arguments", nargs=-1, metavar="[-- SNAKEMAKE'S ARGUMENTS]")
@@ -52,22 +60,30 @@ def main(
     """
     if not WORKFLOW.is_file():
         raise InputError(f"{WORKFLOW}: no such file; run the command in a folder made by `pairflow init`")
-    settings = named(read(WORKFLOW), experiment, WORKFLOW)
+    workflow, original = read(WORKFLOW), experiment
+    settings = named(workflow, experiment, WORKFLOW)
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
     command = snakemake_arguments(experiment, cores, gpus, arguments)
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
+    from pairflow.estimate.outlook import outset, sums
     from pairflow.plan.execution import run
     from pairflow.plan.own_files import require_own_files
     from pairflow.report.headline import closing_lines
 
-    if "--unlock" not in arguments:
-        require_own_files(Path("results", experiment), settings)
-    code, folder = run(command), Path("results", experiment)
-    if code == 0 and _DRY.intersection(arguments):
-        click.echo(dry_lines(experiment, settings, cores), nl=False)
-    elif code == 0 and (folder / "report.html").exists() and "--unlock" not in arguments:
+    folder, unlocks, dry = Path("results", experiment), "--unlock" in arguments, _DRY.intersection(arguments)
+    if not unlocks:
+        require_own_files(folder, settings)
+    expected = None if unlocks or runs_elsewhere(arguments) else expect(folder, settings, cores)
+    if expected:
+        lines = outset(expected, usable_memory() / 2**20) + advice(original, workflow.experiments, expected)
+        click.echo("".join(f"{line}\n" for line in lines[bool(dry) :]), nl=False, err=True)
+    code = run(command)
+    if code == 0 and dry and expected and expected.todo:
+        more = f"pairflow estimate {experiment} measures first"
+        click.echo(f"{sums(expected)}\nmore       {more}; snakemake -n {folder}/report.html lists the jobs")
+    elif code == 0 and not dry and (folder / "report.html").exists() and not unlocks:
         click.echo("\n".join(closing_lines(folder)))
     sys.exit(code)
 
@@ -90,19 +106,22 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
     return new, named(read(WORKFLOW), new, WORKFLOW)
 
 
-def dry_lines(name: str, experiment: Experiment, cores: int | None) -> str:
-    """What the jobs that are left will take, by recorded times, and where to read more; empty if none are."""
-    from pairflow.estimate.forecast import forecast, sizes
-    from pairflow.estimate.outlook import sums
-    from pairflow.runtime.threads import available_cpus
+def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast":
+    """Forecast by recorded rates and arithmetic what the jobs that are left will take on this machine."""
+    from pairflow.estimate.forecast import about, forecast
 
-    root = Path("results", name)
-    size = sizes(root, experiment, Path())
-    where, shards = device_type("auto"), read(WORKFLOW).pair_shards
-    cores = cores or available_cpus()
-    expected = forecast(root, experiment, size, cores, where, shards=shards, recorded=True, progress=False)
-    more = f"pairflow estimate {name} measures first; snakemake -n results/{name}/report.html lists the jobs"
-    return f"{sums(expected)}\nmore       {more}\n" if expected.todo else ""
+    where, shards, cores = device_type("auto"), read(WORKFLOW).pair_shards, cores or available_cpus()
+    how: dict[str, Any] = {"shards": shards, "recorded": True, "progress": False}
+    return forecast(folder, experiment, about(folder, experiment), cores, where, **how)
+
+
+def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]:
+    """Advise smaller experiments where there is no GPU and a run would take long."""
+    if expected.device == "cuda" or expected.wall_seconds < _LONG:
+        return []
+    small = [f"pairflow run {name}_small"] if f"{name}_small" in names else []
+    commands = " or ".join(f"`{command}`" for command in [*small, f"pairflow run {name} --scale 0.005"])
+    return [f"there is no GPU here: to see results sooner, try {commands}"]
 
 
 def snakemake_arguments(
@@ -111,14 +130,18 @@ def snakemake_arguments(
     """The arguments for Snakemake. Raises InputError if `others` do not begin with an option."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
-    elsewhere = any(argument.partition("=")[0] in _ELSEWHERE for argument in others)
     return [
-        *([] if elsewhere and cores is None else ["--cores", str(cores or "all")]),
+        *([] if runs_elsewhere(others) and cores is None else ["--cores", str(cores or "all")]),
         *(["--resources", f"gpu={gpus}"] if gpus else []),
         *others,
         "--",
         f"results/{experiment}/report.html",
     ]
+
+
+def runs_elsewhere(arguments: tuple[str, ...]) -> bool:
+    """Whether these arguments of Snakemake may send jobs to other machines."""
+    return any(argument.partition("=")[0] in _ELSEWHERE for argument in arguments)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.settings import Molecules
+from pairflow.runtime import memory
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = REPOSITORY / "workflow_config.yaml"
@@ -177,7 +178,7 @@ def test_folders_and_memory(tmp_path, monkeypatch):
     assert full.startswith("needs attention: ")
     assert full.endswith(f" -> df -h {tmp_path}")
     (tmp_path / "limit").write_text(f"{2**30}\n")
-    monkeypatch.setattr(machine, "GROUPS", (tmp_path / "absent", tmp_path / "limit"))
+    monkeypatch.setattr(memory, "GROUPS", (tmp_path / "absent", tmp_path / "limit"))
     assert line(machine.memory()).startswith("needs attention: 1.0 GB, ")
 
 

@@ -20,18 +20,20 @@ def test_every_shipped_experiment_has_a_smaller_version(name, share):
     small = check(Experiment, values, name)
     assert small.scale == "reduced"
     assert small.methods == SHIPPED[name].methods
-    assert small.network == SHIPPED[name].network
+    assert small.network.blocks <= SHIPPED[name].network.blocks
     assert small.training.iterations == max(10, round(share * SHIPPED[name].training.iterations))
 
 
 def test_a_hundredth_of_the_papers_qm9():
     small = check(Experiment, scaled(SHIPPED["qm9"], 0.01, 127_190), "qm9")
-    assert small.description == "QM9 with the protocol of the paper; a quick try with 1 % of the work"
+    assert small.description == "QM9 with the protocol of the paper; a quick try at 1 % of its sizes"
     assert small.seeds == (0,)
     assert small.data.training_rows == 20_000
     training, dcd, redi = small.training, small.distillation.dcd, small.distillation.redi
-    assert (training.iterations, training.warmup_iterations, training.validate_every) == (500, 10, 10)
-    assert (training.batch_size, training.learning_rate) == (1024, 3e-4)
+    assert (training.iterations, training.warmup_iterations, training.validate_every) == (500, 10, 50)
+    assert (training.batch_size, training.learning_rate) == (64, 3e-4)
+    network = small.network  # heads stay 64 wide
+    assert (network.width, network.heads, network.blocks, network.time_width) == (128, 2, 4, 128)
     assert (dcd.iterations, dcd.teacher_every) == (100, 20)
     assert (redi.iterations, redi.pairs.count, redi.pairs.steps) == (100, 1000, 256)
     main = small.evaluations["main"]
@@ -42,3 +44,10 @@ def test_a_hundredth_of_the_papers_qm9():
 def test_small_data_stay_whole():
     small = check(Experiment, scaled(SHIPPED["demo"], 0.05, 7561), "demo")
     assert small.data == SHIPPED["demo"].data
+    assert small.network == SHIPPED["demo"].network
+
+
+def test_half_of_a_network_fits_its_heads_and_its_groups():
+    for name, sizes in {"qm9": {"width": 384, "heads": 6, "blocks": 6}, "cifar10": {"channels": 64}}.items():
+        network = check(Experiment, scaled(SHIPPED[name], 0.5, 50_000), name).network
+        assert network.model_dump().items() >= sizes.items()

@@ -37,6 +37,7 @@ def main(cores: str, *experiments: str) -> None:
                 "threads": job.threads,
                 "gpu": job.resources.get("gpu", 0),
                 "priority": job.rule.priority,
+                "mem_mb": job.resources["mem_mb"],
             }
             for job in workflow.dag.jobs
         ]

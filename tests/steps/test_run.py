@@ -19,10 +19,14 @@ from snakemake.exceptions import LockException
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from pairflow.config import Experiment, check
+from pairflow.config.file import read
+from pairflow.config.scaled import scaled
 from pairflow.errors import InputError
+from pairflow.estimate.outlook import outset
 from pairflow.plan import execution
 from pairflow.plan.jobs import jobs
 from pairflow.plan.own_files import require_own_files
+from pairflow.steps.run import advice, expect
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SNAKEFILE = ("--snakefile", str(REPOSITORY / "Snakefile"))
@@ -136,7 +140,7 @@ def test_a_smaller_version_is_written_and_run_under_a_name_of_its_own(workflow, 
         assert run.returncode == 0, run.stderr
         assert run.stderr.startswith(said.format("experiments/mini_50percent.yaml"))
     report = Path("results/mini_50percent/report.html").read_text()
-    assert "a quick try with 50 % of the work" in report
+    assert "a quick try at 50 % of its sizes" in report
     assert not Path("results/mini").exists()
 
 
@@ -218,6 +222,40 @@ def test_print_shows_the_command_and_runs_nothing(workflow, step, arguments, com
     output = step("run", "mini", "--print", *arguments.split()).output
     assert output == command.format("results/mini/report.html") + "\n"
     assert not Path("results").exists()
+
+
+@pytest.mark.parametrize("scale", ["nan", "1e-300", "0", "1", "inf", "x"])
+def test_a_scale_out_of_range_is_refused_and_writes_nothing(workflow, step, refused, scale):
+    workflow()
+    refused(step("run", "mini", "--scale", scale, "--print"), "run", "Invalid value for '--scale'")
+    assert not Path("experiments").exists()
+
+
+def test_a_run_says_first_what_it_takes(tmp_path):
+    shipped = read(REPOSITORY / "workflow_config.yaml").experiments
+    expected = {name: expect(tmp_path / name, shipped[name], 2) for name in ("qm9", "demo")}
+    told, warned = outset(expected["qm9"], 8 * 1024)
+    assert re.fullmatch(
+        r"600 jobs to do: about [\d,]+ days on 2 cores; the largest takes 3\d\.\d GB of memory", told
+    )
+    text = r"warning: train needs about 3\d\.\d GB of memory, and this machine has 8\.0 GB: "
+    assert re.fullmatch(text + "the job may be killed", warned)
+    [told] = outset(expected["demo"], 8 * 1024)
+    assert re.fullmatch(r"26 jobs to do: about \d+ s on 2 cores; the largest takes 0\.\d GB of memory", told)
+    if expected["qm9"].device == "cpu":
+        small = "`pairflow run qm9_small` or `pairflow run qm9 --scale 0.005`"
+        assert advice("qm9", shipped, expected["qm9"]) == [
+            f"there is no GPU here: to see results sooner, try {small}"
+        ]
+    assert advice("demo", shipped, expected["demo"]) == []
+
+
+def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(tmp_path):
+    qm9 = read(REPOSITORY / "workflow_config.yaml").experiments["qm9"]
+    small = check(Experiment, scaled(qm9, 0.005, 127_190), "qm9")
+    expected = expect(tmp_path, small, 2)
+    assert expected.wall_seconds < 2 * 3600
+    assert expected.largest_mb < 2000
 
 
 def test_a_mistake_is_one_line(workflow, step, refused):

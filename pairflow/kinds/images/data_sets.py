@@ -255,6 +255,9 @@ class PublishedFolder(ImageSource):
         total = len(files(folder, *FILES)) if folder else self.size.total
         return split_size(total, self.size.vocabulary_size, self.size.shape, settings)
 
+    def guess(self, settings: Images) -> DatasetSize:
+        return self.measure(settings)
+
     def published_files(self) -> list[RawFile]:
         return [RawFile(self.folders)]
 
@@ -275,6 +278,12 @@ class ImageFolder(RowFile, ImageSource):
         paths = files(self.path, *FILES)
         height, width, channels = read_image(paths[0], self.side, self.mode).shape
         return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)
+
+    def guess(self, settings: Images) -> DatasetSize:
+        try:
+            return self.measure(settings)
+        except InputError:  # which preprocessing reports
+            return super().guess(settings)
 
 
 _MNIST_BINARY = PublishedImages(

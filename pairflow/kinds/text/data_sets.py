@@ -97,6 +97,9 @@ class PublishedText(PublishedFile, TextSource):
         symbols = settings.vocabulary_size or (BERT_SIZE if bert else LETTERS)
         return DatasetSize(tokens // (settings.stride or width), held_out // width, symbols).limited(settings)
 
+    def guess(self, settings: Text) -> DatasetSize:
+        return self.measure(settings) if self.tokens else super().guess(settings)
+
 
 def detokenise(sentence: str) -> str:
     """Remove most of the spaces that a sentence of LM1B has before punctuation and inside brackets.

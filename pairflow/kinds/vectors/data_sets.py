@@ -52,6 +52,9 @@ class DrawnVectors(DataSource):
         rows, held_out = settings.training_rows or TRAINING_ROWS, settings.validation_rows or VALIDATION_ROWS
         return DatasetSize(rows, held_out, 0, settings.dims)
 
+    def guess(self, settings: Vectors) -> DatasetSize:
+        return self.measure(settings)
+
 
 @dataclass(frozen=True)
 class VectorFile(RowFile):
