@@ -8,6 +8,7 @@ import platform
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,6 +42,18 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
         for part in temporary:
             with suppress(OSError):  # missing, or on a read-only disk
                 part.unlink()
+
+
+def require_writable(path: Path, folder: bool = False) -> None:
+    """Raise InputError, with the disk, if no file can be written in the folder of `path`, or with `folder` in
+    `path` itself. The nearest folder above stands for one that is missing."""
+    nearest = resolved(path) if folder else resolved(path).parent
+    while not nearest.exists():
+        nearest = nearest.parent
+    try:
+        tempfile.TemporaryFile(dir=nearest).close()  # permissions do not say what a disk refuses
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}, {disk_of(path)}") from error
 
 
 @contextmanager
