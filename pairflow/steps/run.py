@@ -15,6 +15,7 @@ from pairflow.steps.command import step
 from pairflow.steps.options import WORKFLOW, device_type
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # with these, jobs may run on other machines
+_FORCE = {"--forcerun", "-R"}
 _DRY = {"--dry-run", "--dryrun", "-n"}
 
 
@@ -55,16 +56,19 @@ def main(
     settings = named(read(WORKFLOW), experiment, WORKFLOW)
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
-    command = snakemake_arguments(experiment, cores, gpus, arguments)
+    from pairflow.plan.lineage import stale
+
+    folder = Path("results", experiment)
+    outdated = stale(folder, settings)
+    command = snakemake_arguments(experiment, cores, gpus, forcing(outdated, arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
-    from pairflow.plan.execution import run
     from pairflow.plan.own_files import require_own_files
     from pairflow.report.headline import closing_lines
 
     if "--unlock" not in arguments:
-        require_own_files(Path("results", experiment), settings)
-    code, folder = run(command), Path("results", experiment)
+        require_own_files(folder, settings)
+    code = run_keeping_report(folder, settings, command)
     if code == 0 and _DRY.intersection(arguments):
         click.echo(dry_lines(experiment, settings, cores), nl=False)
     elif code == 0 and (folder / "report.html").exists() and "--unlock" not in arguments:
@@ -88,6 +92,33 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
             temporary.write_text(text, encoding="utf-8")
         click.echo(f"wrote {file}", err=True)
     return new, named(read(WORKFLOW), new, WORKFLOW)
+
+
+def run_keeping_report(folder: Path, experiment: Experiment, command: list[str]) -> int:
+    """Run Snakemake; returns its exit code. If it fails, the last report is where it was before."""
+    from pairflow.plan import last_report
+    from pairflow.plan.execution import is_locked, run
+    from pairflow.plan.jobs import jobs
+
+    if is_locked():  # Snakemake will refuse to run, and a copy may be of another run
+        return run(command)
+    last_report.keep(folder, jobs(folder, experiment)[-1].outputs.values())
+    code = run(command)
+    if code == 0:
+        last_report.forget(folder)
+    elif last_report.restore(folder):
+        click.echo(f"{folder / 'report.html'} is still the report of the last run that finished", err=True)
+    return code
+
+
+def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Snakemake's `arguments`, with which it also makes these files again."""
+    for position, argument in enumerate(arguments if files else ()):
+        option, _, value = argument.partition("=")
+        if option in _FORCE:  # Snakemake reads only the last of such options
+            before, after = arguments[:position], arguments[position + 1 :]
+            return (*before, option, *[value] * bool(value), *map(str, files), *after)
+    return (*arguments, *["--forcerun"] * bool(files), *map(str, files))
 
 
 def dry_lines(name: str, experiment: Experiment, cores: int | None) -> str:

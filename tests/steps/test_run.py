@@ -184,6 +184,27 @@ def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run, refus
     assert "Traceback" not in errors
 
 
+STOPPED = "pairflow run: stopped; finished jobs and saved states stay: rerun the same command to resume"
+
+
+@pytest.mark.workflow
+def test_ctrl_c_in_a_short_step_says_that_the_same_command_resumes(workflow):
+    """The signal may end such a step before it can say why."""
+    workflow()
+    process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, start_new_session=True)
+    log = Path("results/mini/logs/preprocess.log")
+    until = time.monotonic() + 300
+    while not log.is_file():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    assert errors.splitlines()[-1] == STOPPED
+    assert "failed: " not in errors
+    assert "WorkflowError" not in errors
+
+
 @pytest.mark.workflow
 def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakemake):
     """The signal goes to the process group, as it does from a terminal."""
@@ -202,6 +223,7 @@ def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakema
     assert re.search(
         r"^stopped: train udlm: pairflow train: stopped after \d.* of 100,000 iter", errors, re.MULTILINE
     )
+    assert errors.splitlines()[-1] == STOPPED
 
 
 @pytest.mark.parametrize(
@@ -367,6 +389,35 @@ def test_a_locked_folder_is_one_line(capsys):
         "pairflow run: error: the folder is locked, because another run works in it; if none "
     )
     assert said.count("\n") == 1
+
+
+STATUS = "SLURM-job '12' failed, SLURM status is: '{}'. Detailed failure reason unavailable"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "line"),
+    [
+        (" 45%| 45/100 [00:45<00:55]\n", "CANCELLED", "stopped: train udlm: SLURM ended it: CANCELLED"),
+        ("Some warning\n", "OUT_OF_MEMORY", "stopped: train udlm: SLURM ended it: OUT_OF_MEMORY"),
+        ("pairflow train: error: no\n", "FAILED", "failed: train udlm: pairflow train: error: no"),
+        ("", "FAILED", f"failed: train udlm: {SILENT}"),
+    ],
+)
+def test_a_job_of_slurm_that_is_tried_again(tmp_path, capsys, text, status, line):
+    (tmp_path / "a.log").write_text(text)
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
+    for _ in range(2):
+        log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
+        log(lines, LogEvent.JOB_ERROR, jobid=7, **facts, rule_msg=STATUS.format(status))
+        log(lines, None, msg="Trying to restart job 7.")
+    log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
+    log(lines, LogEvent.JOB_FINISHED, job_id=7)
+    log(lines, LogEvent.PROGRESS, done=1, total=1)
+    lines.close()
+    said = capsys.readouterr().err.splitlines()
+    assert said[:-1] == [f"{line} ({tmp_path / 'a.log'})", "tried again: train udlm"] * 2
+    assert said[-1].startswith("1/1 train udlm, ")
 
 
 def log(handler, event, **facts):
