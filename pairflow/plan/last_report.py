@@ -1,6 +1,6 @@
-"""Keeps an experiment's last report until the next one is complete: Snakemake deletes it at the start of the job.
+"""Keeps the last report of an experiment until the next is complete: Snakemake deletes it before a new one.
 
-The copy is beside the report, in hard links. A run that is killed leaves it there, for the next run to restore.
+The copy is beside the report, in hard links. A killed run leaves it there, and the next run restores it.
 """
 
 import os

@@ -18,11 +18,13 @@ import yaml
 from snakemake.exceptions import LockException
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment, check
 from pairflow.errors import InputError
-from pairflow.plan import execution
+from pairflow.plan import execution, last_report
 from pairflow.plan.jobs import jobs
 from pairflow.plan.own_files import require_own_files
+from pairflow.steps.run import forcing
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SNAKEFILE = ("--snakefile", str(REPOSITORY / "Snakefile"))
@@ -153,6 +155,65 @@ def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
     )
     assert "Traceback" not in errors
     assert "RuleException" not in errors
+
+
+@pytest.mark.workflow
+def test_what_was_made_with_other_settings_is_made_again_and_the_last_report_stays(workflow, run):
+    """Snakemake has no record of who made the files, as after a kill. The report then fails once."""
+    workflow()
+    assert run().wait() == 0
+    root, samples = Path("results/mini"), Path("results/mini/seed0/samples/udlm/main/nfe1.parquet")
+    report = [
+        root / name for name in ("report.html", "metrics.parquet", "timings.parquet", "figures/nll.svg")
+    ]
+    before = {path: path.read_bytes() for path in report if path.exists()}
+    assert len(before) >= 3
+    shutil.rmtree(".snakemake/metadata")
+    workflow(evaluations={"main": {"nfe": [1], "samples": 8, "trials": 2}})
+    record = root / "data/train.parquet.provenance.json"
+    intact = record.read_text()
+    record.write_text("{")
+    process = run()
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    assert read_metadata(samples).parameters["samples"] == 8, errors
+    assert {path: path.read_bytes() for path in before} == before
+    *_, failed, last = errors.splitlines()
+    assert failed.startswith("failed: report: pairflow report: error: results/mini/data/train.parquet.prov")
+    assert last == "results/mini/report.html is still the report of the last run that finished"
+    record.write_text(intact)
+    process = run()
+    assert re.findall(r"^1/1 (\w+)", process.communicate()[1], re.MULTILINE) == ["report"]
+    assert report[0].read_bytes() != before[report[0]]
+    assert not (root / ".last_report").exists()
+
+
+def test_a_copy_of_the_report_that_a_killed_run_has_left_is_restored(tmp_path):
+    page, figures = tmp_path / "report.html", tmp_path / "figures"
+    figures.mkdir()
+    for path in (page, figures / "a.svg"):
+        path.write_text("old")
+    last_report.keep(tmp_path, [page, figures])
+    page.unlink()
+    shutil.rmtree(figures)
+    last_report.keep(tmp_path, [page, figures])
+    assert (page.read_text(), (figures / "a.svg").read_text()) == ("old", "old")
+    assert not last_report.restore(tmp_path)  # nothing is missing
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "report.html"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", "--forcerun a b"),
+        ("--keep-going", "--keep-going --forcerun a b"),
+        ("--forcerun report -n", "--forcerun a b report -n"),
+        ("-n --forcerun=report", "-n --forcerun report a b"),
+    ],
+)
+def test_files_to_make_again_join_those_that_the_user_names(given, expected):
+    assert forcing([Path("a"), Path("b")], tuple(given.split())) == tuple(expected.split())
+    assert forcing([], tuple(given.split())) == tuple(given.split())
 
 
 @pytest.fixture(params=["rw", "ro"])
