@@ -14,7 +14,7 @@ from pairflow.plan import paths
 from pairflow.plan import jobs as graph
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
-from pairflow.config.methods import BALANCED
+from pairflow.config.methods import ADOPTED, BALANCED
 from pairflow.errors import InputError
 from pairflow.estimate.costs import memory_requests
 from pairflow.estimate.forecast import about

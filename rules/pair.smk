@@ -1,7 +1,7 @@
 # Token rows -> pairs (x0, x1): Algorithm 1 or independent sources, in as many jobs as the profile says.
 PAIR_SHARDS = CONFIGURATION.pair_shards
-# Couplings that are neither a user's own nor balanced by potentials.
-COMPUTED = rf"(?!pairs-|(?:{'|'.join(BALANCED)})\b)[a-z0-9-]+"
+# Couplings that neither `adopt` nor `potentials` makes; a name that is not known counts as one.
+COMPUTED = rf"(?!(?:{'|'.join(ADOPTED + BALANCED)})\b)[a-z0-9-]+"
 
 
 rule pair:
@@ -125,7 +125,7 @@ rule adopt:
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/adopt-{base}.tsv"
     wildcard_constraints:
-        base="pairs-[a-z0-9]+",
+        base=rf"(?:{'|'.join(ADOPTED)})\b[a-z0-9-]*",
     conda:
         "../envs/cpu.yaml"
     resources:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import jsonschema
+import pandas as pd
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -14,6 +15,7 @@ from pairflow.config.file import read
 from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
 from pairflow.plan.jobs import jobs, report_inputs
+from pairflow.report.costs import training_costs
 
 REPOSITORY = Path(__file__).parent.parent
 CONFIGURATION = REPOSITORY / "workflow_config.yaml"
@@ -62,6 +64,16 @@ def test_jobs_and_the_inputs_of_the_report(name):
     assert inputs
     assert inputs <= set(made)
     assert report.outputs["page"] == root / "report.html"
+
+
+@every_experiment
+def test_what_training_on_pairs_cost(name):
+    """The report counts the making of the pairs of every base method, by the rule that makes them."""
+    plan, columns = EXPERIMENTS[name], ["step", "method", "seed"]
+    rows = [(job.rule, job.method, job.seed) for job in jobs(Path("results", name), plan)]
+    costs = training_costs(pd.DataFrame(rows, columns=columns).assign(seconds=2.0), plan)
+    paired = {base for base, works in costs.items() if "pairing" in {cost.work for cost in works}}
+    assert paired == {*plan.couplings()}
 
 
 @every_experiment

@@ -1,6 +1,6 @@
 """The files that steps exchange: written whole, as Parquet tables with checked metadata and provenance."""
 
-from pairflow.artifacts.atomic import atomic, digest, replacing, sole_writer
+from pairflow.artifacts.atomic import atomic, digest, replacing, require_writable, sole_writer
 from pairflow.artifacts.cells import as_cell, from_cell
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance

@@ -44,6 +44,18 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
                 part.unlink()
 
 
+def require_writable(path: Path, folder: bool = False) -> None:
+    """Raise InputError, with the disk, if no file can be written in the folder of `path`, or with `folder` in
+    `path` itself. The nearest folder above stands for one that is missing."""
+    nearest = resolved(path) if folder else resolved(path).parent
+    while not nearest.exists():
+        nearest = nearest.parent
+    try:
+        tempfile.TemporaryFile(dir=nearest).close()  # permissions do not say what a disk refuses
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}, {disk_of(path)}") from error
+
+
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
     """Let only one block at a time write the file `path`: blocks in all processes wait for their turn."""

@@ -1,7 +1,7 @@
 """Parses method names, `base[-sub<P>][+distillation]*`. For a user's pairs the base is `pairs-<name>`."""
 
 import re
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -18,12 +18,11 @@ class Base(NamedTuple):
 
     Attributes:
         corruption: the type of noise (see `flow.corruption`), None if the method is not discrete.
-        coupled: whether the training needs a file of pairs.
+        pairing: the rule of the workflow that makes the file of pairs which the training needs, None if it
+            needs none. `pair` computes pairs row by row; `potentials` also finds the potentials of
+            semidiscrete transport; `adopt` checks a file of the user.
         closed_form: whether Algorithm 1 of PairFlow makes that file, with settings for the numbers of steps
             and of subsets that are paired separately.
-        user_pairs: whether the user makes the file, and gives it a name in the configuration.
-        balanced: whether the file also has the potentials of semidiscrete transport, with which a training
-            pairs new sources in every batch.
         couple: the module of `flow.couple` that assigns data rows to the sources of a batch.
         flows: the flows that it supports.
         learns: what it learns from, in words for report pages.
@@ -31,14 +30,27 @@ class Base(NamedTuple):
     """
 
     corruption: str | None
-    coupled: bool
+    pairing: Literal["pair", "potentials", "adopt"] | None = None
     closed_form: bool = False
-    user_pairs: bool = False
-    balanced: bool = False
     couple: str = INDEPENDENT
     flows: tuple[str, ...] = (DISCRETE.name,)
     learns: str = "random ones"
     style: tuple[str, str] | None = None
+
+    @property
+    def coupled(self) -> bool:
+        """Whether the training needs a file of pairs."""
+        return self.pairing is not None
+
+    @property
+    def user_pairs(self) -> bool:
+        """Whether the user makes the pairs, and gives them a name in the configuration."""
+        return self.pairing == "adopt"
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the training pairs new sources in every batch, by the potentials in the file of pairs."""
+        return self.pairing == "potentials"
 
     @property
     def independent(self) -> bool:
@@ -54,28 +66,27 @@ class Base(NamedTuple):
 _BOTH, _REAL = (DISCRETE.name, CONTINUOUS.name), (CONTINUOUS.name,)
 _BY_TRANSPORT = "pairs of each batch by optimal transport"
 BASES = {
-    "mdlm": Base("absorbing", coupled=False, learns="masks", style=("purple", "D")),
-    "udlm": Base("uniform", coupled=False, style=("blue", "s")),
-    "random": Base("uniform", coupled=True, style=("green", "^")),
-    "pairflow": Base("uniform", coupled=True, closed_form=True, flows=_BOTH, style=("vermillion", "o")),
-    "pairs": Base("uniform", coupled=True, user_pairs=True),
-    "condot": Base(None, coupled=False, flows=_REAL, style=("purple", "D")),
-    "ot": Base(
-        "uniform", coupled=False, couple="transport", flows=_BOTH, learns=_BY_TRANSPORT, style=("sky", "h")
-    ),
+    "mdlm": Base("absorbing", learns="masks", style=("purple", "D")),
+    "udlm": Base("uniform", style=("blue", "s")),
+    "random": Base("uniform", pairing="pair", style=("green", "^")),
+    "pairflow": Base("uniform", pairing="pair", closed_form=True, flows=_BOTH, style=("vermillion", "o")),
+    "pairs": Base("uniform", pairing="adopt"),
+    "condot": Base(None, flows=_REAL, style=("purple", "D")),
+    "ot": Base("uniform", couple="transport", flows=_BOTH, learns=_BY_TRANSPORT, style=("sky", "h")),
     "sdot": Base(
         "uniform",
-        coupled=True,
-        balanced=True,
+        pairing="potentials",
         couple="semidiscrete",
         flows=_BOTH,
         learns="new sources for every batch, by semidiscrete transport",
         style=("orange", "p"),
     ),
 }
-PAIRED = [name for name, base in BASES.items() if base.coupled and not (base.user_pairs or base.balanced)]
-BALANCED = [name for name, base in BASES.items() if base.balanced]
-DRAWN = [name for name, base in BASES.items() if not base.coupled]
+PAIRED = [name for name, base in BASES.items() if base.pairing == "pair"]
+BALANCED = [name for name, base in BASES.items() if base.pairing == "potentials"]
+ADOPTED = [name for name, base in BASES.items() if base.pairing == "adopt"]
+DRAWN = [name for name, base in BASES.items() if base.pairing is None]
+PAIRINGS = tuple({base.pairing: None for base in BASES.values() if base.pairing})  # all rules that make pairs
 
 _FORMS = [f"{name}-sub<P>" for name, base in BASES.items() if base.closed_form]
 _FORMS += [f"{name}-<name>" for name, base in BASES.items() if base.user_pairs]

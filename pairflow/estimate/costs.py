@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pairflow.config import BASES, FLOWS, Experiment, TrainSettings, parse_method
-from pairflow.config.methods import INDEPENDENT
+from pairflow.config.methods import INDEPENDENT, PAIRINGS
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.arithmetic import expected_rates
 from pairflow.estimate.rates import Rate, Work, count_draws, needed, speedup, tasks_of
@@ -16,14 +16,13 @@ from pairflow.plan.jobs import divide_cores, jobs
 # Seconds and MiB of a rule, without its long work. Importing torch takes 3 s (AMD EPYC, 2 cores, torch 2.15,
 # 2026-11-21).
 SHORT = {
-    **dict.fromkeys(("pair", "pair_shard", "cover", "potentials"), (1.0, 300.0)),
+    **dict.fromkeys((*PAIRINGS, "pair_shard", "cover"), (1.0, 300.0)),
     **dict.fromkeys(("gather", "adopt"), (2.0, 300.0)),
     **dict.fromkeys(("train", "distill", "teach", "sample", "sample_start", "correlate"), (3.0, 700.0)),
     "report": (4.0, 500.0),
 }
 # Jobs that read all training rows, and MiB that each token of these takes at least (growth-2026-11-28.json).
-_READERS = ("pair", "pair_shard", "gather", "adopt", "potentials", "cover", "diagnose", "train", "distill")
-_READERS += ("report",)
+_READERS = (*PAIRINGS, "pair_shard", "gather", "cover", "diagnose", "train", "distill", "report")
 _MEMORY = 1.2e-5
 _LEAST = 1000  # MiB that a job asks for
 GUESS = (3.0, 400.0)  # for any rule without an entry

@@ -2,12 +2,15 @@
 
 import builtins
 import logging
+import re
 import shutil
+import signal
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from snakemake.cli import main as snakemake
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -16,13 +19,17 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from pairflow.artifacts.atomic import disk_of
 from pairflow.kinds import KINDS
+from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN
 
 _LOCKED = (
     "the folder is locked, because another run works in it; if none does, one was killed: "
     "run the same command once with `-- --unlock`, then again without"
 )
-_FOLDER = Path(".snakemake")  # the folder of Snakemake's records
+FOLDER = Path(".snakemake")  # the folder of Snakemake's records
+_STOPPED = "pairflow run: stopped; finished jobs and saved states stay: rerun the same command to resume"
+_BY_SLURM = ("CANCELLED", "PREEMPTED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")  # its words for such jobs
+_UNFINISHED = "At least one job did not complete"  # Snakemake's last error of any run that ends early
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 MINUTE = 60.0  # seconds between two lines on a running job, where they are not a terminal's
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
@@ -39,11 +46,17 @@ def run(arguments: Sequence[str]) -> int:
     LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + "pairflow", sys.modules[__name__])
     # Otherwise a log on a full disk would print a traceback for each of its lines.
     logging.raiseExceptions = False
-    try:
-        snakemake(["--logger", "pairflow", *arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
+    with signals.noticed(signal.SIGINT) as JobLines.interrupted:
+        try:
+            snakemake(["--logger", "pairflow", *arguments])
+        except SystemExit as end:
+            return int(end.code or 0)
     return 0
+
+
+def is_locked() -> bool:
+    """Whether Snakemake works in this folder, or was killed while it did."""
+    return any((FOLDER / "locks").glob("*"))
 
 
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
@@ -58,11 +71,17 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
     return " ".join(words).replace(" +", "+")
 
 
-def message(log: Path) -> str:
-    """Return a failed step's error message from its log, or else the last line that is no progress bar."""
+def message(log: Path, cause: str = "") -> str:
+    """Return a step's error message from its log, or else the known `cause` of its end, or else the last line
+    of the log that is no progress bar."""
     lines = [line for line in _last_lines(log) if "%|" not in line]
     errors = [line for line in lines if line.startswith("pairflow ")]
-    return (errors or lines or ["it left no message; perhaps it was killed, or ran out of memory"])[-1]
+    return (
+        errors
+        or [cause] * bool(cause)
+        or lines
+        or ["it left no message; perhaps it was killed, or ran out of memory"]
+    )[-1]
 
 
 def _last_lines(log: Path) -> list[str]:
@@ -85,11 +104,14 @@ class JobLines(LogHandlerBase):
 
     writes_to_stream, writes_to_file, needs_rulegraph = True, False, False
     has_filter, has_formatter = False, False  # use Snakemake's, which obey its --quiet
+    interrupted = threading.Event()  # whether Ctrl-C has arrived
 
     def __post_init__(self) -> None:
         self.running: dict[int, tuple[str, Path, float]] = {}  # job number -> label, log, start
         self.ended = ""  # the job that ended last
-        self.failed = self.counted = False
+        self.errors: dict[int, tuple[str, bool]] = {}  # job number -> label, and whether it was only stopped
+        self.broken = False  # whether Snakemake has reported an error of its own
+        self.counted = False
         self.closed = threading.Event()
         self.terminal = sys.stderr.isatty()
         self.screen = threading.Lock()
@@ -114,21 +136,37 @@ class JobLines(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self._write(f"{facts['done']}/{facts['total']} {self.ended}")
         elif event == LogEvent.JOB_ERROR:
-            name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
-            log, self.failed = Path(facts["log"][0]), True
-            reason = message(log)
-            self._write(f"{'stopped' if RERUN in reason else 'failed'}: {name}: {reason} ({log})")
+            self._report_error(facts)
+        elif again := re.match(r"Trying to restart job (\d+)", record.getMessage()):
+            name, _ = self.errors.pop(int(again[1]), ("a job", False))
+            self._write(f"tried again: {name}")
+        elif _UNFINISHED in record.getMessage():
+            if not self.broken and all(stopped for _, stopped in self.errors.values()):
+                self._write(_STOPPED)
         elif facts.get("exception") == "LockException":
             self._write(f"pairflow run: error: {_LOCKED}")
         elif facts.get("exception") in _REFUSALS:
             reason = record.getMessage().strip().splitlines()[-1]  # the last line of a traceback
-            self._write(f"pairflow run: error: Snakemake stopped: {reason} ({disk_of(_FOLDER)})")
+            self._write(f"pairflow run: error: Snakemake stopped: {reason} ({disk_of(FOLDER)})")
         elif (
             record.levelno >= logging.WARNING
-            and not self.failed
+            and not self.errors
             and facts.get("exception") != "RuleException"
         ):
+            self.broken |= record.levelno >= logging.ERROR
             self._write(self.format(record))
+
+    def _report_error(self, facts: dict[str, Any]) -> None:
+        """Print why a job ended without its outputs."""
+        name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
+        log, status = Path(facts["log"][0]), re.search(r"status is: '(\w+)", facts.get("rule_msg") or "")
+        cause = "Ctrl-C ended it" if self.interrupted.is_set() else ""
+        if status and status[1] in _BY_SLURM:
+            cause = f"SLURM ended it: {status[1]}"
+        reason = message(log, cause)
+        stopped = cause != "" or RERUN in reason
+        self.errors[facts["jobid"]] = name, stopped
+        self._write(f"{'stopped' if stopped else 'failed'}: {name}: {reason} ({log})")
 
     def close(self) -> None:
         self.closed.set()

@@ -96,15 +96,15 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     """Yield the job that makes pairs, or one per shard and one that joins the shards, which then vanish."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
+    rule = BASES[parse_method(name).base].pairing
+    if rule is None:
+        return
     if pairs_file := experiment.own_pairs(name):
-        yield job("adopt", paths.real_files(root) | {"user_pairs": root.parent.parent / pairs_file}, pairs)
+        yield job(rule, paths.real_files(root) | {"user_pairs": root.parent.parent / pairs_file}, pairs)
         return
-    if BASES[parse_method(name).base].balanced:
-        gpu = not FLOWS[experiment.flow].tokens
-        yield job("potentials", tokens, pairs, threads=None, gpu=gpu, priority=10)
-        return
-    if shards == 1:
-        yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)
+    if rule != "pair" or shards == 1:
+        gpu = rule == "pair" or not FLOWS[experiment.flow].tokens
+        yield job(rule, tokens, pairs, threads=None, gpu=gpu, priority=10)
         return
     parts = [paths.shard(root, seed, name, number, shards) for number in range(1, shards + 1)]
     costs = [provenance_path(part) for part in parts]
@@ -159,7 +159,7 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     """Make the job of the report, which reads outputs of the jobs in `table`."""
     kind, first = kind_of(experiment.data), experiment.seeds[0]
-    coupled = ("pair", "adopt", "gather", "potentials") if kind.shows_pairs else ()
+    couplings = experiment.couplings() if kind.shows_pairs else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
         made = (job.outputs.get(name) for rule in rules for job in among if job.rule == rule)
@@ -167,12 +167,11 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
 
     trained = [job for job in table if job.method in experiment.methods]
     ends = [job for job in table if job.evaluation and job.nfe in paths.shown_nfe(experiment, job.evaluation)]
-    shown = [job for job in table if job.seed == first]
     inputs = {
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": collect("pairs", *coupled, among=shown),
+        "pictured": [paths.pairs(root, first, name) for name in couplings],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": collect("properties", "evaluate", among=ends),

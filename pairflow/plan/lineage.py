@@ -6,6 +6,7 @@ Missing files, and inputs whose hash is not in the metadata, are not checked.
 """
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,12 +18,35 @@ from pairflow.plan.jobs import jobs
 
 
 def require(root: Path, experiment: Experiment) -> None:
-    """Raise InputError that names the first file below `root` which this experiment did not make, if any."""
+    """Raise InputError that names the first file below `root` which this experiment did not make, if any, and
+    the command that makes it again."""
     digest_of = functools.cache(digest)
     for job in jobs(root, experiment)[:-1]:  # without the report, the last job
         for name, path in job.outputs.items():
             if path.is_file():
-                _require_made_by(job, name, digest_of)
+                try:
+                    _require_made_by(job, name, digest_of)
+                except InputError as error:
+                    command = f"pairflow run {root.name} -- --forcerun {shlex.quote(str(path))}"
+                    raise InputError(f"{error}; to make it again: {command}") from None
+
+
+def stale(root: Path, experiment: Experiment) -> list[Path]:
+    """Return the files below `root` that were made with other settings, or are damaged; one of each job.
+
+    Snakemake recognises only files that it has made itself, in a run that was not killed.
+    """
+    return [path for job in jobs(root, experiment) if (path := _first_stale(job))]
+
+
+def _first_stale(job: Job) -> Path | None:
+    for name, path in job.outputs.items():
+        try:
+            if path.is_file():
+                _require_made_by(job, name)
+        except InputError:
+            return path
+    return None
 
 
 def done(table: Sequence[Job]) -> set[Job]:

@@ -127,6 +127,20 @@ def for_a_command() -> Iterator[None]:
             raise
 
 
+@contextmanager
+def noticed(number: int) -> Iterator[threading.Event]:
+    """Yield an event that is set when the signal arrives in the block; it is also handled as before."""
+    event, before = threading.Event(), signal.getsignal(number)
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        event.set()
+        if callable(before):
+            before(number, frame)
+
+    with _handled({number: notice} if callable(before) else {}):
+        yield event
+
+
 def leave(number: int) -> NoReturn:
     """End this process after a signal, with exit code 128 + `number`, as shells give it.
 

@@ -65,7 +65,8 @@ class Command(click.Command):
 
 
 def _require_free_outputs(ctx: click.Context) -> None:
-    """Raise InputError if an output would replace an input, a file of an input model, or another output."""
+    """Raise InputError if an output would replace an input, a file of an input model, or another output, or
+    if an output or a saved state could not be written."""
     outputs: dict[str, Path] = {}
     values: list[Any] = [*_settings_json(ctx.params.get("settings")).values()]
     for param in ctx.command.params:
@@ -77,8 +78,11 @@ def _require_free_outputs(ctx: click.Context) -> None:
             values += value if isinstance(value, tuple) else [value]
     inputs = [Path(value) for value in values if isinstance(value, str | Path) and _is_there(value)]
     if outputs:
-        from pairflow.artifacts import require_apart  # only here: doctor must start without NumPy
+        # Only here, because doctor must start without NumPy.
+        from pairflow.artifacts import require_apart, require_writable
 
+        if resume := ctx.params.get("resume"):
+            require_writable(resume, folder=True)
         require_apart(outputs, [*inputs, *(folder / name for folder in inputs for name in MODEL_FILES)])
 
 

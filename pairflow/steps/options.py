@@ -25,9 +25,10 @@ class Output(click.Path):
 
     def require_free(self, option: str, path: Path) -> None:
         """Raise InputError, which names the `option`, if the command cannot write to `path`."""
-        from pairflow.artifacts import require_file, require_folder
+        from pairflow.artifacts import require_file, require_folder, require_writable
 
         (require_folder if self.folder else require_file)(option, path)
+        require_writable(path, self.folder)
 
 
 class RealRange(click.FloatRange):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pairflow.estimate.forecast import Forecast
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # with these, jobs may run on other machines
+_FORCE = {"--forcerun", "-R"}
 _DRY = {"--dry-run", "--dryrun", "-n"}
 _LONG = 12 * 3600  # seconds on a CPU from which on a smaller experiment is advised
 
@@ -64,25 +65,25 @@ def main(
     settings = named(workflow, experiment, WORKFLOW)
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
-    command = snakemake_arguments(experiment, cores, gpus, arguments)
+    from pairflow.plan.lineage import stale
+
+    folder = Path("results", experiment)
+    outdated = stale(folder, settings)
+    command = snakemake_arguments(experiment, cores, gpus, forcing(outdated, arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
-    from pairflow.estimate.outlook import outset, sums
-    from pairflow.plan.execution import run
     from pairflow.plan.own_files import require_own_files
     from pairflow.report.headline import closing_lines
 
-    folder, unlocks, dry = Path("results", experiment), "--unlock" in arguments, _DRY.intersection(arguments)
+    unlocks, dry = "--unlock" in arguments, bool(_DRY.intersection(arguments))
     if not unlocks:
         require_own_files(folder, settings)
     expected = None if unlocks or runs_elsewhere(arguments) else expect(folder, settings, cores)
     if expected:
-        lines = outset(expected, usable_memory() / 2**20) + advice(original, workflow.experiments, expected)
-        click.echo("".join(f"{line}\n" for line in lines[bool(dry) :]), nl=False, err=True)
-    code = run(command)
-    if code == 0 and dry and expected and expected.todo:
-        more = f"pairflow estimate {experiment} measures first"
-        click.echo(f"{sums(expected)}\nmore       {more}; snakemake -n {folder}/report.html lists the jobs")
+        say_before(expected, advice(original, workflow.experiments, expected), dry)
+    code = run_keeping_report(folder, settings, command)
+    if code == 0 and dry and expected:
+        click.echo(dry_lines(experiment, expected), nl=False)
     elif code == 0 and not dry and (folder / "report.html").exists() and not unlocks:
         click.echo("\n".join(closing_lines(folder)))
     sys.exit(code)
@@ -104,6 +105,49 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
             temporary.write_text(text, encoding="utf-8")
         click.echo(f"wrote {file}", err=True)
     return new, named(read(WORKFLOW), new, WORKFLOW)
+
+
+def run_keeping_report(folder: Path, experiment: Experiment, command: list[str]) -> int:
+    """Run Snakemake; returns its exit code. If it fails, the last report is where it was before."""
+    from pairflow.plan import last_report
+    from pairflow.plan.execution import is_locked, run
+    from pairflow.plan.jobs import jobs
+
+    if is_locked():  # Snakemake will refuse to run, and a copy may be of another run
+        return run(command)
+    last_report.keep(folder, jobs(folder, experiment)[-1].outputs.values())
+    code = run(command)
+    if code == 0:
+        last_report.forget(folder)
+    elif last_report.restore(folder):
+        click.echo(f"{folder / 'report.html'} is still the report of the last run that finished", err=True)
+    return code
+
+
+def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Snakemake's `arguments`, with which it also makes these files again."""
+    for position, argument in enumerate(arguments if files else ()):
+        option, _, value = argument.partition("=")
+        if option in _FORCE:  # Snakemake reads only the last of such options
+            before, after = arguments[:position], arguments[position + 1 :]
+            return (*before, option, *[value] * bool(value), *map(str, files), *after)
+    return (*arguments, *["--forcerun"] * bool(files), *map(str, files))
+
+
+def say_before(expected: "Forecast", lines: list[str], dry: bool) -> None:
+    """Say on stderr what a run takes; a dry run says most of it at its end."""
+    from pairflow.estimate.outlook import outset
+
+    lines = outset(expected, usable_memory() / 2**20)[dry:] + lines
+    click.echo("".join(f"{line}\n" for line in lines), nl=False, err=True)
+
+
+def dry_lines(name: str, expected: "Forecast") -> str:
+    """What the jobs that are left will take, and where to read more; empty if none are."""
+    from pairflow.estimate.outlook import sums
+
+    more = f"pairflow estimate {name} measures first; snakemake -n results/{name}/report.html lists the jobs"
+    return f"{sums(expected)}\nmore       {more}\n" if expected.todo else ""
 
 
 def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast":

@@ -25,9 +25,11 @@ def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
     number, numbers = pa.array([0.0]), pa.array([[0.0]], pa.list_(pa.float64(), 1))
     moments = {"mean": number, "covariance": numbers, "held_mean": number, "held_covariance": numbers}
     write_table(path, pa.table({**moments, "features": numbers}), metadata)
+    assert lineage.stale(tmp_path, experiment) == [path] * (not belongs)
     if belongs:
         lineage.require(tmp_path, experiment)
         return
     message = f"train.parquet: from another configuration, extractor is {extractor} there and {OWN} in the"
-    with pytest.raises(InputError, match=message):
+    command = f"configuration; to make it again: pairflow run {tmp_path.name} -- --forcerun {path}$"
+    with pytest.raises(InputError, match=f"{message} {command}"):
         lineage.require(tmp_path, experiment)

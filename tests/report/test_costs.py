@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.config import DISTILLATIONS, Experiment
+from pairflow.config import BASES, DISTILLATIONS, Experiment
 from pairflow.config.file import read
+from pairflow.config.methods import PAIRINGS
+from pairflow.plan.jobs import jobs
 from pairflow.report.costs import training_costs
 
 COLUMNS = ["step", "method", "seed", "seconds", "device_seconds", "samples_seen", "peak_memory_mb"]
@@ -62,6 +64,20 @@ def test_every_distillation_on_pairs_counts_those_that_its_teacher_drew(name):
     rows = [(step, f"pairflow+{name}", *numbers) for step, _, *numbers in (TEACH, REDI)]
     _, cost = training_costs(timings(TRAIN, *rows), plan)["pairflow"]
     assert (cost.method, cost.samples_generated) == (f"pairflow+{name}", 700)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_base_method_on_pairs_has_the_cost_of_making_them(base, make_experiment):
+    """The timings have a row for each job of the workflow, by the name of its rule."""
+    tokens = "discrete" in BASES[base].flows
+    method = f"{base}-mine" if BASES[base].user_pairs else base
+    own = {"pairs": {"mine": "mine.parquet"}} if BASES[base].user_pairs else {}
+    plan = make_experiment(methods=[method], **own) if tokens else SHIPPED["two_moons_d2"]
+    seconds = {"train": 200.0} | dict.fromkeys(PAIRINGS, 5.0)
+    table = [job for job in jobs(Path("results/mini"), plan) if job.method == method]
+    rows = [(job.rule, method, job.seed, seconds.get(job.rule, 1.0), 1.0, 1, 1.0) for job in table]
+    works = {cost.work: cost.seconds for cost in training_costs(timings(*rows), plan)[method]}
+    assert works == {"base training": 200.0} | ({"pairing": 5.0} if BASES[base].coupled else {})
 
 
 def test_rounds_count_and_each_is_a_share_of_the_base_training(costs):

@@ -155,7 +155,7 @@ def test_a_full_disk_costs_no_state_that_was_saved(disk):
 @pytest.mark.promise("disk")
 @pytest.mark.parametrize("name", ["pair", "train", "sample", "evaluate", "report"])
 def test_results_that_may_not_be_written_are_named(finish, disk, tmp_path, monkeypatch, name):
-    """The results, seen through a mount that is read-only."""
+    """The results, seen through a mount that is read-only. The step does not begin its work."""
     made = finish("molecules")
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()

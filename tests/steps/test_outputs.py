@@ -110,3 +110,25 @@ def test_a_folder_for_files_holds_no_other_output(step, contents, miniature, nam
     run = step(name, **{**given, **options})
     assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
     assert contents() == before
+
+
+UNWRITABLE = "cannot be written: No such file or directory, disk /proc has "
+
+
+@pytest.mark.usefixtures("contents")
+@pytest.mark.parametrize(
+    ("name", "options", "path"),
+    [
+        ("train", {"method": "udlm", **DATA, **MODEL, "log": "/proc/m/log.parquet"}, "/proc/m/log.parquet"),
+        ("train", {"method": "udlm", **DATA, **MODEL, "resume": "/proc/m"}, "/proc/m"),
+        ("pair", {"tokens": "none.npy", "vocabulary_size": 9, "out": "/proc/p.parquet"}, "/proc/p.parquet"),
+        ("diagnose", {"method": "random", "pairs": "none", "out": "/proc/d.parquet"}, "/proc/d.parquet"),
+        ("paper", {**PAPER, "tables": "/proc/tables"}, "/proc/tables"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_named_before_any_input_is_read(step, name, options, path):
+    """Nothing can be made in /proc, not even by root. None of the inputs can be read."""
+    run = step(name, **options)
+    assert run.exit_code == 2
+    assert run.output.startswith(f"pairflow {name}: error: {path}: {UNWRITABLE}")
+    assert run.output.count("\n") == 1

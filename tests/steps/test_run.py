@@ -18,15 +18,16 @@ import yaml
 from snakemake.exceptions import LockException
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.config.scaled import scaled
 from pairflow.errors import InputError
 from pairflow.estimate.outlook import outset
-from pairflow.plan import execution
+from pairflow.plan import execution, last_report
 from pairflow.plan.jobs import jobs
 from pairflow.plan.own_files import require_own_files
-from pairflow.steps.run import advice, expect
+from pairflow.steps.run import advice, expect, forcing
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SNAKEFILE = ("--snakefile", str(REPOSITORY / "Snakefile"))
@@ -159,6 +160,65 @@ def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
     assert "RuleException" not in errors
 
 
+@pytest.mark.workflow
+def test_what_was_made_with_other_settings_is_made_again_and_the_last_report_stays(workflow, run):
+    """Snakemake has no record of who made the files, as after a kill. The report then fails once."""
+    workflow()
+    assert run().wait() == 0
+    root, samples = Path("results/mini"), Path("results/mini/seed0/samples/udlm/main/nfe1.parquet")
+    report = [
+        root / name for name in ("report.html", "metrics.parquet", "timings.parquet", "figures/nll.svg")
+    ]
+    before = {path: path.read_bytes() for path in report if path.exists()}
+    assert len(before) >= 3
+    shutil.rmtree(".snakemake/metadata")
+    workflow(evaluations={"main": {"nfe": [1], "samples": 8, "trials": 2}})
+    record = root / "data/train.parquet.provenance.json"
+    intact = record.read_text()
+    record.write_text("{")
+    process = run()
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    assert read_metadata(samples).parameters["samples"] == 8, errors
+    assert {path: path.read_bytes() for path in before} == before
+    *_, failed, last = errors.splitlines()
+    assert failed.startswith("failed: report: pairflow report: error: results/mini/data/train.parquet.prov")
+    assert last == "results/mini/report.html is still the report of the last run that finished"
+    record.write_text(intact)
+    process = run()
+    assert re.findall(r"^1/1 (\w+)", process.communicate()[1], re.MULTILINE) == ["report"]
+    assert report[0].read_bytes() != before[report[0]]
+    assert not (root / ".last_report").exists()
+
+
+def test_a_copy_of_the_report_that_a_killed_run_has_left_is_restored(tmp_path):
+    page, figures = tmp_path / "report.html", tmp_path / "figures"
+    figures.mkdir()
+    for path in (page, figures / "a.svg"):
+        path.write_text("old")
+    last_report.keep(tmp_path, [page, figures])
+    page.unlink()
+    shutil.rmtree(figures)
+    last_report.keep(tmp_path, [page, figures])
+    assert (page.read_text(), (figures / "a.svg").read_text()) == ("old", "old")
+    assert not last_report.restore(tmp_path)  # nothing is missing
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "report.html"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", "--forcerun a b"),
+        ("--keep-going", "--keep-going --forcerun a b"),
+        ("--forcerun report -n", "--forcerun a b report -n"),
+        ("-n --forcerun=report", "-n --forcerun report a b"),
+    ],
+)
+def test_files_to_make_again_join_those_that_the_user_names(given, expected):
+    assert forcing([Path("a"), Path("b")], tuple(given.split())) == tuple(expected.split())
+    assert forcing([], tuple(given.split())) == tuple(given.split())
+
+
 @pytest.fixture(params=["rw", "ro"])
 def refusal(request, tmp_path):
     """Snakemake's own folder on a disk that is full, or read-only; the system's word for it."""
@@ -188,6 +248,27 @@ def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run, refus
     assert "Traceback" not in errors
 
 
+STOPPED = "pairflow run: stopped; finished jobs and saved states stay: rerun the same command to resume"
+
+
+@pytest.mark.workflow
+def test_ctrl_c_in_a_short_step_says_that_the_same_command_resumes(workflow):
+    """The signal may end such a step before it can say why."""
+    workflow()
+    process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, start_new_session=True)
+    log = Path("results/mini/logs/preprocess.log")
+    until = time.monotonic() + 300
+    while not log.is_file():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    assert errors.splitlines()[-1] == STOPPED
+    assert "failed: " not in errors
+    assert "WorkflowError" not in errors
+
+
 @pytest.mark.workflow
 def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakemake):
     """The signal goes to the process group, as it does from a terminal."""
@@ -206,6 +287,7 @@ def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakema
     assert re.search(
         r"^stopped: train udlm: pairflow train: stopped after \d.* of 100,000 iter", errors, re.MULTILINE
     )
+    assert errors.splitlines()[-1] == STOPPED
 
 
 @pytest.mark.parametrize(
@@ -405,6 +487,35 @@ def test_a_locked_folder_is_one_line(capsys):
         "pairflow run: error: the folder is locked, because another run works in it; if none "
     )
     assert said.count("\n") == 1
+
+
+STATUS = "SLURM-job '12' failed, SLURM status is: '{}'. Detailed failure reason unavailable"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "line"),
+    [
+        (" 45%| 45/100 [00:45<00:55]\n", "CANCELLED", "stopped: train udlm: SLURM ended it: CANCELLED"),
+        ("Some warning\n", "OUT_OF_MEMORY", "stopped: train udlm: SLURM ended it: OUT_OF_MEMORY"),
+        ("pairflow train: error: no\n", "FAILED", "failed: train udlm: pairflow train: error: no"),
+        ("", "FAILED", f"failed: train udlm: {SILENT}"),
+    ],
+)
+def test_a_job_of_slurm_that_is_tried_again(tmp_path, capsys, text, status, line):
+    (tmp_path / "a.log").write_text(text)
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
+    for _ in range(2):
+        log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
+        log(lines, LogEvent.JOB_ERROR, jobid=7, **facts, rule_msg=STATUS.format(status))
+        log(lines, None, msg="Trying to restart job 7.")
+    log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
+    log(lines, LogEvent.JOB_FINISHED, job_id=7)
+    log(lines, LogEvent.PROGRESS, done=1, total=1)
+    lines.close()
+    said = capsys.readouterr().err.splitlines()
+    assert said[:-1] == [f"{line} ({tmp_path / 'a.log'})", "tried again: train udlm"] * 2
+    assert said[-1].startswith("1/1 train udlm, ")
 
 
 def log(handler, event, **facts):
