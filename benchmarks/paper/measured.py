@@ -41,6 +41,7 @@ class MetricSource(NamedTuple):
 _NOT_FID = "not FID"
 _WEIGHTS = "the paper’s weights are not known"
 _FORWARD_STEPS = "number of forward steps"
+_UNIT = "unit of the nearest-neighbour distance"  # ours has grey levels from 0 to 255
 _KINDS = {"fd": "FD", "nn_cosine": "cosine", "judge_ppl": "perplexity"}
 SOURCES = {
     **{name: (MetricSource(name),) for name in ("valid", "unique", "novel", "is")},
@@ -49,7 +50,7 @@ SOURCES = {
     "fid_50k": (MetricSource("fid", "train", "inception", protocol="check"),),
     "is_50k": (MetricSource("is", protocol="check"),),
     "fid_dinov2_test": (MetricSource("fd", "test", "dinov2", reason=_WEIGHTS),),
-    "nn_l2_train": (MetricSource("nn_l2", "train", unit=1 / 255),),
+    "nn_l2_train": (MetricSource("nn_l2", "train", unit=1 / 255, unstated=_UNIT),),
     "nn_cosine_dinov2_train": (MetricSource("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
     "generative_perplexity": (
         MetricSource("gen_ppl"),

@@ -28,7 +28,8 @@ def uniform_nelbo(
 
     with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = K alpha onehot(x1) + 1 - alpha and
     q = K alpha x_theta + 1 - alpha (xbar_theta). It is >= 0, and 0 exactly when x_theta = onehot(x1).
-    It is minimised by the leave-one-out p(x1^i | x_t without position i).
+    With post(x) = p(x1^i = x | x_t), of any coupling, its mean is minimised by post(x) / (1 - alpha + K alpha
+    [x = x_t^i]), normalised: for independent noise the leave-one-out p(x1^i | x_t without position i).
 
     More than `NELBO_VALUES` log-probabilities are processed a few rows at a time, with gradient
     checkpointing, to save memory. The result is the same, bit for bit.

@@ -1,8 +1,9 @@
 """Posteriors of uniform-state noise, and conversions between the two kinds of denoiser.
 
-A *posterior* predicts p(x1^i | x_t) from the whole state. A *leave-one-out* predicts p(x1^i | x_t without
-position i), the minimum of UDLM's NELBO. arXiv 2605.22765 makes this distinction; see docs/method.md, "Two
-kinds of denoiser". alpha = kappa(t) is the probability that a position holds its data symbol.
+A *posterior* predicts p(x1^i | x_t) from the whole state. A *leave-one-out* is the minimum of UDLM's NELBO:
+for independent noise p(x1^i | x_t without position i), for pairs only what converts into their posterior.
+arXiv 2605.22765 makes this distinction; see docs/method.md, "Two kinds of denoiser". alpha = kappa(t) is the
+probability that a position holds its data symbol.
 """
 
 import torch
@@ -44,9 +45,10 @@ def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alph
 
 
 def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
-    """Convert p(x1^i | x_t without i) to p(x1^i | x_t): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
+    """Convert a leave-one-out to p(x1^i | x_t): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
 
-    Bayes' rule, exact for independent uniform noise (arXiv 2605.22765).
+    For independent uniform noise this is Bayes' rule (arXiv 2605.22765). It is exact for what the NELBO
+    learns from any coupling.
 
     Args:
         log_probabilities: log loo, (B, N, K).
@@ -63,7 +65,7 @@ def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Le
 
 
 def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
-    """Convert p(x1^i | x_t) to p(x1^i | x_t without i): the inverse of `leave_one_out_to_posterior`."""
+    """Convert p(x1^i | x_t) to a leave-one-out: the inverse of `leave_one_out_to_posterior`."""
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 

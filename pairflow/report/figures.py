@@ -35,7 +35,10 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
     for method, cells in table.rows.items():
         calls = table.calls.get(method, table.columns)
         texts = [
-            [f"NFE {nfe:,}, {pluralise(number, 'call')}", *_describe_cell(table, cell, unit, of_samples)]
+            [
+                f"{pluralise(nfe, 'step')}, {pluralise(number, 'call')}",
+                *_describe_cell(table, cell, unit, of_samples),
+            ]
             for nfe, number, cell in zip(table.columns, calls, cells, strict=True)
         ]
         means, errors = ([unit * getattr(cell, part) for cell in cells] for part in ("mean", "std"))

@@ -26,7 +26,7 @@ from pairflow.report.headline import (
     measure_grid,
 )
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_percent, join_steps
+from pairflow.report.words import format_percent, join_steps, pluralise
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
 Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
@@ -225,10 +225,10 @@ def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, 
 
 
 def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.ndarray]:
-    """Return the first training rows (named `data`) and samples (`udlm, NFE 4`): a dict to rows (B, N)."""
+    """Return the first training rows (named `data`) and samples (`udlm, 4 steps`): a dict to rows (B, N)."""
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
     named = {"data": token_array(table[name_column(table)])} | {
-        f"{method}, NFE {nfe}": rows
+        f"{method}, {pluralise(nfe, 'step')}": rows
         for method, by_nfe in samples.items()
         for nfe, rows in sorted(by_nfe.items())
     }

@@ -197,4 +197,4 @@ def check_report(page: str) -> None:
     best = r"udlm at 8 sampling steps has the readable share of 0\.\d+"
     assert re.search(rf"{best}; real rows have 1\.0", page)
     assert "The dotted line is the floor, the same of real barcodes: readable share 1.0" in page
-    assert re.search(r'<img class="pixels" src="data:image/png;[^"]+" alt="The rows of udlm, NFE 8"', page)
+    assert re.search(r'<img class="pixels" src="data:image/png;[^"]+" alt="The rows of udlm, 8 steps"', page)

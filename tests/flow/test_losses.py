@@ -132,6 +132,42 @@ def test_each_loss_is_minimised_by_the_denoiser_that_it_is_said_to_learn(name):
     assert logits.grad.abs().max() < 1e-10
 
 
+NINE = torch.tensor([[0, 1], [2, 2], [1, 0]])[torch.tensor([0, 0, 1, 2, 0, 1, 2, 1, 1])]  # paired with STATES
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.35, 0.9])
+def test_for_pairs_the_nelbo_learns_what_converts_into_their_exact_posterior(alpha):
+    """Minimised over the predictions at all nine states; this is not the pairs' leave-one-out."""
+    held = alpha * (STATES[:, None] == NINE) + (1 - alpha) * (STATES[:, None] == STATES).double()  # (S, M, N)
+    onehot = F.one_hot(NINE, K).double()
+
+    def mean_over_pairs(weights):  # (S, M, N) -> (S, N, K)
+        return torch.einsum("smn,mnk->snk", weights / weights.sum(1, keepdim=True), onehot)
+
+    joint = held.prod(-1)  # of state and pair
+    posterior = mean_over_pairs(joint[..., None].expand_as(held))
+    leave_one_out = mean_over_pairs(held.flip(-1))
+    state, pair = joint.nonzero(as_tuple=True)
+    logits = torch.zeros(posterior.shape, dtype=torch.float64, requires_grad=True)
+    tolerances = {"tolerance_grad": 1e-9, "tolerance_change": 1e-14}
+    optimiser = torch.optim.LBFGS([logits], max_iter=200, line_search_fn="strong_wolfe", **tolerances)
+
+    def expected_nelbo():
+        optimiser.zero_grad()
+        nelbo = uniform_nelbo(logits.log_softmax(-1)[state], NINE[pair], STATES[state], alpha, 1.0)
+        mean = (joint[state, pair, None] * nelbo).sum()
+        mean.backward()
+        return mean
+
+    optimiser.step(expected_nelbo)
+    learnt = logits.detach().log_softmax(-1)
+    ratio = posterior / (1 - alpha + K * alpha * F.one_hot(STATES, K))
+    close = {"rtol": 0, "atol": 1e-4}
+    torch.testing.assert_close(learnt.exp(), ratio / ratio.sum(-1, keepdim=True), **close)
+    torch.testing.assert_close(leave_one_out_to_posterior(learnt, STATES, alpha).exp(), posterior, **close)
+    assert (learnt.exp() - leave_one_out).abs().max() > 0.5
+
+
 def test_the_mdlm_loss_of_the_exact_denoiser_is_the_entropy_of_the_data():
     """The bound is tight where the denoiser is exact, whatever the order in which positions are unmasked."""
     data = torch.tensor([[0, 1, 1], [2, 2, 0], [2, 2, 1], [1, 0, 0], [2, 2, 1]])  # no symbol is 3, the mask

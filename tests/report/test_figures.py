@@ -41,7 +41,7 @@ def test_points_are_where_they_are_drawn_and_say_what_the_table_says():
     udlm, evil = json.loads(picture.points)
     assert (udlm["name"], udlm["colour"], evil["name"]) == ("udlm", "grey", EVIL)
     assert len(udlm["points"]) == 2  # the third value is missing
-    said = ["NFE 1, 1 call", "valid 4.20 %", "84.0 ± 3.0 of 1,000 or 2,000 samples", "5 trials"]
+    said = ["1 step, 1 call", "valid 4.20 %", "84.0 ± 3.0 of 1,000 or 2,000 samples", "5 trials"]
     assert udlm["points"][0][2] == said
     drawn = re.findall(r'<use xlink:href="#\S+" x="([\d.]+)" y="([\d.]+)"', picture.svg)
     places = {(round(float(x), 1), round(float(y), 1)) for x, y in drawn}
@@ -186,4 +186,4 @@ def test_logarithmic_times_have_few_round_ticks():
     assert {"0.2", "0.5", "1", "2"} <= set(texts(picture.svg))
     assert picture.figure.axes[0].get_xticks(minor=True).size == 0
     [line] = json.loads(picture.points)
-    assert line["points"][2][2] == ["NFE 1,024, 1,025 calls", "valid 352.2", "4.4 s"]
+    assert line["points"][2][2] == ["1,024 steps, 1,025 calls", "valid 352.2", "4.4 s"]

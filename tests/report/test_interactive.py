@@ -8,7 +8,7 @@ from pairflow.report.experiment.page import render
 
 MOST = 1_200_000  # bytes of a page
 EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
-SAID = ["NFE 4, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
+SAID = ["4 steps, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
 
 
 @pytest.fixture(scope="module")

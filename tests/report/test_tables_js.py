@@ -127,7 +127,7 @@ def test_without_scripts_the_page_is_whole(four, open_page):
     page = open_page(four, java_script_enabled=False)
     assert page.locator("button:not([popovertarget])").count() == 0
     assert names(page) == [*VALUES]
-    assert table_of(page).locator("thead th").all_inner_texts() == ["Method NFE", "1", "4"]
+    assert table_of(page).locator("thead th").all_inner_texts() == ["Method steps", "1", "4"]
     assert page.get_by_text(COMMAND, exact=True).is_visible()
     page.get_by_role("button", name="Downloads").click()
     with page.expect_download() as found:

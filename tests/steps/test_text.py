@@ -266,7 +266,7 @@ def test_the_page_shows_the_controls_the_frontier_and_the_bound(finished):
         "Compared with real text and with trivial baselines",
         "one training row, repeated.",
         "held-out text",
-        "Perplexity and entropy by temperature, NFE 2",
+        "Perplexity and entropy by temperature, 2 steps",
         "temperature 0.5",
         "judge perplexity",
         "≤ ",

@@ -71,7 +71,7 @@ def list_comparisons(contrasts: Sequence[Contrast]) -> list[Comparison]:
 
 
 def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
-    """Say where sides with equal NFE have unequal network calls, or unequal entropies."""
+    """Say where sides with equal steps have unequal network calls, or unequal entropies."""
     grids = {other.metric: other for other in section.evaluations[grid.evaluation]}
     for contrast in grid.contrasts:
         sides = [contrast.key, contrast.baseline]
@@ -80,7 +80,7 @@ def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
         if unequal := [nfe for nfe, (subject, baseline) in calls.items() if subject != baseline]:
             subject, baseline = calls[unequal[0]]
             yield (
-                f"{pair} are compared at equal NFE: at {join_steps(unequal[:1])} they make {subject} "
+                f"{pair} are compared at equal steps: at {join_steps(unequal[:1])} they make {subject} "
                 f"and {baseline} calls of the network."
             )
         if "entropy" in grids and grid.metric != "entropy":

@@ -58,7 +58,7 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
     title = "Every method at its best number of sampling steps"
     columns = {
         "Method": [*(line.method for line in headline.lines), "real data"],
-        "NFE": [*(str(line.nfe) for line in headline.lines), "–"],
+        "Steps": [*(str(line.nfe) for line in headline.lines), "–"],
         **{
             measure.heading: [*(measure.text(line) for line in headline.lines), measure.real]
             for measure in headline.measures.values()
@@ -142,7 +142,7 @@ def _part(table: Grid, caption: str) -> Part:
     if table.floor:
         rows.append([table.about.real, *[_entry(table.floor)] * len(table.columns)])
     spread = "; ± is between seeds" if table.seeds > 1 else ""
-    return Part(f"{caption}{spread}{_explain_bold(table)}", ["NFE", *map(str, table.columns)], rows)
+    return Part(f"{caption}{spread}{_explain_bold(table)}", ["Steps", *map(str, table.columns)], rows)
 
 
 def _explain_bold(table: Grid) -> str:

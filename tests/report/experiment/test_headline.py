@@ -43,7 +43,7 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     assert shares["valid"] == ["50.0 %", "75.0 %"]
     assert shares["unique"] == ["50.0 %", "50.0 %"]
     assert shares["few"] == ["9.77 %", "58.6 %"]  # 100 and 600 of 1,024
-    headings = ["valid", "unique", "off the rules", "valid at NFE 1"]
+    headings = ["valid", "unique", "off the rules", "valid at 1 step"]
     assert [measure.heading for measure in headline.measures.values()] == headings
     assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "–", "0.00 %", "100.0 %"]
     assert headline.best.method == "pairflow"

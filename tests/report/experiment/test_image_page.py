@@ -30,6 +30,7 @@ def test_pages_have_no_words_of_other_kinds(image_page, molecule_page, parse):
     assert [word for word in WORDS_OF_MOLECULES if word in rest] == []
     said = parse(molecule_page).words()
     assert [word for word in ("image", "pixel", "FD", "FID", "classifier") if word in said] == []
+    assert "NFE" not in said + parse(image_page).words()  # steps, or calls
 
 
 def test_what_the_page_shows(image_page, parse):

@@ -144,7 +144,7 @@ def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Pictu
     `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid."""
 
     def write(row: Any) -> list[str]:
-        steps = f"NFE {row.nfe:,}, {pluralise(row.calls, 'call')}"
+        steps = f"{pluralise(row.nfe, 'step')}, {pluralise(row.calls, 'call')}"
         return [steps, f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
 
     lines = drawing.make_lines(rows, "seconds", "valid", write)

@@ -14,7 +14,7 @@ from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.grid import REAL, Grid
 from pairflow.report.kind_page import Details
-from pairflow.report.words import format_percent, name_file
+from pairflow.report.words import format_percent, name_file, pluralise
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 _KEPT = ("plausible", "novel_strict", "common_scaffolds", "common_frameworks")  # of a start, beside methods
@@ -189,7 +189,7 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
             int(nfe): charts.guidance(
                 points,
                 metric,
-                f"{','.join(conditions)}, NFE {int(nfe):,}",
+                f"{','.join(conditions)}, {pluralise(int(nfe), 'step')}",
                 f"{prefix}-guidance-{name_file(metric)}-nfe{int(nfe)}",
             )
             for nfe, points in means.groupby("nfe")

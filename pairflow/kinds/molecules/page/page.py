@@ -31,7 +31,7 @@ from pairflow.report.kind_page import (
     name_best,
 )
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_count, format_percent
+from pairflow.report.words import format_count, format_percent, pluralise
 
 _EXAMPLES = 12  # training molecules
 _SHOWN = 12  # molecules of a gallery
@@ -99,7 +99,9 @@ class MoleculesPage(KindPage):
         if fewest < most and leading.metric == "valid":
             of_valid = measures["valid"].values
             few = {(method, nfe): of_valid.get((method, fewest), np.nan) for method, nfe in of_valid}
-            measures["few"] = Measure(f"valid at NFE {fewest}", "valid", few, format_percent(1.0))
+            measures["few"] = Measure(
+                f"valid at {pluralise(fewest, 'step')}", "valid", few, format_percent(1.0)
+            )
         for name in [name for name in _DISTANCES if name in grids][:1]:
             measures[name] = Measure(_DISTANCES[name], name, grids[name].means, digits=grids[name].digits)
         return measures | measure_bounds(results, leading)

@@ -113,7 +113,7 @@ def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
     count = results.experiment.count_calls
     calls = [count(row.method, row.nfe, evaluation) for row in rows.itertuples()]
     both = zip(rows.nfe, calls, strict=True)
-    settings = [f"NFE {nfe:,}, {pluralise(number, 'call')}" for nfe, number in both]
+    settings = [f"{pluralise(nfe, 'step')}, {pluralise(number, 'call')}" for nfe, number in both]
     controls = [points.loc[name].to_dict() for name in (HELD_OUT, "shuffled") if len(rows)]
     warnings = [find_warnings(row, *controls) for row in rows.to_dict("records")]
     return rows.assign(calls=calls, setting=settings, warnings=warnings)
@@ -132,7 +132,7 @@ def _draw(
         parts.append(part.assign(setting=settings))
     for nfe, part in pd.concat(parts).groupby("nfe"):
         name = f"{prefix}-frontier{nfe}"
-        charts.append(_plane(part, points, f"{title} temperature, NFE {nfe}", name))
+        charts.append(_plane(part, points, f"{title} temperature, {pluralise(int(nfe), 'step')}", name))
     return charts
 
 

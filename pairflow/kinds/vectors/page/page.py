@@ -14,7 +14,7 @@ from pairflow.report.colours import HEX
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, canvas, finish
 from pairflow.report.kind_page import KindPage, Samples, read_pairs
-from pairflow.report.words import name_file
+from pairflow.report.words import name_file, pluralise
 
 SHOWN = 600  # most points of a cloud
 _PAIRS = 150  # lines per coupling
@@ -64,7 +64,9 @@ def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
-            nfe: _draw_cloud(data, rows, f"{method}, NFE {nfe}", f"points-{name_file(method)}-nfe{nfe}")
+            nfe: _draw_cloud(
+                data, rows, f"{method}, {pluralise(nfe, 'step')}", f"points-{name_file(method)}-nfe{nfe}"
+            )
             for nfe, rows in sorted(by_nfe.items())
         }
     return clouds
