@@ -40,6 +40,8 @@ class Metric:
     signed: bool = False
 
 
+HELD_OUT = "held_out"  # the metric row of real data with the number of rows that were measured
+
 # Metrics of the trajectories of a continuous flow.
 _path = partial(Metric, real="held-out data", digits=3, group="paths")
 PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}

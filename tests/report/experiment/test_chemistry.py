@@ -177,6 +177,27 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     assert "of 1,000 held-out molecules 90.0 % are." in page
 
 
+def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_samples(make):
+    """5 of 8 held-out molecules are plausible: 640 of 1,024, which no page may print."""
+    values = {"udlm": dict.fromkeys(STAGES, 700), "data": dict.fromkeys(STAGES, 1024) | {"plausible": 640}}
+    rows = [
+        {"method": method, "metric": metric, "value": value, "nfe": 1 if method == "udlm" else None}
+        for method, by_metric in values.items()
+        for metric, value in by_metric.items()
+    ]
+    rows.append({"method": "data", "metric": "held_out", "value": 8, "nfe": None})
+    shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
+    contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows).assign(**shared))
+    [block] = evaluation_blocks(contents)
+    assert all(table.floor is None for table in block.tables)
+    assert "held-out molecules" not in block.details.shown["survivors"].alt
+    page = render(contents)
+    assert "5 of 8 held-out molecules are, which are too few for a comparison." in page
+    assert '<td class="real">5 of 8</td>' in page
+    for wrong in ("640", "62.5 %", "dotted line"):
+        assert wrong not in page, wrong
+
+
 def test_fine_tuned_methods_are_compared_with_their_start(make):
     """At the largest number of steps, which is that of the start's samples; shares of 200 samples."""
     values = {"pairflow": {4: 20, 32: 50}, "data": {None: 80}, "the start, untrained": {None: 10}}
