@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
-from pairflow.report.grid import REAL, Grid, few_held_out, list_grids
+from pairflow.report.grid import REAL, Grid, few_held_out, leading_grid, list_grids
 from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run, end_losses, measure_bounds
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
@@ -49,9 +50,11 @@ class MoleculesPage(KindPage):
 
         - `samples`: method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn.
         - `examples`: some training molecules as SMILES.
+        - `describe_best`: a function from (evaluation, method, NFE) to a `best.BestRun`.
         - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
           numbers of molecules in each bin of a property, by `chemistry.histograms`.
         """
+        from pairflow.kinds.molecules.page.best import describe_best
         from pairflow.kinds.molecules.prepare import Vocabulary
 
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
@@ -72,6 +75,7 @@ class MoleculesPage(KindPage):
                 for method, by_nfe in samples.items()
             },
             "examples": [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))],
+            "describe_best": partial(describe_best, root, experiment, _SHOWN),
             "properties": properties,
         }
 
@@ -193,6 +197,7 @@ class MoleculesPage(KindPage):
         return describe_molecules(contents, evaluation, measured, prefix, is_complete(contents.experiment))
 
     def draw(self, contents: Contents) -> dict[str, Any]:
+        from pairflow.kinds.molecules.page.best import BestRun
         from pairflow.kinds.molecules.page.gallery import draw_gallery
 
         part, seed = contents.part, contents.experiment.seeds[0]
@@ -203,7 +208,14 @@ class MoleculesPage(KindPage):
         }
         examples = draw_gallery(part["examples"], _SHOWN, seed).molecules
         complete = is_complete(contents.experiment)
-        drawn = {"galleries": galleries, "examples": examples, "shown": _SHOWN, "complete": complete}
+        leading = leading_grid(contents.metrics, contents.experiment)
+        best = part["describe_best"](leading.evaluation, *leading.best()) if leading else BestRun()
+        drawn = {"plausible": draw_gallery(best.plausible, _SHOWN, seed).molecules, "core": best.core} | {
+            "galleries": galleries,
+            "examples": examples,
+            "shown": _SHOWN,
+            "complete": complete,
+        }
         return drawn | {"compared": min(contents.data["training_rows"], DESCRIBED_ROWS)}
 
 
