@@ -14,6 +14,7 @@ MOST_SAMPLES = 10**7
 MOST_NFE = 10_000  # sampling steps (number of function evaluations)
 MOST_DRAWS = 10**6  # noised copies of a row that is scored
 
+FEW_REAL = 50  # of fewer held-out rows, reports print counts, and draw no line to compare samples with
 USABLE = 0.5  # share of valid samples below which reports call a model not usable
 HOPELESS = 0.05  # share of valid, or of useful, samples below which reports suggest no command for molecules
 

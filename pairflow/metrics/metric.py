@@ -45,6 +45,8 @@ class Metric:
         return self.counted and bool(self.leads_as)
 
 
+HELD_OUT = "held_out"  # the metric row of real data with the number of rows that were measured
+
 # Metrics of the trajectories of a continuous flow.
 _path = partial(Metric, real="held-out data", digits=3, group="paths")
 PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}

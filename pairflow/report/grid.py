@@ -11,7 +11,8 @@ import pandas as pd
 
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
-from pairflow.metrics.metric import Metric
+from pairflow.limits import FEW_REAL
+from pairflow.metrics.metric import HELD_OUT, Metric
 from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.report.stats import (
     REPETITIONS,
@@ -285,6 +286,7 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
     rows = rows.assign(**{name: rows[name].mask(uncompared, "") for name in ("reference", "extractor")})
     is_real, here = rows.method == REAL, (rows.evaluation == evaluation) & rows.nfe.notna()
+    is_real &= not few_held_out(rows, evaluation)
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
     measured = []
@@ -296,6 +298,14 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
             real = floor if own_floor.empty else own_floor  # an evaluation without a floor uses all others
             measured.append(Grid(evaluation, metric, known[metric], group, reference, extractor, real))
     return sorted(measured, key=lambda grid: order.index((grid.metric, grid.reference)))
+
+
+def few_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
+    """Return the number of held-out rows that an evaluation measured, if they are too few to compare samples
+    with; 0 if they are enough, or if their number is unknown."""
+    counts = metrics.value[(metrics.metric == HELD_OUT) & (metrics.evaluation == evaluation)]
+    few = counts[counts < FEW_REAL]
+    return 0 if few.empty else int(few.iloc[0])
 
 
 def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:

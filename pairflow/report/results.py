@@ -49,6 +49,11 @@ class FinishedExperiment:
         return self.experiment.data.file or self.experiment.data.source
 
     @property
+    def own_data(self) -> bool:
+        """Whether the data are the user's own, with which no paper compares."""
+        return any(kind_of(self.experiment.data).own_raw(self.experiment.data).values())
+
+    @property
     def reduced(self) -> bool:
         """Whether the experiment is smaller than in the paper, by its scale or because data are left out."""
         data = self.experiment.data

@@ -97,7 +97,7 @@ GROUPS = {
     "variants": "Variants of held-out molecules",
     "targets": "How near samples come to what they were asked for",
     "reasons": "Why samples are invalid",
-    "spellings": "Spellings, as the paper counts",
+    "spellings": "Counts by spelling",
 }
 
 

@@ -23,6 +23,7 @@ from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, Mole
 from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMolecules, common, draw
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
+from pairflow.metrics.metric import HELD_OUT
 
 
 def measure_samples(
@@ -96,7 +97,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
             {"method": method, "metric": name, "value": number * settings.samples / len(texts)}
             for name, number in counted.items()
         ]
-    counts.append({"method": "data", "metric": plausible.MEASURED, "value": len(held_out)})
+    counts.append({"method": "data", "metric": HELD_OUT, "value": len(held_out)})
     read = {"smiles": files.smiles, "norms": files.norms, "start": files.start}
     inputs = {name: digest(path) for name, path in read.items() if path}
     shared = {"trial": 0, "samples": settings.samples}

@@ -48,7 +48,6 @@ _OTHERS = ("heavy_atoms", "largest_ring", "sa")
 DESCRIBED = (*_OTHERS, *PARTS)  # the descriptors that `survive` needs
 _COUNTED = ("valid", "unique_strict", "novel_strict")
 ONE_CARBON_MORE, INDEPENDENT, START = "one carbon more", "independent symbols", "the start, untrained"
-MEASURED = "held_out"  # the number of held-out molecules that a floor measured, among its metric rows
 KIND = "norms"  # the kind of file
 _USUAL_ATOMS = Path(__file__).with_name("usual_atoms.parquet")  # by benchmarks/usual_atoms.py
 

@@ -17,7 +17,8 @@ _NAMED = 4  # of more methods than this, a sentence names only the best three
 
 def write_summary(contents: Contents) -> list[str]:
     """Compare PairFlow and own pairs with baselines, name the best methods, and describe the coupling."""
-    texts = [_describe_distance(contents), _describe_cost(contents)]
+    compares = len(contents.methods) > 1 or not contents.own_data
+    texts = [_describe_distance(contents), _describe_cost(contents)] if compares else []
     if grid := leading_grid(contents.metrics, contents.experiment):
         masked = [method for method in contents.methods if not tail_revises(method)]
         by_calls = grid.by_calls(contents.experiment.count_calls)

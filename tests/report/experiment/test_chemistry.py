@@ -1,5 +1,6 @@
 """What the page shows of molecules beyond valid, unique and novel."""
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -9,6 +10,7 @@ import pytest
 
 from pairflow.kinds.molecules.chemistry import histograms
 from pairflow.kinds.molecules.kind import METRICS
+from pairflow.kinds.molecules.page.best import BestRun, Core
 from pairflow.kinds.molecules.page.charts import STAGES
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
@@ -143,7 +145,7 @@ def test_without_times_or_histograms_those_parts_are_left_out(make):
     [block] = evaluation_blocks(make())
     bare = block.details.shown
     assert (bare["reasons"], bare["properties"], bare["speed"]) == ({}, {}, None)
-    assert [group.title for group in block.groups] == ["Spellings, as the paper counts"]
+    assert [group.title for group in block.groups] == ["Counts by spelling"]
 
 
 def test_the_page_explains_what_it_shows(contents):
@@ -175,6 +177,46 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     page = render(contents)
     assert "80.0 % are plausible: different, novel, and with nothing unusual" in page
     assert "of 1,000 held-out molecules 90.0 % are." in page
+
+
+def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_samples(make):
+    """5 of 8 held-out molecules are plausible: 640 of 1,024, which no page may print."""
+    values = {"udlm": dict.fromkeys(STAGES, 700), "data": dict.fromkeys(STAGES, 1024) | {"plausible": 640}}
+    rows = [
+        {"method": method, "metric": metric, "value": value, "nfe": 1 if method == "udlm" else None}
+        for method, by_metric in values.items()
+        for metric, value in by_metric.items()
+    ]
+    rows.append({"method": "data", "metric": "held_out", "value": 8, "nfe": None})
+    shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
+    contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows).assign(**shared))
+    [block] = evaluation_blocks(contents)
+    assert all(table.floor is None for table in block.tables)
+    assert "held-out molecules" not in block.details.shown["survivors"].alt
+    page = render(contents)
+    assert "5 of 8 held-out molecules are, which are too few for a comparison." in page
+    assert '<td class="real">5 of 8</td>' in page
+    for wrong in ("640", "62.5 %", "dotted line"):
+        assert wrong not in page, wrong
+
+
+def test_the_page_of_a_users_library_begins_with_plausible_molecules_and_names_no_paper(make):
+    core = Core("substructure", "CC(=O)Nc1ccccc1", 1.0, 0.875)
+    data = {"source": "my_library.smi", "length": 16}
+    every = make().metrics
+    contents = make(
+        settings={"methods": ["pairflow"], "data": data},
+        metrics=every[every.method == "pairflow"],
+        correlations={},
+        describe_best=lambda *run: BestRun(["CC(=O)Nc1ccccc1C"], core),
+    )
+    page = render(contents)
+    text = page[page.index("<main") :]
+    assert text.index("Structure of CC(=O)Nc1ccccc1C") < text.index("<table")
+    assert "<code>CC(=O)Nc1ccccc1</code>: 100.0 % of them have it, and 87.5 % of" in page
+    words = page[: page.index("The whole configuration")]
+    found = re.findall("(?:.{30})(?:[Pp]aper|[Ss]ource|[Cc]oupling)(?:.{30})", words)
+    assert not found, found
 
 
 def test_fine_tuned_methods_are_compared_with_their_start(make):

@@ -27,10 +27,8 @@ REASONS = {
     "invalid_kekulize": Fill("purple", "----"),
 }
 TRAINING = Fill("rule")
-_REAL = (  # real data, controls
-    *(Style("ink", "", ":"), Style("muted", "s", "--")),
-    *(Style("muted", "d", ":"), Style("muted", "^", "-.")),
-)
+_REAL = Style("ink", "", ":")
+_CONTROLS = Style("muted", "s", "--"), Style("muted", "d", ":"), Style("muted", "^", "-.")
 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
@@ -115,17 +113,18 @@ STAGES = {  # metric -> the name of its stage: every stage is a part of the prev
 }
 
 
-def survivors(shares: pd.DataFrame, name: str) -> Picture:
+def survivors(shares: pd.DataFrame, real: str, name: str) -> Picture:
     """Draw the share of samples that is left at each of STAGES, a line per method.
 
-    `shares` has rows method, stage (its number), share (in %), nfe (the number of steps). Real data and
-    controls are also methods, without a number of steps.
+    `shares` has rows method, stage (its number), share (in %), nfe (the number of steps). Real data, with
+    `real` as their method, and controls have no number of steps.
     """
     methods = shares.method[shares.nfe.notna()].unique()
-    real = [method for method in shares.method.unique() if method not in methods]
+    controls = [method for method in shares.method.unique() if method not in (*methods, real)]
     looks = {
         **{method: contrast(methods)(method) for method in methods},
-        **dict(zip(real, _REAL, strict=False)),
+        **dict(zip(controls, _CONTROLS, strict=False)),
+        real: _REAL,
     }
 
     def write(row: Any) -> list[str]:

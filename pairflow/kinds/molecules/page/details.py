@@ -70,11 +70,14 @@ def draw_survivors(
     stages = {stage: number for number, stage in enumerate(charts.STAGES)}
     rows = contents.metrics[contents.metrics.evaluation == evaluation]
     rows = rows[rows.metric.isin(stages) & (rows.nfe.isna() | (rows.nfe == rows.method.map(best)))]
+    if plausible.real.empty:  # too few held-out molecules
+        rows = rows[rows.method != REAL]
     shares = rows.assign(stage=rows.metric.map(stages), share=100 * rows.value / rows.samples)
     means = shares.groupby(["method", "stage"])[["share", "nfe"]].mean().reset_index()
     order = [*best, *dict.fromkeys(rows.method[rows.nfe.isna()])]
     means = pd.concat(means[means.method == method] for method in order)
-    return charts.survivors(means.replace({"method": {REAL: plausible.about.real}}), f"{prefix}-survivors")
+    real = plausible.about.real
+    return charts.survivors(means.replace({"method": {REAL: real}}), real, f"{prefix}-survivors")
 
 
 def compare_with_start(
@@ -89,13 +92,17 @@ def compare_with_start(
     if not shown:
         return None
     methods = [*shown[0].rows]
+    real = [] if shown[0].real.empty else [shown[0].about.real]
     lines = []
     for table in shown:
         samples = table.frame.samples.max()
         values = [start.value[table.metric], *(table.rows[method][-1].mean for method in methods)]
-        shares = [format_percent(value / samples) for value in (*values, table.real.value.mean())]
+        shares = [
+            format_percent(value / samples)
+            for value in (*values, *([table.real.value.mean()] if real else []))
+        ]
         lines.append({"metric": table.metric, "label": table.about.label, "shares": shares})
-    columns = ["its start", *methods, shown[0].about.real]
+    columns = ["its start", *methods, *real]
     return {"nfe": shown[0].columns[-1], "columns": columns, "rows": lines}
 
 

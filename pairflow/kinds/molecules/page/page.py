@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,12 +13,12 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
-from pairflow.kinds.molecules.plausible import MEASURED
 from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings
 from pairflow.limits import HOPELESS, USABLE
+from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
-from pairflow.report.grid import Grid, list_grids
+from pairflow.report.grid import REAL, Grid, few_held_out, leading_grid, list_grids
 from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run, end_losses, measure_bounds
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
@@ -49,9 +50,11 @@ class MoleculesPage(KindPage):
 
         - `samples`: method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn.
         - `examples`: some training molecules as SMILES.
+        - `describe_best`: a function from (evaluation, method, NFE) to a `best.BestRun`.
         - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
           numbers of molecules in each bin of a property, by `chemistry.histograms`.
         """
+        from pairflow.kinds.molecules.page.best import describe_best
         from pairflow.kinds.molecules.prepare import Vocabulary
 
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
@@ -72,6 +75,7 @@ class MoleculesPage(KindPage):
                 for method, by_nfe in samples.items()
             },
             "examples": [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))],
+            "describe_best": partial(describe_best, root, experiment, _SHOWN),
             "properties": properties,
         }
 
@@ -90,9 +94,9 @@ class MoleculesPage(KindPage):
         for key, wholes in whole.items():
             if grid := grids.get(key if key in ("plausible", "valid") else f"{key}_strict"):
                 shares = {run: count / wholes[run] for run, count in grid.means.items() if wholes.get(run)}
-                if key in ("plausible", "useful") and grid.floor:
-                    real[key] = grid.floor.mean / float(leading.frame.samples.max())
                 text = format_percent(real.get(key, np.nan))
+                if key in ("plausible", "useful"):
+                    text = describe_held_out(results.metrics, leading.evaluation, grid.metric)
                 judges = grid.about.leading_share
                 measures[key] = Measure(grid.about.label, grid.metric, shares, text, judges=judges)
         fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
@@ -114,13 +118,15 @@ class MoleculesPage(KindPage):
             "molecules; all of the data are valid."
         )
         if "plausible" in measures:
-            rows = results.metrics[results.metrics.metric == MEASURED]
-            count = "" if rows.empty else f"{rows.value.max():,.0f} "
             text += (
                 f" {measures['plausible'].text(best)} are plausible: different, novel, and with nothing "
-                f"unusual compared with the training molecules; of {count}held-out molecules "
-                f"{measures['plausible'].real} are."
+                "unusual compared with the training molecules; "
             )
+            real, held_out = measures["plausible"].real, find_held_out(results.metrics, leading.evaluation)
+            if few_held_out(results.metrics, leading.evaluation):
+                text += f"{real} held-out molecules are, which are too few for a comparison."
+            else:
+                text += f"of {f'{held_out:,} ' * bool(held_out)}held-out molecules {real} are."
         elif "useful" in measures:
             text += (
                 f" {measures['useful'].text(best)} are useful: different, novel and as drug-like as the data."
@@ -194,6 +200,7 @@ class MoleculesPage(KindPage):
         return describe_molecules(contents, evaluation, measured, prefix, is_complete(contents.experiment))
 
     def draw(self, contents: Contents) -> dict[str, Any]:
+        from pairflow.kinds.molecules.page.best import BestRun
         from pairflow.kinds.molecules.page.gallery import draw_gallery
 
         part, seed = contents.part, contents.experiment.seeds[0]
@@ -204,8 +211,30 @@ class MoleculesPage(KindPage):
         }
         examples = draw_gallery(part["examples"], _SHOWN, seed).molecules
         complete = is_complete(contents.experiment)
-        drawn = {"galleries": galleries, "examples": examples, "shown": _SHOWN, "complete": complete}
+        leading = leading_grid(contents.metrics, contents.experiment)
+        best = part["describe_best"](leading.evaluation, *leading.best()) if leading else BestRun()
+        drawn = {"plausible": draw_gallery(best.plausible, _SHOWN, seed).molecules, "core": best.core} | {
+            "galleries": galleries,
+            "examples": examples,
+            "shown": _SHOWN,
+            "complete": complete,
+        }
         return drawn | {"compared": min(contents.data["training_rows"], DESCRIBED_ROWS)}
+
+
+def find_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
+    """Return the number of held-out molecules that were measured; 0 if it is unknown."""
+    counts = metrics.value[(metrics.metric == HELD_OUT) & (metrics.evaluation == evaluation)]
+    return 0 if counts.empty else int(counts.iloc[0])
+
+
+def describe_held_out(metrics: pd.DataFrame, evaluation: str, metric: str) -> str:
+    """Write the share of the held-out molecules that a metric counts, or `5 of 8` if they are few; their
+    metric rows are scaled to the number of samples."""
+    rows = metrics[(metrics.metric == metric) & (metrics.evaluation == evaluation) & (metrics.method == REAL)]
+    share = float((rows.value / rows.samples).mean())
+    few = few_held_out(metrics, evaluation)
+    return f"{share * few:.0f} of {few}" if few and not rows.empty else format_percent(share)
 
 
 def is_complete(experiment: Any) -> bool:
