@@ -211,7 +211,7 @@ class Corruption(ABC):
     def rows_by_position(self, x: Tensor) -> int | None:
         """Return how many rows of x (B, N) a sampler takes at once to skip positions; None for few symbols.
 
-        Skipping changes a seed's samples, and is no faster with few symbols.
+        Skipping changes a seed's samples; with few symbols its speed has not been measured.
         """
         if self.symbols < MANY_SYMBOLS:
             return None
