@@ -14,6 +14,7 @@ was stopped can be given again: what is finished is not made again.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -99,6 +100,8 @@ def main() -> None:
     parser.add_argument("data", nargs="*", help=", ".join(DATA))
     parser.add_argument("--out", type=Path, default=Path("samplers.json"))
     parser.add_argument("--speed", nargs="*", default=[], help="models that come with pairflow")
+    parser.add_argument("--before", type=Path, help="a folder with an earlier pairflow, for --speed")
+    parser.add_argument("--turns", type=int, default=3, help="of --speed")
     parser.add_argument("--table", action="store_true", help="only print the tables of the record")
     options = parser.parse_args()
     record = json.loads(options.out.read_text()) if options.out.exists() else {}
@@ -108,7 +111,9 @@ def main() -> None:
     if not options.table and (error := against_diffusers()) is not None:
         record["diffusers"] = error
     if options.speed:
-        record["speed"] = {model: measure_speed(model) for model in options.speed}
+        record["speed"] = {
+            model: measure_speed(model, options.before, options.turns) for model in options.speed
+        }
         print(json.dumps(record["speed"], indent=1))
     if not options.table:
         options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -302,7 +307,7 @@ def _entropy(log_p: Tensor) -> Tensor:
 
 
 TIMED = """
-import sys, time, torch
+import resource, sys, time, torch
 from pairflow.config import SampleSettings
 from pairflow.published import FOLDER
 from pairflow.runtime import memory
@@ -313,22 +318,33 @@ model, settings = Model.load(FOLDER / sys.argv[1]), SampleSettings(nfe=8, sample
 model.draw(settings, 8, 64, "warm")
 started = time.process_time()
 model.draw(settings, 8, 1024, "timed")
-print(time.process_time() - started)
+print(time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
-def measure_speed(model: str, turns: int = 3) -> dict[str, Any]:
-    """The CPU seconds of one thread for 1,024 samples at NFE 8 by each sampler, in turns."""
-    seconds: dict[str, list[float]] = {}
-    for _, sampler in product(range(turns), SAMPLERS):
+def measure_speed(model: str, before: Path | None, turns: int) -> dict[str, Any]:
+    """The CPU seconds of one thread for 1,024 samples at NFE 8 by each sampler, and the peak memory in MiB.
+
+    The code in the folder `before`, if there is one, takes turns with this one; `ratio` is before / now.
+    """
+    measured: dict[str, dict[str, list[float]]] = {}
+    trees = {"now": ".", **({"before": str(before)} if before else {})}
+    for _, sampler, (label, tree) in product(range(turns), SAMPLERS, trees.items()):
         command = [sys.executable, "-c", TIMED, model, sampler]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds.setdefault(sampler, []).append(round(float(done.stdout), 2))
+        path = {**os.environ, "PYTHONPATH": str(Path(tree).resolve())}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=path)
+        seconds, memory = map(float, done.stdout.split())
+        entry = measured.setdefault(sampler, {})
+        entry.setdefault(label, []).append(round(seconds, 2))
+        entry.setdefault(f"{label}, MiB", []).append(memory)
+    for entry in measured.values() if before else ():
+        pairs = zip(entry["before"], entry["now"], strict=True)
+        entry["ratio"] = [round(old / new, 3) for old, new in pairs]
     return {
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "seconds": seconds,
+        "seconds": measured,
     }
 
 

@@ -6,6 +6,7 @@ holds its data symbol. See docs/method.md, "Noising and losses".
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar
@@ -40,6 +41,9 @@ SMALLEST_NOISE_TIME = 1e-3  # the least 1 - t in training: loss weights diverge 
 MOST_ROWS, MOST_BYTES = 1024, 2**29
 # Tokens per forward pass on a CPU: larger batches fall out of cache and double a U-Net's time per row.
 CPU_TOKENS = 2**16
+# From so many symbols on, sampling computes only the positions that can change, and on a CPU so many
+# probabilities at once. A change of MANY_SYMBOLS changes a seed's samples.
+MANY_SYMBOLS, PART_VALUES = 512, 2**20
 
 Device = torch.device | str | None
 Network = Callable[..., Tensor]
@@ -81,16 +85,19 @@ class Corruption(ABC):
         """Draw source states x0 at t = 0: int64 tokens of `shape`, usually (B, N)."""
 
     @abstractmethod
-    def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
+    def log_probabilities(
+        self, network: Network, x_t: Tensor, kappa: Tensor, where: Tensor | None = None
+    ) -> Tensor:
         """Return the network's prediction of x1, the log-probabilities log x_theta.
 
         Args:
             network: the denoiser.
             x_t: noised tokens (B, N).
             kappa: kappa(t), (B,) or a number.
+            where: positions (B, N) bool, M of them; the network must take it by this name.
 
         Returns:
-            (B, N, K) float32.
+            (B, N, K) float32, or (M, K) with `where`.
 
         Raises:
             InputError: if an argument or the network's logits have the wrong shape.
@@ -106,11 +113,12 @@ class Corruption(ABC):
         arguments, the result (B, N) and the errors are as in `losses.uniform_nelbo`.
         """
 
-    def _logits(self, network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:
-        logits = network(x_t, sigma)
-        require_shape("network", logits, (*x_t.shape, self.symbols))
+    def _logits(self, network: Network, x_t: Tensor, sigma: Tensor, where: Tensor | None) -> Tensor:
+        logits = network(x_t, sigma) if where is None else network(x_t, sigma, where=where)
+        shape = x_t.shape if where is None else logits.shape[:1]
+        require_shape("network", logits, (*shape, self.symbols))
         # Under autocast logits may come in bfloat16, but softmax and losses are computed in float32.
-        return logits.float()  # (B, N, K)
+        return logits.float()  # (B, N, K) or (M, K)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         """Return the `log_probabilities` of the network, given `label`, as a function of x_t and kappa."""
@@ -186,6 +194,7 @@ class Corruption(ABC):
             given=given,
             guidance=None if label is None else Guidance(self.denoiser(network), guidance),
             schedule=schedule,
+            rows=self.rows_by_position(x0),
             **_settings_for(sampler, extra),
         )
 
@@ -198,6 +207,15 @@ class Corruption(ABC):
         """Return the rows of a batch: a power of two up to 1,024, such that outputs take 512 MiB at most."""
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
         return 1 << (rows.bit_length() - 1)
+
+    def rows_by_position(self, x: Tensor) -> int | None:
+        """Return how many rows of x (B, N) a sampler takes at once to skip positions; None for few symbols.
+
+        Skipping changes a seed's samples; with few symbols its speed has not been measured.
+        """
+        if self.symbols < MANY_SYMBOLS:
+            return None
+        return max(1, PART_VALUES // (x.shape[1] * self.symbols)) if x.device.type == "cpu" else len(x)
 
 
 class Uniform(Corruption):
@@ -220,9 +238,11 @@ class Uniform(Corruption):
     ) -> Tensor:
         return torch.randint(self.symbols, shape, generator=generator, device=device)
 
-    def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
+    def log_probabilities(
+        self, network: Network, x_t: Tensor, kappa: Tensor, where: Tensor | None = None
+    ) -> Tensor:
         x_t, kappa = _state(x_t, kappa)
-        return F.log_softmax(self._logits(network, x_t, -kappa.log()), dim=-1)
+        return F.log_softmax(self._logits(network, x_t, -kappa.log(), where), dim=-1)
 
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
@@ -256,9 +276,12 @@ class Absorbing(Corruption):
     ) -> Tensor:
         return torch.full(shape, self.mask, device=device)
 
-    def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
+    def log_probabilities(
+        self, network: Network, x_t: Tensor, kappa: Tensor, where: Tensor | None = None
+    ) -> Tensor:
         x_t, kappa = _state(x_t, kappa)
-        logits = self._logits(network, x_t, torch.zeros_like(kappa))
+        logits = self._logits(network, x_t, torch.zeros_like(kappa), where)
+        x_t = x_t if where is None else x_t[where]
         logits = logits.index_fill(-1, torch.tensor([self.mask], device=logits.device), -torch.inf)
         itself = torch.full_like(logits, -torch.inf).scatter_(-1, x_t[..., None], 0)  # 0 at x_t, else -inf
         return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), itself)
@@ -273,7 +296,7 @@ class Absorbing(Corruption):
         if super().sampler(name) not in (ancestral, euler):
             raise InputError(f"sampler: {name} is not for masks")
         # Both updates are the same for masks.
-        return unmask
+        return replace(unmask, mask=self.mask)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         return CachedDenoiser(super().denoiser(network, label))
@@ -334,15 +357,33 @@ def _state(x_t: Tensor, kappa: Level) -> tuple[Tensor, Tensor]:
     return x_t, torch.as_tensor(level, device=x_t.device).expand(len(x_t))
 
 
-def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-    """Compute the network's output (B, N, K), with labels if there are any: a few rows at a time on a CPU."""
-    rows = max(1, CPU_TOKENS // x_t.shape[1]) if x_t.device.type == "cpu" else len(x_t)
-    inputs = [x_t.split(rows), sigma.split(rows)]
-    if label is None:
-        parts = [network(*part) for part in zip(*inputs, strict=True)]
-    else:
-        labels = label.expand(len(x_t), *label.shape[1:]).split(rows)
-        parts = [network(*part, label=rows_label) for *part, rows_label in zip(*inputs, labels, strict=True)]
+def in_parts(
+    network: Network,
+    x_t: Tensor,
+    sigma: Tensor,
+    label: Tensor | None = None,
+    where: Tensor | None = None,
+) -> Tensor:
+    """Compute the network's output (B, N, K), with labels if there are any: a few rows at a time on a CPU.
+
+    With `where` (B, N) bool, compute only the output (M, K) at its M true positions.
+    """
+    labels = None if label is None else label.expand(len(x_t), *label.shape[1:])
+    if where is not None:
+        rows = where.any(dim=1)
+        x_t, sigma, where = x_t[rows], sigma[rows], where[rows]
+        labels = None if labels is None else labels[rows]
+    size = max(1, CPU_TOKENS // x_t.shape[1] if x_t.device.type == "cpu" else len(x_t))
+    parts = []
+    for start in range(0, len(x_t) or 1, size):
+        part = slice(start, start + size)
+        options = {} if labels is None else {"label": labels[part]}
+        if where is None:
+            parts.append(network(x_t[part], sigma[part], **options))
+        elif getattr(network, "BY_POSITION", False):
+            parts.append(network(x_t[part], sigma[part], where=where[part], **options))
+        else:
+            parts.append(network(x_t[part], sigma[part], **options)[where[part]])
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 

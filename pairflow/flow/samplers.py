@@ -5,6 +5,7 @@ All are instances of `Sampler`; its call has the arguments. See docs/method.md, 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,8 +25,11 @@ FREE = -1  # marks a position that is sampled, among fixed symbols
 MOST_STEPS = 10**6
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
-Denoiser = Callable[[Tensor, Tensor], Tensor]
-"""A function from tokens x_t (B, N) and kappa (B,) float32 to log-probabilities (B, N, K) over x1."""
+Denoiser = Callable[..., Tensor]
+"""A function from tokens x_t (B, N) and kappa (B,) float32 to log-probabilities (B, N, K) over x1.
+
+One that can be asked for M positions only takes them as a third argument (B, N) bool, and returns (M, K).
+"""
 
 LEAST_LOG = -700.0  # replaces log 0 in a factor with a negative exponent; exp(-700) is still a normal float64
 
@@ -60,11 +64,16 @@ class Sampler:
         update: the transition of every position, from a denoiser's probabilities (B, N, K) float64.
         takes: the kind of denoiser that `update` needs, "leave_one_out" or "posterior".
         guides_symbols: whether guidance combines these probabilities instead of the transitions.
+        leaves: the probability with which a position is drawn again in a step from alpha_t to alpha_s; then
+            its law is that of a step to alpha_s = 1. None if the prediction decides.
+        mask: the only symbol that an update changes, or None if it changes any.
     """
 
     update: Callable[[Tensor, Tensor, float, float], Tensor]
     takes: str
     guides_symbols: bool = False
+    leaves: Callable[[float, float], float] | None = None
+    mask: int | None = None
 
     @torch.no_grad()
     def __call__(
@@ -81,6 +90,7 @@ class Sampler:
         generator: Generator | None = None,
         given: Tensor | None = None,
         guidance: Guidance | None = None,
+        rows: int | None = None,
     ) -> Tensor:
         """Draw samples in T = `steps` updates, over uniform times from t = 0 to 1 - 1e-5.
 
@@ -98,6 +108,8 @@ class Sampler:
             generator: random numbers, on the device of x0.
             given: fixed symbols (N,), or (B, N) of each row, FREE where a position is sampled.
             guidance: the unconditional denoiser and the weight, for classifier-free guidance.
+            rows: for many symbols: how many rows to take at once. The denoisers, which must be able to, are
+                then asked only for positions that can change. The law is the same; the random numbers differ.
 
         Returns:
             Tokens (B, N).
@@ -115,13 +127,23 @@ class Sampler:
         if guidance:
             guidance = guidance._replace(unconditional=tempered(guidance.unconditional, temperature))
         alphas = alpha_grid(steps, schedule)
+        powers = _powers(denoise, guidance)
+
+        def step(x: Tensor, alpha_t: float, alpha_s: float, where: Tensor | None) -> Tensor:
+            q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance, where=where)
+            return draw(q, generator)
+
+        def mode(where: Tensor | None) -> Tensor:
+            last = [(_denoise(factor, x, alphas[-1], where), weight) for factor, weight in powers]
+            return _power_law(last).argmax(dim=-1)
+
         for alpha_t, alpha_s in pairwise(alphas):
-            q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance)
-            x = with_given(draw(q, generator), given)
-        if not greedy_tail:
-            return x
-        factors = [(_denoise(factor, x, alphas[-1]), weight) for factor, weight in _powers(denoise, guidance)]
-        return with_given(_power_law(factors).argmax(dim=-1), given)
+            where, target = self._changing(x, given, rows), alpha_s
+            if where is not None and self.leaves and (len(powers) == 1 or self.guides_symbols):
+                u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
+                where, target = where & (u < self.leaves(alpha_t, alpha_s)), 1.0
+            x = with_given(_at(x, where, rows, partial(step, x, alpha_t, target)), given)
+        return with_given(_at(x, self._changing(x, given, rows), rows, mode), given) if greedy_tail else x
 
     def transition(
         self,
@@ -132,27 +154,44 @@ class Sampler:
         *,
         convert: bool,
         guidance: Guidance | None = None,
+        where: Tensor | None = None,
     ) -> Tensor:
-        """Return the probabilities (B, N, K) float64 of every position after one update to alpha_s."""
+        """Return the probabilities (B, N, K) float64 of every position after one update to alpha_s.
+
+        With `where` (B, N) bool, those of its M true positions, (1, M, K).
+        """
+        here = x_t if where is None else x_t[where][None]  # (B, N) or (1, M)
         predicted = (
-            (self._predict(factor, x_t, alpha_t, convert=convert), weight)
+            (self._predict(_denoise(factor, x_t, alpha_t, where), here, alpha_t, convert=convert), weight)
             for factor, weight in _powers(denoise, guidance)
         )
         if self.guides_symbols:
-            return self.update(_combine(predicted), x_t, alpha_t, alpha_s)
-        return _combine((self.update(p, x_t, alpha_t, alpha_s), weight) for p, weight in predicted)
+            return self.update(_combine(predicted), here, alpha_t, alpha_s)
+        return _combine((self.update(p, here, alpha_t, alpha_s), weight) for p, weight in predicted)
 
-    def _predict(self, denoise: Denoiser, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
+    def _predict(self, predicted: Tensor, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
         """Return probabilities (B, N, K) float64 over x1, of the kind that the update needs."""
-        predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
+        predicted = predicted.double()
         if convert:
             predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
         return predicted.exp()
 
+    def _changing(self, x: Tensor, given: Tensor | None, rows: int | None) -> Tensor | None:
+        """Return which positions (B, N) an update may change; None if all are computed, without `rows`."""
+        if rows is None:
+            return None
+        where = torch.ones_like(x, dtype=torch.bool) if self.mask is None else x == self.mask
+        return where if given is None else where & (given == FREE)
+
+
+def leaving(alpha_t: float, alpha_s: float) -> float:
+    """step * kappa' / (1 - kappa), the probability with which an Euler update draws a position again."""
+    return (alpha_s - alpha_t) / (1 - alpha_t)
+
 
 def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float) -> Tensor:
     """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K)."""
-    leave = (alpha_s - alpha_t) / (1 - alpha_t)  # step * kappa' / (1 - kappa)
+    leave = leaving(alpha_t, alpha_s)
     q = leave * probabilities
     # In place: tensors (B, N, K) are large where K is in the thousands.
     return q.scatter_add_(-1, x_t[..., None], torch.full_like(q[..., :1], 1 - leave))
@@ -161,10 +200,10 @@ def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: fl
 ancestral = Sampler(ancestral_posterior, takes="leave_one_out")
 """Ancestral sampling of UDLM (Schiff et al. 2024): draw x_s from `ancestral_posterior` of a leave-one-out."""
 
-euler = Sampler(euler_update, takes="posterior")
+euler = Sampler(euler_update, takes="posterior", leaves=leaving)
 """Euler steps of discrete flow matching (Gat et al. 2024), or tau-leaping (Campbell et al. 2022)."""
 
-unmask = Sampler(euler_update, takes="posterior", guides_symbols=True)
+unmask = Sampler(euler_update, takes="posterior", guides_symbols=True, leaves=leaving)
 """Ancestral sampling of MDLM (Sahoo et al. 2024), for absorbing noise: a mask is replaced with probability
 (alpha_s - alpha_t) / (1 - alpha_t), at any guidance weight. All other symbols stay.
 """
@@ -185,7 +224,9 @@ class CachedDenoiser:
         self.denoise = denoise
         self._last: tuple[Tensor, Tensor] | None = None  # the state and the output of the last call
 
-    def __call__(self, x_t: Tensor, kappa: Tensor) -> Tensor:
+    def __call__(self, x_t: Tensor, kappa: Tensor, where: Tensor | None = None) -> Tensor:
+        if where is not None:  # the rows without such a position are not computed
+            return self.denoise(x_t, kappa, where)
         if self._last is None or self._last[0].shape != x_t.shape:
             output = self.denoise(x_t, kappa)
         else:
@@ -203,7 +244,7 @@ def tempered(denoise: Denoiser, temperature: float) -> Denoiser:
     checked_number("temperature", temperature, 0.01, 100)
     if temperature == 1:
         return denoise
-    return lambda x_t, kappa: torch.log_softmax(denoise(x_t, kappa) / temperature, dim=-1)
+    return lambda *state: torch.log_softmax(denoise(*state) / temperature, dim=-1)
 
 
 def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
@@ -229,10 +270,27 @@ def as_given(given: Tensor, x0: Tensor) -> Tensor:
     return given
 
 
-def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:
-    log_p = denoise(x, torch.full((len(x),), alpha, device=x.device))
-    require_shape("denoiser", log_p, (*x.shape, log_p.shape[-1]))
-    return log_p
+def _denoise(denoise: Denoiser, x: Tensor, alpha: float, where: Tensor | None = None) -> Tensor:
+    """Return log-probabilities (B, N, K), or (1, M, K) at the M positions `where` (B, N)."""
+    kappa = torch.full((len(x),), alpha, device=x.device)
+    if where is None:
+        log_p = denoise(x, kappa)
+        require_shape("denoiser", log_p, (*x.shape, log_p.shape[-1]))
+        return log_p
+    return denoise(x, kappa, where)[None]
+
+
+def _at(x: Tensor, where: Tensor | None, rows: int | None, symbols: Callable[..., Tensor]) -> Tensor:
+    """Return x (B, N) with `symbols(where)` at the positions `where`, some rows at a time; all if None."""
+    if where is None:
+        return symbols(None)
+    x = x.clone()
+    for start in range(0, len(x), rows or len(x)):
+        part = torch.zeros_like(where)
+        part[start:][:rows] = where[start:][:rows]
+        if part.any():
+            x[part] = symbols(part)[0]
+    return x
 
 
 def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser, float]]:

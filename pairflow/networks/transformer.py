@@ -20,6 +20,7 @@ class DiffusionTransformer(nn.Module):
     earlier versions are refused.
     """
 
+    BY_POSITION = True  # takes `where`
     BY_SYMBOL = ("embedding.weight", "head.weight", "head.bias")  # (K, ...), by symbol
 
     def __init__(
@@ -49,14 +50,20 @@ class DiffusionTransformer(nn.Module):
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
-    def forward(self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-        """Logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any."""
+    def forward(
+        self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None, where: Tensor | None = None
+    ) -> Tensor:
+        """Logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any.
+
+        With `where` (B, N) bool, they are (M, K), of its M true positions.
+        """
         time = F.silu(self.time(sigma, label))  # (B, time_width)
         h = self.embedding(x_t)  # (B, N, width)
         for block in self.blocks:
             h = block(h, time, self.cos, self.sin)
         shift, scale = self.modulation(time)
-        return self.head(modulate(self.norm(h), shift, scale))  # (B, N, K)
+        h = modulate(self.norm(h), shift, scale)
+        return self.head(h if where is None else h[where])  # (B, N, K) or (M, K)
 
 
 class AttentionBlock(nn.Module):
@@ -93,8 +100,10 @@ class AttentionBlock(nn.Module):
 
 def rotary_table(length: int, head_width: int) -> tuple[Tensor, Tensor]:
     """Return cosines and sines (N, d / 2) of rotary position embedding (Su et al. 2021)."""
-    frequencies = ROTARY_BASE ** -(torch.arange(0, head_width, 2) / head_width)
-    angles = torch.outer(torch.arange(length), frequencies)
+    # Never on the device "meta": PyTorch imports its compiler for a division there, which takes seconds.
+    with torch.device("cpu"):
+        frequencies = ROTARY_BASE ** -(torch.arange(0, head_width, 2) / head_width)
+        angles = torch.outer(torch.arange(length), frequencies)
     return angles.cos(), angles.sin()
 
 

@@ -5,6 +5,7 @@ transitions that the sampler itself uses.
 """
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 
 from pairflow.config import BASES, tail_revises
 from pairflow.errors import InputError
+from pairflow.flow import corruption
 from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior, posterior_to_leave_one_out
 from pairflow.flow.samplers import (
@@ -23,6 +25,7 @@ from pairflow.flow.samplers import (
     draw,
     euler,
     tempered,
+    unmask,
     with_given,
 )
 from pairflow.flow.schedule import DIFFUSION, Linear
@@ -351,6 +354,68 @@ def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sam
     expected = sampled_law(sampler, own(TWO), 2, 4, schedule=DIFFUSION)
     standard_error = (expected * (1 - expected) / rows).sqrt()
     assert ((share - expected).abs() < 4 * standard_error + 1e-9).all()
+
+
+def by_position(denoise):
+    """The denoiser as one that can be asked for some positions."""
+    return lambda x_t, kappa, where: denoise(x_t, kappa)[where]
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"convert": False}, {"given": True}])
+@pytest.mark.parametrize("name", ["ancestral", "euler", "mdlm"])
+def test_samples_by_position_follow_the_same_law(name, options):
+    """With few rows at a time, by enumeration."""
+    sampler, denoiser_of = UPDATES[name]
+    sampler = replace(unmask, mask=MASK) if name == "mdlm" else sampler
+    data, count = SKEWED if "given" in options else SMALL[name][1], 20_000
+    exact = tempered(denoiser_of(data), options.get("temperature", 1.0))
+    prediction = sampler.takes
+    x0 = torch.full((count, 2), MASK) if name == "mdlm" else source(count, 2)
+    if "given" in options:
+        options, expected = {"given": GIVEN}, kept_law(name, data, GIVEN, 4)
+    else:
+        start = (states(2) == MASK).all(-1).double() if name == "mdlm" else None
+        expected = sampled_law(sampler, exact, 2, 4, source=start)
+    options = {"steps": 4, "prediction": prediction, "schedule": FROM_NOISE, "greedy_tail": False, **options}
+    generator = torch.Generator().manual_seed(4)
+    x = sampler(by_position(denoiser_of(data)), x0, **options, rows=7000, generator=generator)
+    share = torch.bincount(x @ torch.tensor([K, 1]), minlength=K**2) / count
+    assert ((share - expected).abs() <= 4 * (expected * (1 - expected) / count).sqrt() + 4 / count).all()
+
+
+LABELLED = [(Uniform(K), torch.arange(20_000) % 2), (Absorbing(K, MASK), torch.tensor(1))]
+
+
+@pytest.mark.parametrize(("kind", "label"), LABELLED, ids=["uniform", "absorbing"])
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_a_corruption_of_many_symbols_samples_by_position_with_the_same_law(monkeypatch, kind, label, weight):
+    """Labels and guidance included: the law of the samples is that of all positions at once."""
+
+    def network(x_t, sigma, label=None):
+        own = 0 if label is None else F.one_hot(label, K).double()[:, None]
+        return F.one_hot((x_t.sum(1, keepdim=True) + x_t) % 2, K).double() + 2 * own
+
+    def shares(few):
+        monkeypatch.setattr(corruption, "MANY_SYMBOLS", few)
+        monkeypatch.setattr(corruption, "PART_VALUES", 30_000)
+        options = {"sampler": "euler", "steps": 3, "prediction": "posterior", "greedy_tail": False}
+        x0 = kind.source((20_000, 2), torch.Generator().manual_seed(0))
+        generator = torch.Generator().manual_seed(few)
+        x = kind.sample(network, x0, **options, label=label, guidance=weight, generator=generator)
+        return torch.bincount(x @ torch.tensor([K, 1]) + K**2 * label, minlength=2 * K**2) / len(x)
+
+    one, other = shares(2), shares(100)
+    assert ((one - other).abs() <= 4.5 * ((one + other) / 20_000).sqrt() + 4 / 20_000).all()
+
+
+def test_only_rows_with_a_position_that_leaves_reach_the_network(monkeypatch):
+    """Of two positions at 100 steps, each leaves with probability 1/100, 1/99, ...: ten times in all."""
+    monkeypatch.setattr(corruption, "MANY_SYMBOLS", 2)
+    network, kind = Network(), Uniform(K)
+    x0 = kind.source((50, 2), torch.Generator().manual_seed(0))
+    options = {"sampler": "euler", "steps": 100, "prediction": "posterior"}
+    kind.sample(network, x0, **options, generator=torch.Generator().manual_seed(1))
+    assert 8 * 50 < network.rows < 13 * 50
 
 
 class Network(torch.nn.Module):

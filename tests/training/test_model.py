@@ -56,6 +56,16 @@ def test_loading_needs_no_compiler(folder):
     subprocess.run([sys.executable, "-c", code, folder[0]], check=True)
 
 
+def test_a_shipped_transformer_samples_without_slow_imports(tmp_path):
+    """PyTorch's compiler and scipy.stats take seconds to import."""
+    command = ["sample", "--model", "zinc250k_groups", "--count", "1", "--out", str(tmp_path / "one.smi")]
+    code = (
+        "import sys; from pairflow import cli; cli.main(sys.argv[1:], standalone_mode=False); "
+        "assert not {'torch._dynamo', 'scipy.stats'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code, *command], check=True)
+
+
 def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_every_number_of_steps(folder):
     _, raw, ema = folder
     settings = SampleSettings(nfe=1, seed=3)

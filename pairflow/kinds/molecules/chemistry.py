@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 from rdkit.Chem.Scaffolds import MurckoScaffold
-from scipy.stats import wasserstein_distance
 
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, STRUCTURES, tabulate
@@ -121,6 +120,8 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     - `<property>_wasserstein`: the Wasserstein-1 distance between the values of a property in these molecules
       and in the training molecules, in the unit of the property.
     """
+    from scipy.stats import wasserstein_distance  # slow to import, and sampling imports this module
+
     scaffolds = set(molecules["scaffold"]) - {""}
     columns = zip(PROPERTIES, properties_of(molecules).T, training.properties.T, strict=True)
     return {
