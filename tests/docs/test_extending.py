@@ -29,6 +29,10 @@ KIND, QUICK = "A kind of data", "A quick experiment"
 RECIPES = [section for section in SECTIONS if section not in (KIND, QUICK)]  # each is run below
 TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/config",
+    "tests/flow/test_arguments.py",
+    "tests/flow/test_samplers.py::test_the_greedy_tail_counts_as_a_call_where_it_can_change_a_sample",
+    "tests/generate/test_choice.py",
+    "tests/kinds/text/test_sources.py::test_every_text_has_its_name",
     "tests/test_floors.py::test_imports_only_lower_floors",
     "tests/test_floors.py::test_each_class_has_a_name_of_its_own",
     "tests/networks/test_networks.py::test_every_network_has_a_class_for_each_of_its_flows",
