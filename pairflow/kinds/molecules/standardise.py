@@ -123,4 +123,6 @@ def has_metal(molecule: Chem.Mol) -> bool:
 def scaffold(molecule: Chem.Mol) -> str:
     """The Bemis-Murcko scaffold of a molecule, its rings and what links them; empty if it has no rings. It is
     SMILES without stereochemistry."""
+    if not molecule.GetRingInfo().NumRings():
+        return ""  # for which RDKit would take minutes in a long chain
     return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)

@@ -90,3 +90,8 @@ def test_a_string_that_is_too_large_for_rdkit_does_not_reach_it(monkeypatch, tex
         parse(text)
     assert canonical(text) is None
     assert reason(text) == "syntax"
+
+
+def test_a_long_chain_has_no_scaffold():
+    """RDKit takes minutes to find out."""
+    assert scaffold(parse("C" * 4096)) == ""
