@@ -74,25 +74,24 @@ def main(
     draft = draft_experiment(
         DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
     )
-    root = configuration.resolve().parent / "results" / name
-    forecasts = [*_forecast(draft, root, device, recorded=not estimate, progress=not quiet)]
+    folder = configuration.resolve().parent
+    forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]
     _write(configuration, target, forecasts[0][1], draft, force)
     _write_table(rejects, draft.rejected)
     _write_table(unused, draft.unused)
     click.echo("\n\n".join(_describe(name, forecasts, estimate)))
-    folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
     ending = escaped(f"Experiment '{name}' is in {target}. Run it{where} with:")
     click.echo(f"\n{ending}\n\n  pairflow run {name}")
 
 
-def _forecast(draft: Draft, root: Path, device: str, **how: bool) -> "Iterator[Forecasted]":
+def _forecast(draft: Draft, root: Path, device: str, estimate: bool, quiet: bool) -> "Iterator[Forecasted]":
     """Yield the draft, its experiment and their forecast; and the same of the draft without a start."""
     from pairflow.estimate.forecast import forecast_draft
 
     for each in (draft, draft.scratch):
         if each:
-            yield each, *forecast_draft(each, root, device, **how)
+            yield each, *forecast_draft(each, root, device, recorded=not estimate, progress=not quiet)
 
 
 def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estimate: bool) -> Iterator[str]:
