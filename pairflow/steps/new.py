@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from pairflow.estimate.forecast import Forecast
 
+    Forecasted = tuple[Draft, Entry, Forecast]
+
 
 @step(new_settings())
 @click.argument("file", type=click.Path(path_type=Path))
@@ -61,8 +63,6 @@ def main(
     (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. The command
     reads it once, and prints a summary of it, the rules applied, and the expected quality and run time.
     """
-    from pairflow.estimate.forecast import forecast_draft
-
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)
     require_free(configuration, name, force)
@@ -71,22 +71,27 @@ def main(
         require_apart({"--name": path}, [file])
     source, device = _relative(file, configuration), device_type(device)
     parent, start = _start(parent, configuration)
-    request = DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
-    draft = draft_experiment(request)
-    root = configuration.resolve().parent / "results" / name
-    forecasts = [
-        (each, *forecast_draft(each, root, device, recorded=not estimate, progress=not quiet))
-        for each in (draft, draft.scratch)
-        if each
-    ]
+    draft = draft_experiment(
+        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
+    )
+    folder = configuration.resolve().parent
+    forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]
     _write(configuration, target, forecasts[0][1], draft, force)
     _write_table(rejects, draft.rejected)
     _write_table(unused, draft.unused)
     click.echo("\n\n".join(_describe(name, forecasts, estimate)))
-    folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
     ending = escaped(f"Experiment '{name}' is in {target}. Run it{where} with:")
     click.echo(f"\n{ending}\n\n  pairflow run {name}")
+
+
+def _forecast(draft: Draft, root: Path, device: str, estimate: bool, quiet: bool) -> "Iterator[Forecasted]":
+    """Yield the draft, its experiment and their forecast; and the same of the draft without a start."""
+    from pairflow.estimate.forecast import forecast_draft
+
+    for each in (draft, draft.scratch):
+        if each:
+            yield each, *forecast_draft(each, root, device, recorded=not estimate, progress=not quiet)
 
 
 def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estimate: bool) -> Iterator[str]:
