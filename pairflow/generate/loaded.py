@@ -114,7 +114,8 @@ class LoadedModel:
 
     @property
     def denoiser(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """A function from tokens x_t (B, N) and kappa (B,) to log-probabilities (B, N, K) of x1.
+        """A function from tokens x_t (B, N) and kappa (B,) to log-probabilities (B, N, K) of x1. It raises
+        InputError for tokens that the model does not have, other shapes, and kappa outside (0, 1].
 
         kappa(t) is the share of data kept. `model.prediction` is the kind of these probabilities,
         "posterior" or "leave_one_out" (docs/method.md, "Two kinds of denoiser").
@@ -251,7 +252,7 @@ class LoadedModel:
         return torch.from_numpy(np.where(free, FREE, tokens.astype(np.int64)))
 
 
-def _predict(model: DiscreteModel, x_t: Tensor, kappa: Tensor | float) -> Tensor:
+def _predict(model: DiscreteModel, x_t: Tensor, kappa: Any) -> Tensor:
     """Return the model's log-probabilities (B, N, K) of x1, for `LoadedModel.denoiser`."""
     x_t = as_tokens("x_t", x_t)
     require_shape("x_t", x_t, (len(x_t), model.length))

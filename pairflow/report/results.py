@@ -107,7 +107,8 @@ class FinishedExperiment:
         checked_choice(f"{self.name}: evaluation", evaluation, evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
         known = rows.metric.unique().tolist()
-        if not isinstance(metric, str) or metric not in known:
+        asked: Any = metric  # whatever the user gave
+        if not isinstance(asked, str) or asked not in known:
             hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
             raise InputError(f"{self.name}: no metric {shown(metric)} in the evaluation '{evaluation}'{hint}")
         rows = rows[rows.metric == metric]

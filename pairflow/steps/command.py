@@ -195,7 +195,7 @@ def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict
 
 def _merge(key: str, texts: dict[str, list[str]], modes: Iterable[str]) -> str:
     """The help of an option from its texts, each with the modes that have it."""
-    if len(texts) == 1 and (key in modes or len(*texts.values()) > 1):
+    if len(texts) == 1 and (key in modes or any(len(where) > 1 for where in texts.values())):
         return next(iter(texts))
     return "  ".join(_mode_prefix(where, modes) + text for text, where in texts.items())
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
@@ -81,14 +82,15 @@ class KnownGroups:
         ]
 
     @cached_property
-    def _prints(self) -> dict[str, DataStructs.UIntSparseIntVect]:
+    def _prints(self) -> dict[str, Any]:
         return {token: _fingerprint(token) for token in sorted(self.tokens) if is_group(token)}
 
 
-def _fingerprint(group: str) -> DataStructs.UIntSparseIntVect | None:
+def _fingerprint(group: str) -> Any:
+    """The Morgan fingerprint of a group; None if RDKit cannot read it."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(group)
-    return molecule and GetMorganGenerator(radius=2).GetSparseCountFingerprint(molecule)
+    return None if molecule is None else GetMorganGenerator(radius=2).GetSparseCountFingerprint(molecule)
 
 
 def _other_charges(group: str) -> Iterator[str]:
