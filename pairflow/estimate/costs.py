@@ -22,8 +22,8 @@ SHORT = {
     "report": (4.0, 500.0),
 }
 # Jobs that read all training rows, and MiB that each token of these takes at least (growth-2026-11-28.json).
-_READERS = ("pair", "pair_shard", "gather", "adopt", "potentials", "cover", "diagnose", "train", "distill")
-_READERS += ("report",)
+_READERS = {"pair", "pair_shard", "gather", "adopt", "potentials", "cover", "diagnose", "train", "distill"}
+_READERS |= {"report"}
 _MEMORY = 1.2e-5
 _LEAST = 1000  # MiB that a job asks for
 GUESS = (3.0, 400.0)  # for any rule without an entry
