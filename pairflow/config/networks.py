@@ -17,7 +17,7 @@ class LinearMap(NamedTuple):
     inputs: int
     outputs: int
     times: int = 1
-    count: int = 1
+    number: int = 1
 
 
 class NetworkSettings(Settings):
@@ -69,7 +69,7 @@ class Transformer(NetworkSettings):
 
     def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
         ends = [LinearMap(symbols, self.width, 0), LinearMap(self.width, symbols, length)]
-        modulation = LinearMap(self.time_width, 6 * self.width, count=self.blocks)
+        modulation = LinearMap(self.time_width, 6 * self.width, number=self.blocks)
         return [*ends, modulation, *_attention_blocks(self.width, self.blocks, length)]
 
     def smaller(self, share: float) -> Self:
@@ -102,7 +102,7 @@ class Mlp(NetworkSettings):
         size, width = length * (symbols or 1), self.width
         ends = [LinearMap(size, width, 0 if symbols else 1), LinearMap(width, size)]
         sizes = ((self.time_width, 3 * width), (width, 2 * width), (2 * width, width))
-        return [*ends, *(LinearMap(*pair, count=self.blocks) for pair in sizes)]
+        return [*ends, *(LinearMap(*pair, number=self.blocks) for pair in sizes)]
 
 
 class Unet(NetworkSettings):
@@ -146,7 +146,7 @@ class Unet(NetworkSettings):
             if inputs != outputs:
                 maps.append(LinearMap(inputs, outputs, positions))
             if attends:
-                maps.append(LinearMap(outputs, outputs, positions, count=4))
+                maps.append(LinearMap(outputs, outputs, positions, number=4))
 
         for scale, multiplier in enumerate(self.multipliers):
             if scale:
@@ -211,7 +211,7 @@ def _shrunk(number: int, share: float, least: int) -> int:
 
 def _attention_blocks(width: int, blocks: int, positions: int) -> list[LinearMap]:
     sizes = ((width, 3 * width), (width, width), (width, 4 * width), (4 * width, width))
-    return [LinearMap(*pair, times=positions, count=blocks) for pair in sizes]
+    return [LinearMap(*pair, times=positions, number=blocks) for pair in sizes]
 
 
 NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)

@@ -32,9 +32,9 @@ def assume(work: Work, experiment: Experiment, sizes: DatasetSize) -> Rate | Non
     if work.kind == "lead" or not maps:
         return None
     on_gpu = work.device == "cuda"
-    parameters = sum(one.inputs * one.outputs * one.count for one in maps)
-    operations = 2 * sum(one.inputs * one.outputs * one.count * one.times for one in maps)
-    outputs = sum(one.outputs * one.count * one.times for one in maps)
+    parameters = sum(one.inputs * one.outputs * one.number for one in maps)
+    operations = 2 * sum(one.inputs * one.outputs * one.number * one.times for one in maps)
+    outputs = sum(one.outputs * one.number * one.times for one in maps)
     logits = work.length * (work.vocabulary_size or 1)
     speed = experiment.network.operations_on_gpu if on_gpu else CORE
     rows = min(_MOST_ROWS, max(1, _MOST_BYTES // (8 * logits)))

@@ -19,8 +19,6 @@ from pairflow.artifacts.provenance import peak_memory_mb
 from pairflow.config import BASES, FLOWS, TrainSettings, check
 from pairflow.config.training import TAU
 from pairflow.estimate.rates import Rate, Work
-from pairflow.pairing.blocks import extrapolated
-from pairflow.pairing.spaces import space_of
 from pairflow.runtime.memory import keep_freed
 
 SECONDS = 1.0  # of a measurement
@@ -46,6 +44,8 @@ def measure(
 
 def main(request: dict) -> dict:
     """Measure the work that `measure` requests: seconds of a unit, memory, and a network's parameters."""
+    from pairflow.pairing.blocks import extrapolated
+
     keep_freed()  # as the steps do
     work = Work(**request["work"])
     prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
@@ -106,6 +106,8 @@ def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
 def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
     """Prepare leading sources (noise) to data rows by random potentials; good ones would take as long."""
     import torch
+
+    from pairflow.pairing.spaces import space_of
 
     rows = _rows(work, request)
     space = space_of(rows, work.vocabulary_size, torch.device(work.device))

@@ -328,7 +328,7 @@ def test_what_nobody_has_timed_is_never_zero(project):
 )
 def test_the_maps_of_a_network_have_its_parameters(name, shape, length, symbols, millions):
     network = read(REPOSITORY / "workflow_config.yaml").experiments[name].network
-    parameters = sum(one.inputs * one.outputs * one.count for one in network.maps(length, symbols, shape))
+    parameters = sum(one.inputs * one.outputs * one.number for one in network.maps(length, symbols, shape))
     assert parameters / 1e6 == pytest.approx(millions, rel=0.02)
 
 
