@@ -17,9 +17,11 @@ def keep(root: Path, files: Iterable[Path]) -> None:
     restore(root)
     with suppress(OSError):  # where nothing can be written, Snakemake says so
         for path in files:
-            if path.exists():
+            if path.is_dir():
+                shutil.copytree(path, root / _COPY / path.name, copy_function=_link)
+            elif path.exists():
                 (root / _COPY).mkdir(exist_ok=True)
-                _copy(path, root / _COPY / path.name)
+                _link(path, root / _COPY / path.name)
 
 
 def restore(root: Path) -> bool:
@@ -36,12 +38,9 @@ def forget(root: Path) -> None:
     shutil.rmtree(root / _COPY, ignore_errors=True)
 
 
-def _copy(path: Path, new: Path) -> None:
-    """Link a file, or the files of a folder, to a new name. Steps replace files, and change none."""
-    if path.is_dir():
-        shutil.copytree(path, new, copy_function=_copy)
-        return
+def _link(file: str | Path, new: str | Path) -> None:
+    """Give a file a second name. Steps replace files, and never change one."""
     try:
-        os.link(path, new)
+        os.link(file, new)
     except OSError:  # a disk without hard links
-        shutil.copy2(path, new)
+        shutil.copy2(file, new)

@@ -68,8 +68,7 @@ def main(
     from pairflow.plan.lineage import stale
 
     folder = Path("results", experiment)
-    outdated = stale(folder, settings)
-    command = snakemake_arguments(experiment, cores, gpus, forcing(outdated, arguments))
+    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(folder, settings), arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
     from pairflow.plan.own_files import require_own_files
