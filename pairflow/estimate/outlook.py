@@ -43,10 +43,10 @@ def step_lines(forecast: Forecast) -> str:
             spans = _span(seconds, describe_duration), _span(memory, _gigabytes), _span(disk, _bytes)
         methods.setdefault((rule, str(len(group)), ready, *spans), []).append(method)
     lines: list[tuple[str, ...]] = [_HEAD]
-    for (rule, jobs, ready, *columns), names in methods.items():
+    for (rule, jobs, ready, *rest), names in methods.items():
         shown = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} methods"
         numbers = (str(len(names) * int(number)) if number else "" for number in (jobs, ready))
-        lines.append((rule, shown, *numbers, *columns))
+        lines.append((rule, shown, *numbers, *rest))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     columns = [*zip("<<>>>>>", widths, strict=True)]
     rows = ("  ".join(f"{text:{a}{b}}" for text, (a, b) in zip(line, columns, strict=True)) for line in lines)
