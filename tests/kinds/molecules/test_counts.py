@@ -28,13 +28,15 @@ SAMPLES = [
 
 
 def test_by_hand():
-    assert count(SAMPLES, REFERENCE) == {
+    by_hand = {
         "valid": 7,
         "unique": 6,  # CCO OCC C1=CC=CC=C1 CCN NCC CCCl
         "novel": 5,  # all but CCO
         "unique_strict": 4,  # ethanol, benzene, ethylamine, chloroethane
         "novel_strict": 2,  # ethylamine, chloroethane
     }
+    counted = count(SAMPLES, REFERENCE)
+    assert {name: counted[name] for name in by_hand} == by_hand
     # stereoisomers are different molecules
     counts = count(["C[C@H](N)O", "C[C@@H](N)O", "CC(N)O"], {"CC(N)O"})
     assert (counts["unique_strict"], counts["novel_strict"]) == (3, 2)
