@@ -71,20 +71,20 @@ def main(
     command = snakemake_arguments(experiment, cores, gpus, forcing(stale(folder, settings), arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
-    from pairflow.plan.own_files import require_own_files
-    from pairflow.report.headline import closing_lines
+    if "--unlock" in arguments:
+        from pairflow.plan.execution import run
 
-    unlocks, dry = "--unlock" in arguments, bool(_DRY.intersection(arguments))
-    if not unlocks:
-        require_own_files(folder, settings)
-    expected = None if unlocks or runs_elsewhere(arguments) else expect(folder, settings, cores)
+        sys.exit(run(command))
+    from pairflow.plan.own_files import require_own_files
+
+    require_own_files(folder, settings)
+    dry = bool(_DRY.intersection(arguments))
+    expected = None if runs_elsewhere(arguments) else expect(folder, settings, cores)
     if expected:
         say_before(expected, advice(original, workflow.experiments, expected), dry)
     code = run_keeping_report(folder, settings, command)
-    if code == 0 and dry and expected:
-        click.echo(dry_lines(experiment, expected), nl=False)
-    elif code == 0 and not dry and (folder / "report.html").exists() and not unlocks:
-        click.echo("\n".join(closing_lines(folder)))
+    if code == 0:
+        say_after(experiment, folder, expected, dry)
     sys.exit(code)
 
 
@@ -141,12 +141,16 @@ def say_before(expected: "Forecast", lines: list[str], dry: bool) -> None:
     click.echo("".join(f"{line}\n" for line in lines), nl=False, err=True)
 
 
-def dry_lines(name: str, expected: "Forecast") -> str:
-    """What the jobs that are left will take, and where to read more; empty if none are."""
+def say_after(name: str, folder: Path, expected: "Forecast | None", dry: bool) -> None:
+    """Say what a run has found; after a dry run, what the jobs that are left will take."""
     from pairflow.estimate.outlook import sums
+    from pairflow.report.headline import closing_lines
 
-    more = f"pairflow estimate {name} measures first; snakemake -n results/{name}/report.html lists the jobs"
-    return f"{sums(expected)}\nmore       {more}\n" if expected.todo else ""
+    if dry and expected and expected.todo:
+        more = f"pairflow estimate {name} measures first; snakemake -n {folder}/report.html lists the jobs"
+        click.echo(f"{sums(expected)}\nmore       {more}")
+    elif not dry and (folder / "report.html").exists():
+        click.echo("\n".join(closing_lines(folder)))
 
 
 def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast":
