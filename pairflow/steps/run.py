@@ -66,24 +66,19 @@ def main(
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
     from pairflow.plan.lineage import stale
+    from pairflow.plan.own_files import require_own_files
 
     folder = Path("results", experiment)
     command = snakemake_arguments(experiment, cores, gpus, forcing(stale(folder, settings), arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
-    if "--unlock" in arguments:
-        from pairflow.plan.execution import run
-
-        sys.exit(run(command))
-    from pairflow.plan.own_files import require_own_files
-
-    require_own_files(folder, settings)
-    dry = bool(_DRY.intersection(arguments))
-    expected = None if runs_elsewhere(arguments) else expect(folder, settings, cores)
-    if expected:
-        say_before(expected, advice(original, workflow.experiments, expected), dry)
+    dry, unlocks, expected = bool(_DRY.intersection(arguments)), "--unlock" in arguments, None
+    if not unlocks:
+        require_own_files(folder, settings)
+        expected = None if runs_elsewhere(arguments) else expect(folder, settings, cores)
+        say_before(expected, original, workflow.experiments, dry)
     code = run_keeping_report(folder, settings, command)
-    if code == 0:
+    if code == 0 and not unlocks:
         say_after(experiment, folder, expected, dry)
     sys.exit(code)
 
@@ -133,11 +128,13 @@ def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
     return (*arguments, *["--forcerun"] * bool(files), *map(str, files))
 
 
-def say_before(expected: "Forecast", lines: list[str], dry: bool) -> None:
-    """Say on stderr what a run takes; a dry run says most of it at its end."""
+def say_before(expected: "Forecast | None", name: str, names: Collection[str], dry: bool) -> None:
+    """Say on stderr what a run takes, if it is known; a dry run says most of it at its end."""
     from pairflow.estimate.outlook import outset
 
-    lines = outset(expected, usable_memory() / 2**20)[dry:] + lines
+    lines = (
+        outset(expected, usable_memory() / 2**20)[dry:] + advice(name, names, expected) if expected else []
+    )
     click.echo("".join(f"{line}\n" for line in lines), nl=False, err=True)
 
 
