@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pairflow.kinds.molecules.chemistry import histograms
+from pairflow.kinds.molecules.kind import METRICS
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 
@@ -94,6 +95,37 @@ def test_each_of_several_properties_has_its_own_chart(make, number):
     expected |= {"mean absolute error of logP": "mean absolute error of logP 0.25"} if number else {}
     assert points.keys() == expected.keys()
     assert all(f'"guidance 2","{text}"' in points[what] for what, text in expected.items())
+
+
+def test_a_column_of_the_users_table_is_followed_if_the_nearest_molecules_are_in_the_class(make, parse):
+    condition = [{"column": "pIC50"}, {"property": "logp"}]
+    data = {"source": "library.csv", "length": 16, "condition": condition}
+    values = {"valid": 600, "novel_strict": 100, "nearest_in_class": 300, "nearest_by_chance": 210}
+    rows = [
+        {"evaluation": evaluation, "method": "udlm", "nfe": nfe, "trial": 0, "metric": metric, "value": value}
+        for evaluation in ("main", "main_g2")
+        for nfe in (1, 8)
+        for metric, value in values.items()
+    ]
+    rows[4]["value"], rows[6]["value"] = 0, 0  # no valid sample at eight steps
+    shown = []
+    for frame in (pd.DataFrame(rows), pd.DataFrame(rows).query("nfe == 1"), pd.DataFrame(rows[:2])):
+        asked = {"nfe": [1, 8], "condition": "pIC50=high", "guidances": [2]}
+        contents = make(
+            settings=SETTINGS | {"data": data, "methods": ["udlm"], "evaluations": {"main": asked}},
+            metrics=frame.assign(seed=0, samples=1000, reference=None, extractor=None),
+            properties={},
+        )
+        [block] = evaluation_blocks(contents)
+        shown.append(block.details.shown["nearest"])
+        words = parse(render(contents)).words()
+        assert ("Does the model follow pIC50?" in words) == (shown[-1] is not None)
+        if shown[-1]:
+            assert "follows pIC50 if more valid samples than by chance have" in words
+            chart = block.details.shown["guidance"]["trades"][METRICS["nearest_in_class"].label][1]
+            assert '"guidance 2","nearest training molecule in the class asked for 50.0 %"' in chart.points
+    assert shown[1] == {"columns": ["pIC50"], "nfe": 1, "rows": [["udlm", "50.0 %", "35.0 %"]]}
+    assert (shown[0]["nfe"], shown[0]["rows"][0][0], shown[2]) == (8, "udlm", None)
 
 
 def test_variants_are_drawn_against_their_noise(make, parse):

@@ -9,6 +9,7 @@ import pandas as pd
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.plausible import START
+from pairflow.kinds.molecules.settings import own_columns
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, legend
@@ -53,6 +54,7 @@ def describe_molecules(
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
+            "nearest": describe_nearest(contents, evaluation, measured),
             "variants": draw_variants(contents, evaluation, prefix),
         },
         tables={"Molecules per second": tables} if tables else {},
@@ -182,11 +184,12 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
-    if "in_class" not in set(rows.metric):
+    if set(rows.metric).isdisjoint({"in_class", "nearest_in_class"}):
         return None
     conditions = contents.experiment.evaluations[evaluation].condition
     names = [condition.rpartition("=")[0] for condition in conditions]
     targets = ["in_class", *(f"{name}_{kind}" for name in names for kind in ("in_class", "error"))]
+    targets.append("nearest_in_class")
     targets = [metric for metric in targets if metric in set(rows.metric)]
     counted = rows.metric.map(lambda metric: metric in METRICS and METRICS[metric].counted)
     rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples.where(counted, 1))
@@ -209,6 +212,29 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
         if name in PROPERTIES
     }
     return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
+
+
+def describe_nearest(
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid]
+) -> dict[str, Any] | None:
+    """Say how often the nearest training molecule is in the class that a sample was asked for, by columns of
+    the user's table; None if that was not measured. Each of `rows` has a method, and two shares of the valid
+    samples at the largest number of steps `nfe`: the measured one, and the one by chance."""
+    if not {"nearest_in_class", "nearest_by_chance", "valid"} <= measured.keys():
+        return None
+    own = own_columns(contents.experiment)
+    conditions = contents.experiment.evaluations[evaluation].condition
+    met, chance, valid = (measured[name] for name in ("nearest_in_class", "nearest_by_chance", "valid"))
+    rows = []
+    for method in met.rows:
+        total = valid.rows[method][-1].mean
+        means = (table.rows[method][-1].mean for table in (met, chance))
+        rows.append([method, *(format_percent(mean / total if total else np.nan) for mean in means)])
+    return {
+        "columns": [name for name in own if name in (text.rpartition("=")[0] for text in conditions)],
+        "nfe": met.columns[-1],
+        "rows": rows,
+    }
 
 
 def draw_variants(contents: Contents, evaluation: str, prefix: str) -> dict[int, dict[str, Picture]]:
