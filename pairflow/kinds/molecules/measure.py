@@ -54,7 +54,8 @@ def measure_samples(
             rows += _metric_rows({"fcd": sampled.measure_frechet(valid)}, **shared | {"samples": len(valid)})
         properties.append(chemistry.properties_of(distinct))
     inputs = {"samples": samples, "smiles": files.smiles, "molecules": files.molecules}
-    inputs |= {"labels": files.labels} if sampled.nearest else {}
+    if sampled.nearest and files.labels:
+        inputs["labels"] = files.labels
     return Measurement(
         rows,
         sampled.metadata.vocabulary,

@@ -77,7 +77,7 @@ class NearestClasses:
         different, counts = np.unique(targets, axis=0, return_counts=True)
         chances = [_share((self.classes == classes).all(axis=1)) for classes in different]
         values = {"nearest_in_class": int(met.sum()), "nearest_by_chance": float(counts @ np.array(chances))}
-        numbers = np.unique(self.targets) if self.names else []
+        numbers = np.unique(self.targets).tolist() if self.names else []
         if len(numbers) > 1:
             shares = {self.names[number]: _share(met[targets[:, 0] == number]) for number in numbers}
             values |= {f"nearest_in_class_{name}": share for name, share in shares.items()}
