@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pairflow.config.conditions import SPREAD
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.plausible import START
@@ -54,7 +55,7 @@ def describe_molecules(
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
-            "nearest": describe_nearest(contents, evaluation, measured),
+            "nearest": describe_nearest(contents, evaluation),
             "variants": draw_variants(contents, evaluation, prefix),
         },
         tables={"Molecules per second": tables} if tables else {},
@@ -214,26 +215,37 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
     return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
 
 
-def describe_nearest(
-    contents: Contents, evaluation: str, measured: Mapping[str, Grid]
-) -> dict[str, Any] | None:
+def describe_nearest(contents: Contents, evaluation: str) -> dict[str, Any] | None:
     """Say how often the nearest training molecule is in the class that a sample was asked for, by columns of
-    the user's table; None if that was not measured. Each of `rows` has a method, and two shares of the valid
-    samples at the largest number of steps `nfe`: the measured one, and the one by chance."""
-    if not {"nearest_in_class", "nearest_by_chance", "valid"} <= measured.keys():
+    the user's table; None if that was not measured.
+
+    Each of `rows` has a method and shares of its valid samples at the largest number of steps `nfe`: in the
+    class, at guidance 0 if that was measured (`ignored`), and by chance. `spread` says whether all classes
+    of the columns were asked for.
+    """
+    rows = contents.measured[contents.measured.nfe.notna()]
+    here = rows[rows.evaluation == evaluation]
+    if "nearest_in_class" not in set(here.metric):
         return None
-    own = own_columns(contents.experiment)
-    conditions = contents.experiment.evaluations[evaluation].condition
-    met, chance, valid = (measured[name] for name in ("nearest_in_class", "nearest_by_chance", "valid"))
-    rows = []
-    for method in met.rows:
-        total = valid.rows[method][-1].mean
-        means = (table.rows[method][-1].mean for table in (met, chance))
-        rows.append([method, *(format_percent(mean / total if total else np.nan) for mean in means)])
+    weights = contents.experiment.guided().get(evaluation, {})
+    ignored = [name for name, weight in weights.items() if weight == 0 and name in set(rows.evaluation)]
+    last = rows[rows.nfe == here.nfe.max()]
+    means = last.groupby(["evaluation", "method", "metric"])["value"].mean().unstack()
+    shares = means[["nearest_in_class", "nearest_by_chance"]].div(means["valid"].replace(0, np.nan), axis=0)
+    wanted = [(name, "nearest_in_class") for name in (evaluation, *ignored)]
+    wanted.append((evaluation, "nearest_by_chance"))
+    asked = dict(text.rpartition("=")[::2] for text in contents.experiment.evaluations[evaluation].condition)
+    columns = [name for name in own_columns(contents.experiment) if name in asked]
     return {
-        "columns": [name for name in own if name in (text.rpartition("=")[0] for text in conditions)],
-        "nfe": met.columns[-1],
-        "rows": rows,
+        "columns": columns,
+        "nfe": int(here.nfe.max()),
+        "ignored": bool(ignored),
+        "spread": all(asked[name] == SPREAD for name in columns),
+        "rows": [
+            [method, *(format_percent(shares[metric].get((name, method), np.nan)) for name, metric in wanted)]
+            for method in contents.methods
+            if (evaluation, method) in shares.index
+        ],
     }
 
 
