@@ -81,6 +81,14 @@ class Classes(Settings):
         between = np.interp(values, self.knots, np.arange(len(self.knots)))
         return np.where(np.isfinite(values), between, self.size())
 
+    def numbers_of_labels(self, labels: np.ndarray) -> np.ndarray:
+        """The number of the class of each label (M,); the number of classes for the label `size()`."""
+        if not self.knots:
+            return labels.astype(np.int64)
+        ends = self.labels(np.array(self.thresholds)).astype(labels.dtype)  # rounded as the labels are
+        numbers = np.searchsorted(ends, labels, side="left")
+        return np.where(labels < self.size(), numbers, len(self.names))
+
     def values(self, labels: np.ndarray) -> np.ndarray:
         """The value that each label stands for, (M,) float64, if there are knots."""
         return np.interp(labels, np.arange(len(self.knots)), self.knots)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -270,7 +271,8 @@ def test_classes_of_a_column_of_the_users_own_table(preprocess_own, tmp_path):
 
 
 def test_numbers_of_several_properties_are_met_and_measured(tmp_path, step, model_files, refused):
-    """Two numbers, one of a column: targets spread over the training molecules, which R2 needs."""
+    """Two numbers, one of a column: targets spread over the training molecules, which R2 needs. Of a number
+    of a column the nearest training molecules say whether samples follow it."""
     source, files = tmp_path / "chains.csv", data_files(tmp_path)
     chains = ["".join(atoms) for length in range(2, 8) for atoms in product("CO", repeat=length)]
     source.write_text("smiles,oxygens\n" + "".join(f"{chain},{chain.count('O')}\n" for chain in chains))
@@ -309,13 +311,21 @@ def test_numbers_of_several_properties_are_met_and_measured(tmp_path, step, mode
         run = step("sample", out=tmp_path / "drawn.parquet", **shared, **asked)
         assert run.exit_code == 0, run.output
         drawn = {"samples": tmp_path / "drawn.parquet", "vocabulary": files["vocabulary"]}
-        run = step("evaluate", "molecules", **drawn, **molecules, **out, threads=1, quiet=True)
+        measure = partial(step, "evaluate", "molecules", **drawn, **molecules, **out, threads=1, quiet=True)
+        run = measure(labels=files["train"])
         assert run.exit_code == 0, run.output
         values[weight] = pd.read_parquet(out["out"]).set_index("metric").value
     ignored, guided = values[0], values[2]
     assert guided["weight_error"] < 0.7 * ignored["weight_error"]
     assert ignored["weight_r2"] < 0 < guided["weight_r2"]
     assert np.isnan(guided.get("oxygens_error", np.nan))  # RDKit does not compute it
+    assert guided["nearest_by_chance"] == pytest.approx(guided["valid"] / 3, rel=0.2)
+    assert guided["nearest_in_class"] > 1.3 * guided["nearest_by_chance"]
+    assert guided["nearest_in_class"] / guided["valid"] > ignored["nearest_in_class"] / ignored["valid"]
+    refused(measure(labels=files["validation"]), "evaluate", "do not match: expected the labels of the")
+    assert measure().exit_code == 0
+    others = pd.read_parquet(out["out"]).set_index("metric").value
+    pd.testing.assert_series_equal(others, guided[~guided.index.str.startswith("nearest_")])
     del shared["samples"]
     options = {**shared, "count": 5, "out": tmp_path / "new.smi"}
     conditions = ["--condition", "weight=80", "--condition"]

@@ -83,6 +83,15 @@ for _name, _label in _NAMES.items():
     for _class in Conditioning(column=_name).labels():
         _text = f"mean absolute error of {_label}, {_class} targets"
         METRICS[f"{_name}_error_{_class}"] = _likeness(_text, "targets")
+METRICS |= {
+    "nearest_in_class": _count("nearest training molecule in the class asked for", group="targets"),
+    "nearest_by_chance": _count("nearest training molecule in that class by chance", "", group="targets"),
+}
+for _class in dict.fromkeys(
+    name for _number in range(2, 10) for name in Conditioning(column="y", classes=_number).labels()
+):
+    _text = f"share with the nearest training molecule in the class asked for, {_class} targets"
+    METRICS[f"nearest_in_class_{_class}"] = _likeness(_text, "targets", "highest")
 # Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
 OFF_RULES = {
     "novel_strict": _count("off the rules", "lowest"),
@@ -123,6 +132,11 @@ class MoleculeFiles(NamedTuple):
         Path | None, "ChemNet statistics of the training molecules (Parquet), needed for FCD."
     ] = None
     norms: NormsFile = None
+    labels: Annotated[
+        Path | None,
+        "Token rows of the training molecules with their labels (Parquet), needed to measure how samples "
+        "follow a condition on a column of your table.",
+    ] = None
 
 
 class MoleculeFloorFiles(NamedTuple):
@@ -203,6 +217,8 @@ class MoleculesKind(OnDemandKind):
             files["chemnet"] = paths.reference(root, "chemnet.parquet")
         if chemistry.plausible:
             files["norms"] = paths.reference(root, "norms.parquet")
+        if molecules_settings.own_columns(experiment):
+            files |= paths.condition_labels(root, experiment)
         return files
 
     def floor_files(

@@ -17,6 +17,7 @@ from pairflow.kinds.molecules import chemistry, plausible, similarity, training_
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons, spellings
 from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, tabulate
 from pairflow.kinds.molecules.kind import MoleculeFiles, MoleculeFloorFiles
+from pairflow.kinds.molecules.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
@@ -53,6 +54,8 @@ def measure_samples(
             rows += _metric_rows({"fcd": sampled.measure_frechet(valid)}, **shared | {"samples": len(valid)})
         properties.append(chemistry.properties_of(distinct))
     inputs = {"samples": samples, "smiles": files.smiles, "molecules": files.molecules}
+    if sampled.nearest and files.labels:
+        inputs["labels"] = files.labels
     return Measurement(
         rows,
         sampled.metadata.vocabulary,
@@ -138,8 +141,8 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
 
 
 def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
-    """Return the properties that samples were asked for and that RDKit computes, with labels (B,) of each. A
-    label says what one of the B samples of each trial was asked to have."""
+    """Return the properties that samples were asked for, with labels (B,) of each. A label says what one of
+    the B samples of each trial was asked to have."""
     condition = Properties.from_facts(metadata.condition)
     conditions = split_conditions(metadata.parameters.get("condition"))
     if condition is None or not conditions:
@@ -149,7 +152,7 @@ def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
     return {
         classes: labels[:, column]
         for column, classes in enumerate(condition.properties)
-        if classes.property in asked and classes.property in COMPUTED
+        if classes.property in asked
     }
 
 
@@ -217,7 +220,8 @@ class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set. `origins` describes the molecules that they vary, if any. `described` is a table of
+    are in the data set. `origins` describes the molecules that they vary, if any. `nearest` has what samples
+    were asked for by classes of the user's own columns, if the files have labels. `described` is a table of
     the distinct molecules of all trials. It has the columns `useful`, `useful_strict` and a column for each
     of `plausible.STAGES` if the settings ask for them.
     """
@@ -237,10 +241,19 @@ class SampledMolecules:
         self.training = training_molecules.read_training(files.molecules, self.known)
         self.copies = common(spellings(decoded), self.known.every)
         work = machine.threads or 1, machine.progress
-        self.asked = read_asked(self.metadata)
+        asked = read_asked(self.metadata)
+        self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}
         further = (*(PIECES if settings.moses else ()), *(classes.property for classes in self.asked))
         further += plausible.DESCRIBED if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
+        self.nearest: NearestClasses | None = None
+        own = {classes: asked[classes] for classes in asked if classes not in self.asked}
+        if own and files.labels:
+            self.nearest = NearestClasses.read(
+                own, self.metadata, files.smiles, files.molecules, files.labels
+            )
+            rows = self.nearest.find(self.described["fingerprint"])
+            self.described = self.described.assign(nearest_row=rows)
         if settings.fcd:
             self._read_chemnet(files.chemnet, machine)
         if settings.useful:
@@ -277,6 +290,7 @@ class SampledMolecules:
             "connected": chemistry.count_connected(texts),
             **{name: int(distinct[name].sum()) for name in chosen},
             **measure_targets({classes: labels[readable] for classes, labels in self.asked.items()}, valid),
+            **(self.nearest.measure(readable, valid["nearest_row"].to_numpy()) if self.nearest else {}),
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:

@@ -254,6 +254,12 @@ def chemistry_settings(experiment: Any) -> Chemistry:
     return experiment.chemistry or Chemistry()
 
 
+def own_columns(experiment: Any) -> list[str]:
+    """The columns of the user's table that conditional models learn, and that RDKit does not compute."""
+    names = (setting.name() for setting in experiment.data.conditioned)
+    return [name for name in names if name not in COMPUTED]
+
+
 def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSettings:
     """Settings to draw a trial from the model that the base methods start from, which knows no condition, at
     the evaluation's largest number of steps."""

@@ -11,8 +11,9 @@ from pairflow.config import check
 from pairflow.config.conditions import split_conditions
 from pairflow.data.classes import KNOTS, Classes, Properties
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.descriptors import compute
+from pairflow.kinds.molecules.descriptors import compute, tabulate
 from pairflow.kinds.molecules.measure import measure_targets
+from pairflow.kinds.molecules.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.prepare import label_molecules
 from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Molecules
 
@@ -215,3 +216,47 @@ def test_a_table_without_the_column_is_refused(tmp_path, name, column, message):
     path.write_text("smiles,pIC50\nC,5\n")
     with pytest.raises(InputError, match=re.escape(message.format(path=path))):
         label_molecules([Conditioning(column=column)], prepared([0, 0]), path)
+
+
+def test_a_label_has_the_class_of_its_value_also_at_a_threshold():
+    values = np.append(np.random.default_rng(0).normal(size=999), np.nan)
+    for number in (False, True):
+        classes = Classes.from_values("pIC50", values, THREE, number=number)
+        labels = Properties((classes,)).labels([values]).reshape(-1)
+        assert classes.numbers_of_labels(labels).tolist() == classes.numbers(values).tolist()
+
+
+TRAINED = ["CCCCO", "CCCCCO", "c1ccccc1", "Cc1ccccc1", "CCN", "c1ccncc1"]
+PIC50 = Classes(property="pIC50", names=("low", "high"), thresholds=(5,))
+FINGERPRINTS = tabulate(["fingerprint"], TRAINED)["fingerprint"]
+DRAWN = ["CCCCCCO", "CCc1ccccc1", "CCc1ccccc1", "CCN"]  # near an alcohol, toluene twice, and an amine
+
+
+def test_samples_follow_a_column_if_their_nearest_training_molecules_are_in_the_class():
+    """Alcohols are low, aromatics high; the amine has no value, so that an alcohol or aromatic is nearest."""
+    labels = np.array([[0], [0], [1], [1], [2], [1]])
+    valid = np.array([True, True, False, True])
+    asked = {PIC50: np.array([0, 1, 0, 0])}
+    nearest = NearestClasses(asked, labels, FINGERPRINTS)
+    rows = nearest.find(tabulate(["fingerprint"], DRAWN)["fingerprint"])
+    assert [TRAINED[row] for row in rows[:3]] == ["CCCCCO", "Cc1ccccc1", "Cc1ccccc1"]
+    assert nearest.classes[:, 0].tolist() == [0, 0, 1, 1, 1]  # without the amine
+    assert rows[3] < 5
+    found = nearest.measure(valid, rows[:3])
+    assert found["nearest_in_class"] == 2  # the third valid sample should be low, and is not
+    assert found["nearest_by_chance"] == pytest.approx(0.4 + 0.6 + 0.4)
+    assert (found["nearest_in_class_low"], found["nearest_in_class_high"]) == (0.5, 1)
+    none = nearest.measure(np.zeros(4, bool), rows[:0])
+    assert (none["nearest_in_class"], none["nearest_by_chance"]) == (0, 0)
+    assert np.isnan(none["nearest_in_class_low"])
+    one = NearestClasses({PIC50: np.ones(4)}, labels, FINGERPRINTS).measure(valid, rows[:3])
+    assert one == {"nearest_in_class": 2, "nearest_by_chance": pytest.approx(1.8)}
+
+
+def test_several_columns_are_followed_if_all_classes_are_met():
+    number = Classes(property="ki", names=THREE, thresholds=(1, 2), knots=(0, 1, 3))
+    asked = {PIC50: np.array([1.0, 1]), number: np.array([2.0, 0])}  # ki is asked to be high, then low
+    labels = np.array([[0, 2.0], [0, 0], [1, 2], [1, 2], [1, 3], [1, 0]], np.float32)  # the amine has no ki
+    nearest = NearestClasses(asked, labels, FINGERPRINTS)
+    found = nearest.measure(np.ones(2, bool), np.array([2, -1]))  # the second sample is near to none
+    assert found == {"nearest_in_class": 1, "nearest_by_chance": pytest.approx(2 / 5 + 1 / 5)}

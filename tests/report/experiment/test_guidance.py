@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pairflow.kinds.molecules.chemistry import histograms
+from pairflow.kinds.molecules.kind import METRICS
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 
@@ -94,6 +95,61 @@ def test_each_of_several_properties_has_its_own_chart(make, number):
     expected |= {"mean absolute error of logP": "mean absolute error of logP 0.25"} if number else {}
     assert points.keys() == expected.keys()
     assert all(f'"guidance 2","{text}"' in points[what] for what, text in expected.items())
+
+
+@pytest.fixture
+def make_column(make):
+    """Contents of a model that was asked for pIC50, at some guidance weights; at weight 0 fewer follow it."""
+
+    def build(asked, guidances, **more):
+        values = {"valid": 600, "novel_strict": 100, "nearest_in_class": 300, "nearest_by_chance": 210} | more
+        names = {"main": 300} | {f"main_g{weight}": 450 if weight else 240 for weight in guidances}
+        rows = [
+            {"evaluation": name, "method": "udlm", "nfe": nfe, "trial": 0, "metric": metric, "value": value}
+            for name, followed in names.items()
+            for nfe in (1, 8)
+            for metric, value in (values | {"nearest_in_class": followed}).items()
+        ]
+        data = {
+            "source": "library.csv",
+            "length": 16,
+            "condition": [{"column": "pIC50"}, {"property": "qed"}],
+        }
+        evaluations = {"main": {"nfe": [1, 8], "condition": asked, "guidances": guidances}}
+        return make(
+            settings=SETTINGS | {"data": data, "methods": ["udlm"], "evaluations": evaluations},
+            metrics=pd.DataFrame(rows).assign(seed=0, samples=1000, reference=None, extractor=None),
+            properties={},
+        )
+
+    return build
+
+
+def test_a_column_is_followed_if_the_nearest_training_molecules_are_in_the_class(make_column, parse):
+    contents = make_column("pIC50=high", [0, 2])
+    [block] = evaluation_blocks(contents)
+    nearest = block.details.shown["nearest"]
+    assert (nearest["columns"], nearest["nfe"]) == (["pIC50"], 8)
+    assert nearest["rows"] == [["udlm", "50.0 %", "40.0 %", "35.0 %"]]
+    chart = block.details.shown["guidance"]["trades"][METRICS["nearest_in_class"].label][1]
+    assert '"guidance 2","nearest training molecule in the class asked for 75.0 %"' in chart.points
+    words = parse(render(contents)).words()
+    assert "Does the model follow pIC50?" in words
+    assert "follows pIC50 if more valid samples than by chance, and than at guidance 0" in words
+
+
+@pytest.mark.parametrize(("asked", "advised"), [("pIC50=high", True), ("pIC50=spread", False)])
+def test_a_single_class_needs_guidance_0_to_compare_with(make_column, parse, asked, advised):
+    contents = make_column(asked, [])
+    [block] = evaluation_blocks(contents)
+    assert block.details.shown["nearest"]["rows"] == [["udlm", "50.0 %", "35.0 %"]]
+    assert ("guidances: [0]" in parse(render(contents)).words()) == advised
+
+
+def test_a_column_is_not_said_to_be_followed_without_valid_samples(make_column, contents, parse):
+    [block] = evaluation_blocks(make_column("pIC50=spread", [], valid=0, nearest_by_chance=0))
+    assert block.details.shown["nearest"]["rows"] == [["udlm", "–", "–"]]
+    assert "Does the model follow" not in parse(render(contents)).words()  # RDKit computes what it was asked
 
 
 def test_variants_are_drawn_against_their_noise(make, parse):

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pairflow.config.conditions import SPREAD
 from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.plausible import START
+from pairflow.kinds.molecules.settings import own_columns
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, legend
@@ -53,6 +55,7 @@ def describe_molecules(
             "properties": properties,
             "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
+            "nearest": describe_nearest(contents, evaluation),
             "variants": draw_variants(contents, evaluation, prefix),
         },
         tables={"Molecules per second": tables} if tables else {},
@@ -182,11 +185,12 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
-    if "in_class" not in set(rows.metric):
+    if set(rows.metric).isdisjoint({"in_class", "nearest_in_class"}):
         return None
     conditions = contents.experiment.evaluations[evaluation].condition
     names = [condition.rpartition("=")[0] for condition in conditions]
     targets = ["in_class", *(f"{name}_{kind}" for name in names for kind in ("in_class", "error"))]
+    targets.append("nearest_in_class")
     targets = [metric for metric in targets if metric in set(rows.metric)]
     counted = rows.metric.map(lambda metric: metric in METRICS and METRICS[metric].counted)
     rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples.where(counted, 1))
@@ -209,6 +213,40 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
         if name in PROPERTIES
     }
     return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
+
+
+def describe_nearest(contents: Contents, evaluation: str) -> dict[str, Any] | None:
+    """Say how often the nearest training molecule is in the class that a sample was asked for, by columns of
+    the user's table; None if that was not measured.
+
+    Each of `rows` has a method and shares of its valid samples at the largest number of steps `nfe`: in the
+    class, at guidance 0 if that was measured (`ignored`), and by chance. `spread` says whether all classes
+    of the columns were asked for.
+    """
+    rows = contents.measured[contents.measured.nfe.notna()]
+    here = rows[rows.evaluation == evaluation]
+    if "nearest_in_class" not in set(here.metric):
+        return None
+    weights = contents.experiment.guided().get(evaluation, {})
+    ignored = [name for name, weight in weights.items() if weight == 0 and name in set(rows.evaluation)]
+    last = rows[rows.nfe == here.nfe.max()]
+    means = last.groupby(["evaluation", "method", "metric"])["value"].mean().unstack()
+    shares = means[["nearest_in_class", "nearest_by_chance"]].div(means["valid"].replace(0, np.nan), axis=0)
+    wanted = [(name, "nearest_in_class") for name in (evaluation, *ignored)]
+    wanted.append((evaluation, "nearest_by_chance"))
+    asked = dict(text.rpartition("=")[::2] for text in contents.experiment.evaluations[evaluation].condition)
+    columns = [name for name in own_columns(contents.experiment) if name in asked]
+    return {
+        "columns": columns,
+        "nfe": int(here.nfe.max()),
+        "ignored": bool(ignored),
+        "spread": all(asked[name] == SPREAD for name in columns),
+        "rows": [
+            [method, *(format_percent(shares[metric].get((name, method), np.nan)) for name, metric in wanted)]
+            for method in contents.methods
+            if (evaluation, method) in shares.index
+        ],
+    }
 
 
 def draw_variants(contents: Contents, evaluation: str, prefix: str) -> dict[int, dict[str, Picture]]:
