@@ -289,8 +289,14 @@ def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project, na
     assert run.exit_code == 0, run.stderr
     number = 300 if name == "late" else 150
     assert f"\n{name}: {number} of 300 rows have a number" in run.stdout
-    condition = experiment(project, "a").data.condition
+    written = experiment(project, "a")
+    condition, asked = written.data.condition, written.evaluations["asked"]
     assert (condition.column, condition.classes) == (name, classes or 3)
+    assert (*asked.condition, *asked.guidances) == (
+        f"{name}=spread",
+        0,
+        2,
+    )  # what the report needs to judge it
     listed = project / "a.condition.csv"
     if name == "late":
         assert "asked for low or high values" in run.stdout

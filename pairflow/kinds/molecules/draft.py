@@ -18,7 +18,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.draft_condition import find_condition, suggest_columns
+from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.quality import describe_quality
@@ -252,6 +252,9 @@ def plan(
     symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
     size = DatasetSize(training_rows or available, held_out, symbols, length)
     number = f"about {total:,}" if counts.total < counts.of else f"{total:,}"
+    scale = _scale(settings.representation, size, device, settings.compare, start)
+    if "condition" in data:
+        scale["evaluations"] |= ask_for_classes(data["condition"])
     experiment = {
         "description": f"{number} molecules of {Path(data['source']).name}, at a scale for this machine",
         "scale": "reduced",
@@ -259,7 +262,7 @@ def plan(
         "data": data,
         **({"from": start.name} if start else {}),
         "chemistry": {"plausible": True, "useful": True},
-        **_scale(settings.representation, size, device, settings.compare, start),
+        **scale,
     }
     return experiment, size, available - size.rows
 

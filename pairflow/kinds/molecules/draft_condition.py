@@ -58,6 +58,17 @@ class DraftCondition(NamedTuple):
         return self.column.unused(counts.repeats) if self.column else pd.DataFrame()
 
 
+def ask_for_classes(condition: Entry) -> Entry:
+    """Return an evaluation that asks for every class in turn, so that the report says whether the model
+    follows the condition; none if the column's name cannot be written in an evaluation."""
+    name = Conditioning(**condition).name()
+    if {",", "="} & {*name}:
+        return {}
+    return {
+        "asked": {"nfe": [8], "samples": 256, "trials": 1, "condition": f"{name}=spread", "guidances": [0, 2]}
+    }
+
+
 def find_condition(name: str, header: Iterable[str], file: Path) -> DraftCondition:
     """Return the condition on a column of numbers of a file, or else on a property that RDKit computes.
     Raises InputError for any other name, and for a column of too few numbers."""
