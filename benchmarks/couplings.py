@@ -8,9 +8,10 @@ adds their metrics to the record. It makes them in the folder it is called in, w
 commands, but all in one process and on one thread, because most take a second and a process ten. A command
 that was stopped can be given again: what is finished is not made again.
 
-One metric of each data set is tested: the differences from `pairflow`, paired over the seeds, by Student's t
-with Holm's correction over all couplings and numbers of steps. Distilled models are not among those: they
-have had more training.
+Every model of tokens is sampled by ancestral and by Euler updates, with the same calls of the network. One
+metric of each data set is tested: the differences from `pairflow`, paired over the seeds, by Student's t
+with Holm's correction over all couplings and numbers of steps of a table. Distilled models are not tested:
+they have had more training.
 """
 
 import argparse
@@ -26,14 +27,17 @@ from typing import Any, NamedTuple
 import mnist8
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import torch
 import yaml
 from click.testing import CliRunner
 from pairing import commit, machine
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 import pairflow
 from pairflow import cli
-from pairflow.artifacts import read_table, token_array
+from pairflow.artifacts import read_table, token_array, write_table
 from pairflow.config.file import read
 from pairflow.flow.couple.transport import minibatch_ot
 from pairflow.pairing import rule
@@ -48,6 +52,7 @@ BASELINE = "pairflow"
 EXPERIMENTS = Path("experiments")  # of the user: files that git does not track
 BATCHES = 20  # in which the distance of transport in a batch is measured
 POOL = "ot, pool of 8 batches"
+FEW = (POOL, "sdot, tau 0.1")  # variants that are compared by both updates
 
 
 class Case(NamedTuple):
@@ -71,29 +76,45 @@ class Case(NamedTuple):
     few: tuple[str, ...] | None = None
 
 
-def sampled(samples: int, *nfe: int) -> dict[str, Any]:
-    return {"main": {"nfe": [*nfe], "samples": samples, "trials": 3}}
+def by_both_updates(samples: int, *nfe: int, **sampling: Any) -> dict[str, Any]:
+    """Two evaluations that differ in the update of their sampler only."""
+    main = {"nfe": [*nfe], "samples": samples, "trials": 3, **sampling}
+    return {"main": main, "euler": {**main, "sampler": "euler"}}
 
 
-SMALL = {"network": {"name": "mlp", "width": 256, "blocks": 2}, "evaluations": sampled(1024, 1, 2, 4, 32)}
+# Evaluation -> what a table says of it; points have one evaluation, by Euler's method.
+UPDATES = {"main": "ancestral updates", "euler": "Euler updates"}
+SMALL = {
+    "network": {"name": "mlp", "width": 256, "blocks": 2},
+    "evaluations": by_both_updates(1024, 1, 2, 4, 32),
+}
 MOLECULES = ("unique", "valid", "novel")
 DIGITS = ("fd", "nn_copies")
 CASES = {
-    "demo": Case("demo", {"evaluations": sampled(1024, 1, 2, 4, 32)}, 5, MOLECULES, "unique", 2048),
+    "demo": Case(
+        "demo",
+        {"evaluations": by_both_updates(1024, 1, 2, 4, 32), "distillation": {}},
+        5,
+        MOLECULES,
+        "unique",
+        2048,
+        few=FEW,
+    ),
     "digits": Case(
         "digits",
-        {"evaluations": sampled(1000, 1, 2, 4, 8, 32)},
+        {"evaluations": by_both_updates(1000, 1, 2, 4, 8, 32)},
         5,
         DIGITS,
         "fd (test)",
         1024,
         lower=True,
+        few=FEW,
     ),
     "mnist8": Case(  # 60,000 images, with the network, the batches and the classifier of digits
         "digits",
         {
             "training": {"iterations": 2000, "validate_every": 500},
-            "evaluations": sampled(1000, 1, 2, 4, 8, 32),
+            "evaluations": by_both_updates(1000, 1, 2, 4, 8, 32),
             "distillation": {},
         },
         3,
@@ -111,6 +132,7 @@ CASES = {
         MOLECULES,
         "unique",
         2048,
+        few=FEW,
     ),
     "zinc": Case(  # network, batches and temperature as of the shipped model `zinc250k`
         "zinc250k_small",
@@ -118,9 +140,7 @@ CASES = {
             "data": {"representation": "selfies"},
             "network": {"name": "transformer", "width": 128, "blocks": 4, "heads": 4},
             "training": {"batch_size": 16, "iterations": 5000, "validate_every": 5000},
-            "evaluations": {
-                "main": {"nfe": [1, 2, 4, 8, 32], "samples": 1024, "trials": 1, "temperature": 0.7}
-            },
+            "evaluations": by_both_updates(1024, 1, 2, 4, 8, 32, trials=1, temperature=0.7),
             "chemistry": {"plausible": True, "useful": True},
         },
         3,
@@ -142,7 +162,7 @@ CASES = {
     ),
     "two_moons": Case(
         "two_moons_d2",
-        {"evaluations": sampled(2500, 1, 2, 4, 8)},
+        {"evaluations": {"main": {"nfe": [1, 2, 4, 8], "samples": 2500, "trials": 3}}},
         5,
         ("chamfer", "w2"),
         "w2 (train)",
@@ -170,10 +190,11 @@ POINT_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sdot, tau 0.05": ("sdot", {"tau": 0.05}),
     "sdot, tau 1": ("sdot", {"tau": 1.0}),
 }
+ASSIGNED = "one assignment of all points, kept"
 POINT_METHODS = ["condot", "ot", "pairflow", "sdot"]
 KEPT = {"pairs-sdot": "sdot, pairs kept"}
 KEPT |= {f"pairs-{label}": f"pairflow, tau {tau:g}" for label, tau in RELEASED.items()}
-_ALL = (*METHODS, *POINT_METHODS, *VARIANTS, *POINT_VARIANTS, *KEPT.values(), *DISTILLED)
+_ALL = (*METHODS, *POINT_METHODS, *VARIANTS, *POINT_VARIANTS, *KEPT.values(), ASSIGNED, *DISTILLED)
 ORDER = {label: place for place, label in enumerate(dict.fromkeys(_ALL))}
 
 
@@ -216,12 +237,19 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     if not case.points and case.few is None:
         entries[key] = {**base, "methods": [f"pairs-{label}" for label in pairs], "pairs": pairs}
         labels[key] = KEPT
+    if case.points:
+        key = f"couplings_{name}_assigned"
+        entries[key] = {**base, "methods": [BASELINE]}
+        labels[key] = {BASELINE: ASSIGNED}
     EXPERIMENTS.mkdir(exist_ok=True)
     (EXPERIMENTS / f"couplings_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
     rows, found, first = [], {}, next(iter(entries))
     for key in entries:
         if key.endswith("_kept"):
             pair_at_temperatures(Path(f"results/couplings_{name}"), pairs, base)
+        if key.endswith("_assigned"):
+            for seed in range(seeds):
+                assign_all(Path(f"results/{first}/seed{seed}"), Path(f"results/{key}/seed{seed}"))
         if key != first:  # the same data, described once
             for part in ("data", "reference"):
                 copied = Path(f"results/{first}/{part}")
@@ -232,14 +260,15 @@ def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
         metrics["coupling"] = metrics.method.map(labels[key])
         rows.append(metrics.dropna(subset="coupling"))
         found |= bounds(Path("results") / key, labels[key])
+    metrics = pd.concat(rows)
     return {
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "experiment": base,
-        "distances": distances(Path(f"results/couplings_{name}"), pd.concat(rows), base),
+        "distances": distances(Path(f"results/couplings_{name}"), metrics, base),
         "bounds": dict(sorted(found.items(), key=lambda one: ORDER[one[0]])),
-        "values": values(pd.concat(rows), case),
+        "values": {name: values(metrics[metrics.evaluation == name], case) for name in base["evaluations"]},
     }
 
 
@@ -274,6 +303,22 @@ def pair_at_temperatures(root: Path, files: dict[str, str], experiment: dict[str
         x0 = pairflow.pair(tokens, vocabulary_size=size, steps=experiment["pairing"]["steps"])
         pairflow.write_pairs(x0, tokens, files[label], vocabulary_size=size)
     rule.level_tables = level_tables
+
+
+def assign_all(paired: Path, root: Path) -> None:
+    """Write pairs of new sources and all points by one exact assignment, if they are missing; `paired` is the
+    folder of a seed with pairs of Algorithm 1, whose columns and metadata they have."""
+    pairs = f"pairs/{BASELINE}.parquet"
+    if (root / pairs).exists():
+        return
+    table, metadata = read_table(paired / pairs, "vector pairs")
+    x1 = token_array(read_table(paired.parent / "data/train.parquet", "vectors")[0]["values"])
+    x0 = np.random.default_rng(int(root.name.removeprefix("seed"))).standard_normal(x1.shape, dtype=x1.dtype)
+    _, rows = linear_sum_assignment(cdist(x0, x1, "sqeuclidean"))
+    (root / "pairs").mkdir(parents=True, exist_ok=True)
+    columns = {"x0": x0, "x1": x1[rows], "target": rows, "moved": np.zeros(len(rows))}
+    arrays = {name: pa.array([*values], table.schema.field(name).type) for name, values in columns.items()}
+    write_table(root / pairs, pa.table(arrays), metadata)
 
 
 def values(metrics: pd.DataFrame, case: Case) -> dict[str, Any]:
@@ -330,10 +375,19 @@ def distances(root: Path, metrics: pd.DataFrame, experiment: dict[str, Any]) -> 
 def table(name: str, found: dict[str, Any]) -> str:
     """Tables in Markdown, a metric each: mean ± deviation of the seeds; bold if ahead of pairflow by test."""
     parts = []
-    for metric, couplings in found["values"].items():
+    tables = [
+        (
+            f"{name}, {metric}" if CASES[name].points else f"{name}, {metric}, {UPDATES[evaluation]}",
+            metric,
+            couplings,
+        )
+        for evaluation, by_metric in sorted(found["values"].items(), reverse=True)
+        for metric, couplings in by_metric.items()
+    ]
+    for title, metric, couplings in tables:
         steps = sorted({int(nfe) for by_nfe in couplings.values() for nfe in by_nfe})
         lines = [
-            f"| {name}, {metric} | {' | '.join(f'NFE {nfe}' for nfe in steps)} |",
+            f"| {title} | {' | '.join('1 step' if nfe == 1 else f'{nfe} steps' for nfe in steps)} |",
             "|---" * (len(steps) + 1) + "|",
         ]
         tests = compare(couplings) if metric == CASES[name].tested else {}

@@ -242,10 +242,11 @@ def test_couplings_are_compared_with_pairflow_seed_by_seed(load):
         "sdot": values(5, 5.1, 4.9),
         "pairflow+dcd": values(9, 9.1, 8.9),
     }
-    table = couplings.table(
-        "demo", {"values": {"unique": found, "valid": found}, "distances": {"sdot": 0.85}}
-    )
-    tested, other, distances = table.split("\n\n")
+    by_update = {"main": {"unique": found, "valid": found}, "euler": {"unique": found}}
+    table = couplings.table("demo", {"values": by_update, "distances": {"sdot": 0.85}})
+    tested, other, euler, distances = table.split("\n\n")
+    assert tested.startswith("| demo, unique, ancestral updates | 1 step |")
+    assert euler.startswith("| demo, unique, Euler updates | 1 step |")
     assert "| sdot | **115 ± 10** |" in tested
     assert "| udlm | 105 ± 10 (behind) |" in tested
     assert "| ot | 110 ± 12 |" in tested
