@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from pairflow import published
-from pairflow.artifacts import as_cell, atomic, require_apart
+from pairflow.artifacts import as_cell, atomic, require_apart, require_writable
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
@@ -155,12 +155,3 @@ def _rescue(rows: Rows, out: Path) -> str:
             pd.DataFrame(rows).map(as_cell).to_csv(temporary, index=False, lineterminator="\n")
             return f"the {len(rows):,} found are saved in {path}"
     return f"the {len(rows):,} found are lost"
-
-
-def require_writable(out: Path) -> None:
-    """Make the folder of `out`; raise InputError unless a file can be written there."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=out.parent).close()
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written there: {error.strerror}") from None

@@ -8,13 +8,20 @@ import pandas as pd
 import torch
 
 from pairflow import published
-from pairflow.artifacts import Metadata, as_cell, atomic, digest, require_apart, write_table
+from pairflow.artifacts import (
+    Metadata,
+    as_cell,
+    atomic,
+    digest,
+    require_apart,
+    require_writable,
+    write_table,
+)
 from pairflow.config import ScoreSettings
 from pairflow.data.delivery import Candidate
 from pairflow.errors import InputError
 from pairflow.generate.bound import bound_row
 from pairflow.generate.choice import choose
-from pairflow.generate.demand import require_writable
 from pairflow.runtime.progress import bar
 from pairflow.training.model import DiscreteModel
 

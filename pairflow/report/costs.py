@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from pairflow.config import BASES, Experiment, parse_method
+from pairflow.config import Experiment
+from pairflow.config.methods import PAIRINGS
 from pairflow.report.words import name_distillation
 
 RUN = ["evaluation", "method", "nfe", "seed"]
@@ -60,7 +61,7 @@ def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[Tra
     rounds = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
     pieces = {
         (base, "base training"): jobs_of_base[jobs_of_base.step == "train"],
-        (base, "pairing"): jobs_of_base[jobs_of_base.step == BASES[parse_method(base).base].pairing],
+        (base, "pairing"): jobs_of_base[jobs_of_base.step.isin(PAIRINGS)],
         **{(str(name), _name_round(str(name))): jobs for name, jobs in rounds.groupby("method", sort=False)},
     }
     costs = [_measure(*names, jobs, experiment) for names, jobs in pieces.items() if len(jobs)]

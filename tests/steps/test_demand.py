@@ -451,8 +451,8 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
         ("some where/copy/known.parquet", {}, "known.parquet: is an input of this command"),
         ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
         ("x.smi", {"trials": 4}, "--trials does not go with --count: see --help"),
-        ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written there: No such file or directory"),
-        ("some where/copy/model.json/x.smi", {}, "model.json/x.smi: cannot be written there: "),
+        ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written: No such file or directory"),
+        ("some where/copy/model.json/x.smi", {}, "model.json/x.smi: cannot be written: "),
     ],
 )
 def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, options, text):

@@ -178,7 +178,8 @@ def test_pairs_come_back_as_they_were_written(finished, tmp_path):
     x0, x1 = pairflow.read_pairs(finished / ROOT / "seed0/pairs/pairflow.parquet")
     train = token_array(read_table(finished / ROOT / "data/train.parquet")[0]["tokens"])
     np.testing.assert_array_equal(x1, train)
-    np.testing.assert_array_equal(x0, pairflow.pair(train, vocabulary_size=K, progress=False))
+    paired = pairflow.pair(train, vocabulary_size=K, steps=EXPERIMENT.pairing.steps, progress=False)
+    np.testing.assert_array_equal(x0, paired)
     with pytest.raises(pairflow.InputError, match="holds tokens, expected pairs or vector pairs"):
         pairflow.read_pairs(finished / ROOT / "data/train.parquet")
 

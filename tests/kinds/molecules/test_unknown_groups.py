@@ -41,7 +41,7 @@ def test_another_charge_or_the_nearest_group(smiles, other, advice):
 def model(tmp_path):
     """What `read_seeds` asks a model for."""
     (tmp_path / "vocabulary.json").write_text(Vocabulary(kind="groups", tokens=(*SPECIALS, *KNOWN)).to_json())
-    return SimpleNamespace(vocabulary_file=lambda: tmp_path / "vocabulary.json", length=8)
+    return SimpleNamespace(vocabulary_file=lambda: tmp_path / "vocabulary.json", length=8, known=None)
 
 
 def test_seeds_that_are_left_out_or_have_other_charges_are_named(model, tmp_path):
