@@ -235,7 +235,8 @@ def memory_of(name, prepared):
 def set_for(rule, name, default):
     """A resource of a rule that the profile or the command line sets."""
     given = workflow.resource_settings.overwrite_resources.get(rule, {})
-    return getattr(given[name], "value", given[name]) if name in given else default  # older Snakemakes give numbers
+    # Older versions of Snakemake give a number.
+    return getattr(given[name], "value", given[name]) if name in given else default
 
 
 def potentials_gpu(wildcards):

@@ -277,7 +277,9 @@ def test_jobs_ask_for_their_gpus_their_memory_and_their_time(snakemake, folder):
     run = snakemake(folder, *PROFILE, "--dry-run", *limits, "--", f"results/mini/seed0/{SAMPLES}")
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
-    assert re.search(r"rule train:.*?resources: [^\n]*mem_mb=6000,[^\n]* gpu=2,[^\n]* runtime=600\n", plan, re.S)
+    assert re.search(
+        r"rule train:.*?resources: [^\n]*mem_mb=6000,[^\n]* gpu=2,[^\n]* runtime=600\n", plan, re.S
+    )
     assert re.search(r"rule sample:.*?resources: [^\n]*mem_mb=1000,[^\n]* gpu=0, runtime=\d+\n", plan, re.S)
 
 
