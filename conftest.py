@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ from pairflow.runtime import signals
 
 REPOSITORY = Path(__file__).parent
 THREADS = torch.get_num_threads()
+# In the background of a shell Ctrl-C is ignored, also by every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _FORKED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it

@@ -234,7 +234,9 @@ def memory_of(name, prepared):
 
 def set_for(rule, name, default):
     """A resource of a rule that the profile or the command line sets."""
-    return workflow.resource_settings.overwrite_resources.get(rule, {}).get(name, default)
+    given = workflow.resource_settings.overwrite_resources.get(rule, {})
+    # Older versions of Snakemake give a number.
+    return getattr(given[name], "value", given[name]) if name in given else default
 
 
 def potentials_gpu(wildcards):

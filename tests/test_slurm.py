@@ -271,13 +271,16 @@ def test_the_profile_looks_for_finished_jobs_after_five_seconds():
     assert profile["seconds-between-status-checks"] == 5
 
 
-def test_a_training_asks_for_its_gpus_and_its_time(snakemake, folder):
-    limits = ["--set-resources", "train:gpu=2", "--resources", "runtime=600"]
-    model = "results/mini/seed0/models/udlm/model.safetensors"
-    run = snakemake(folder, *PROFILE, "--dry-run", *limits, "--", model)
+def test_jobs_ask_for_their_gpus_their_memory_and_their_time(snakemake, folder):
+    """On a GPU a job asks for the number of its rule, on a CPU for the memory of its estimate."""
+    limits = ["--set-resources", "train:gpu=2", "sample:gpu=0", "--resources", "runtime=600"]
+    run = snakemake(folder, *PROFILE, "--dry-run", *limits, "--", f"results/mini/seed0/{SAMPLES}")
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
-    assert re.search(r"rule train:.*?resources: [^\n]*gpu=2,[^\n]* runtime=600\n", plan, re.S)
+    assert re.search(
+        r"rule train:.*?resources: [^\n]*mem_mb=6000,[^\n]* gpu=2,[^\n]* runtime=600\n", plan, re.S
+    )
+    assert re.search(r"rule sample:.*?resources: [^\n]*mem_mb=1000,[^\n]* gpu=0, runtime=\d+\n", plan, re.S)
 
 
 def test_the_plain_script_of_the_documentation_pairs_in_an_array_of_jobs(cluster, tmp_path):

@@ -7,7 +7,7 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from pairflow.flow import losses
-from pairflow.flow.corruption import CORRUPTIONS
+from pairflow.flow.corruption import CORRUPTIONS, MANY_SYMBOLS
 from pairflow.training.objectives import FlowObjective
 
 B, N, K = 16, 8, 2048
@@ -46,13 +46,18 @@ def test_an_iteration_holds_few_tensors_as_large_as_its_logits(monkeypatch, nois
 
 
 @pytest.mark.parametrize(
-    ("noise", "sampler", "most"),
+    ("symbols", "noise", "sampler", "most"),
     # Two in float64: x and the law of x_s, and then that law and its sums. The Euler update converts UDLM's
-    # output, and absorbing noise remembers it.
-    [("uniform", "ancestral", 4), ("uniform", "euler", 6), ("absorbing", "ancestral", 5)],
+    # output, and absorbing noise with few symbols remembers it.
+    [
+        (K, "uniform", "ancestral", 4),
+        (K, "uniform", "euler", 6),
+        (K, "absorbing", "ancestral", 4),
+        (MANY_SYMBOLS // 2, "absorbing", "ancestral", 5),
+    ],
 )
-def test_a_sampling_step_holds_few_tensors_as_large_as_its_logits(noise, sampler, most):
-    corruption = CORRUPTIONS[noise](K)
+def test_a_sampling_step_holds_few_tensors_as_large_as_its_logits(symbols, noise, sampler, most):
+    corruption = CORRUPTIONS[noise](symbols)
     network, x0 = Table(corruption.symbols), corruption.source((B, N))
     prediction = corruption.losses["nelbo"].learns
     options = {"sampler": sampler, "steps": 1, "prediction": prediction, "greedy_tail": False}
