@@ -27,7 +27,8 @@ REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
 PROFILE = ("--profile", str(REPOSITORY / "profiles/slurm"))
 # Snakemake asks for the states of its jobs every second. By itself it would ask ever more rarely. While it
-# asks, it knows of no job that it could cancel, so a cancellation waits until it has asked.
+# asks, it knows of no job that it could cancel, so a cancellation waits until it has asked. If Snakemake fails
+# before it has any job, the wait ends after a minute.
 ASK = """
 import time
 from snakemake.cli import main
@@ -35,7 +36,8 @@ from snakemake_executor_plugin_slurm import Executor
 Executor.next_seconds_between_status_checks = property(lambda self: 1, lambda self, seconds: None)
 cancel = Executor.cancel
 def cancel_when_jobs_are_known(executor):
-    while not executor.active_jobs:
+    until = time.monotonic() + 60
+    while not executor.active_jobs and time.monotonic() < until:
         time.sleep(0.01)
     cancel(executor)
 Executor.cancel = cancel_when_jobs_are_known
