@@ -27,8 +27,8 @@ REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
 PROFILE = ("--profile", str(REPOSITORY / "profiles/slurm"))
 # Snakemake asks for the states of its jobs every second. By itself it would ask ever more rarely. While it
-# asks, it knows of no job that it could cancel, so a cancellation waits until it has asked. If Snakemake fails
-# before it has any job, the wait ends after a minute.
+# asks, it knows of no job that it could cancel, so a cancellation waits until it has asked, or for a
+# minute: Snakemake may have failed before it had any job.
 ASK = """
 import time
 from snakemake.cli import main
