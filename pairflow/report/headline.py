@@ -30,7 +30,7 @@ _TRAININGS = {  # flaws of trainings -> the box about them
     "unfinished": (
         "Not trained to the end.",
         "The validation loss still fell over the last quarter of the training: {}. Raise "
-        "training.iterations. This loss cannot tell whether a model of paired sources is trained to the end.",
+        "training.iterations. For models of pairs this loss is only a hint.",
     ),
     "overfitted": (
         "Over-fitted.",
