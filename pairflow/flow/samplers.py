@@ -158,7 +158,7 @@ class Sampler:
     ) -> Tensor:
         """Return the probabilities (B, N, K) float64 of every position after one update to alpha_s.
 
-        With `where` (B, N) bool, those of its M true positions, (1, M, K).
+        With `where` (B, N) bool, the probabilities (1, M, K) of its M true positions.
         """
         here = x_t if where is None else x_t[where][None]  # (B, N) or (1, M)
         predicted = (

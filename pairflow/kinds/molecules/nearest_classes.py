@@ -25,7 +25,7 @@ class NearestClasses:
     """
 
     def __init__(self, asked: Mapping[Classes, np.ndarray], labels: np.ndarray, fingerprints: pd.Series):
-        """`asked` has the labels (B,) of samples by each column, `labels` (M, P) those of training molecules,
+        """`asked` has the labels (B,) of samples by each column, `labels` (M, P) the labels of training molecules,
         and `fingerprints` (M,) the fingerprints of these."""
         columns = [*asked]
         self.names = columns[0].names if len(columns) == 1 else ()
