@@ -25,8 +25,8 @@ class NearestClasses:
     """
 
     def __init__(self, asked: Mapping[Classes, np.ndarray], labels: np.ndarray, fingerprints: pd.Series):
-        """`asked` has the labels (B,) of samples by each column, `labels` (M, P) the labels of training molecules,
-        and `fingerprints` (M,) the fingerprints of these."""
+        """`asked` has the labels (B,) of samples by each column. `labels` (M, P) and `fingerprints` (M,) are
+        of training molecules."""
         columns = [*asked]
         self.names = columns[0].names if len(columns) == 1 else ()
         self.targets = _numbers(columns, np.stack([*asked.values()], axis=1))
