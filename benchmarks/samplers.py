@@ -330,7 +330,7 @@ def measure_speed(model: str, before: Path | None, turns: int) -> dict[str, Any]
     measured: dict[str, dict[str, list[float]]] = {}
     trees = {"now": ".", **({"before": str(before)} if before else {})}
     for _, sampler, (label, tree) in product(range(turns), SAMPLERS, trees.items()):
-        command = [sys.executable, "-c", TIMED, model, sampler]
+        command = [sys.executable, "-P", "-c", TIMED, model, sampler]  # -P: not the working directory's code
         path = {**os.environ, "PYTHONPATH": str(Path(tree).resolve())}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=path)
         seconds, memory = map(float, done.stdout.split())

@@ -105,7 +105,8 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     settings = {name: evaluation[name] for name in MEASURED_WITH if name in evaluation}
     measured = check(MeasuredAt, {**settings, "nfe": steps}, str(metrics))
     taken = "" if scores else f" with {measured.words}"
-    reason = f"{folder}: takes {method}{taken}; by the metrics {quality} at NFE {evaluated}"
+    at = f"at {evaluated} step{'s' * (evaluated > 1)}"
+    reason = f"{folder}: takes {method}{taken}; by the metrics {quality} {at}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics, measured)
 
 

@@ -59,7 +59,7 @@ def test_useful_samples_count_before_valid_ones(experiment):
     root = experiment(runs, ["valid", "valid", "useful_strict", "useful_strict"])
     choice = choose(root, None)
     assert choice.nfe == 8
-    assert choice.reason.endswith("25.0% of its samples are useful at NFE 8")
+    assert choice.reason.endswith("25.0% of its samples are useful at 8 steps")
 
 
 @pytest.mark.parametrize(

@@ -207,8 +207,8 @@ def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
     table = as_metrics(rows, seed=0, evaluation="main", samples=100)
     write_table(root / "metrics.parquet", table, Metadata(kind="metrics"))
     for nfe, choice in (
-        (None, "udlm with --nfe 8; by the metrics 60.0% of its samples are valid at NFE 8"),
-        (1, "udlm+dcd with --nfe 1; by the metrics 50.0% of its samples are valid at NFE 1"),
+        (None, "udlm with --nfe 8; by the metrics 60.0% of its samples are valid at 8 steps"),
+        (1, "udlm+dcd with --nfe 1; by the metrics 50.0% of its samples are valid at 1 step"),
     ):
         done = sample("x.parquet", folder=root, nfe=nfe)
         assert done.exit_code == 0
