@@ -81,7 +81,8 @@ def test_rates_by_a_known_clock(benchmark, monkeypatch):
     monkeypatch.setattr(benchmark.Engine, "seconds", lambda engine, queries, threads, step: walks[step])
     monkeypatch.setattr(benchmark, "seconds_of", lambda work: 0.5)
     monkeypatch.setattr(benchmark, "available_cpus", lambda: 1)
-    found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=2)
+    with threads_restored():
+        found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=2)
     ours, broadcasting = 400 * (last - first + 1) * 400 / 2, 8 * 400 / 0.5
     rates = found["pairs_per_second_and_step"]
     assert rates["pairflow, 1 thread"]["median"] == ours
