@@ -173,7 +173,6 @@ CASES = {
 }
 # Label -> the method, and what it changes in `pairing`; a `pool` of None is that of the data set.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "pairflow, redrawn every 5 epochs": ("pairflow", {"redraw": 5}),
     POOL: ("ot", {"pool": None}),
     "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
     "sdot, tau 0.4": ("sdot", {"tau": 0.4}),

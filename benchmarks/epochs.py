@@ -1,13 +1,13 @@
-"""What a coupling gives after so many epochs, on so many rows, with pairs that are kept or drawn again.
+"""What a coupling gives after so many epochs, on so many rows.
 
     python benchmarks/epochs.py results/qm9_small --method udlm pairflow --rows 5000 20000 --seed 0 1 2 \
         --iterations 10000 --keep 625 1250 2500 5000 10000 --constant --out qm9.jsonl
-    python benchmarks/epochs.py results/digits --method pairflow pairflow/5 --seed 0 1 2 --out digits.jsonl
+    python benchmarks/epochs.py results/digits --method udlm pairflow --seed 0 1 2 --out digits.jsonl
 
 `results/<experiment>` needs the experiment's data, and an experiment on images also its `reference` files;
-network and training are those of workflow_config.yaml but for the options. `pairflow/5` pairs again, with
-another seed, every 5 epochs. Every combination of method, rows and seed is one training, and one line of the
-output. Combinations that the output already has are skipped, so a stopped command can be given again.
+network and training are those of workflow_config.yaml but for the options. Every combination
+of method, rows and seed is one training, and one line of the output. Combinations that the output already has
+are skipped, so a stopped command can be given again.
 
 Measured after each number of iterations in `--keep`, on the moving average of the weights:
 
@@ -25,7 +25,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -38,26 +37,12 @@ from pairflow.config import SampleSettings, Training, TrainSettings
 from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.training.loop import optimise
 from pairflow.training.model import Model
-from pairflow.training.objectives import WHOLE, FlowObjective, Validator
+from pairflow.training.objectives import FlowObjective, Validator
 
 CPU = torch.device("cpu")
 NEAR_NOISE = 1e-3  # alpha at which the loss on pairs is measured: the first sampling step's
 OTHER_SEED = 10**6  # added to a seed for pairs that no training has seen
 PROBED = 4096
-
-
-class Redrawn(FlowObjective):
-    """The usual objective, whose sources are paired again every so many epochs, as `sources(draw)`."""
-
-    def __init__(self, sources: Callable[[int], np.ndarray], every: int, *arguments: Any):
-        super().__init__(*arguments)
-        self.sources, self.every, self.draw = sources, every, 0
-
-    def __call__(self, network: torch.nn.Module, iteration: int, rows: slice = WHOLE) -> torch.Tensor:
-        draw = iteration * self.shape[0] // len(self.x1) // self.every
-        if draw != self.draw:
-            self.x0, self.draw = torch.tensor(self.sources(draw)), draw
-        return super().__call__(network, iteration, rows)
 
 
 def main() -> None:
@@ -108,8 +93,7 @@ def finished(out: Path) -> list[dict]:
 def run(options: argparse.Namespace, what: dict) -> dict:
     """One training and its measurements."""
     started = time.process_time()
-    name, _, every = what["method"].partition("/")
-    seed, training = what["seed"], Training(**what["training"])
+    name, seed, training = what["method"], what["seed"], Training(**what["training"])
     table, metadata = read_table(options.root / "data/train.parquet", "tokens")
     tokens = token_array(table["tokens"])
     size = metadata.dimensions[1]
@@ -120,8 +104,7 @@ def run(options: argparse.Namespace, what: dict) -> dict:
     model = Model.create(settings, metadata, CPU)
     arguments = (model.corruption, training.batch_size, training.loss, seed, CPU)
     own, new = sources(0), sources(OTHER_SEED)
-    plain = FlowObjective(x1, own, *arguments)
-    objective = Redrawn(sources, int(every), x1, own, *arguments) if every else plain
+    objective = FlowObjective(x1, own, *arguments)
     held = token_array(read_table(options.root / "data/validation.parquet", "tokens")[0]["tokens"])[:1000]
     bound = Validator(held, model.corruption, model.prediction, metadata.padding, seed, CPU)
     keep = sorted(options.keep or [training.iterations])

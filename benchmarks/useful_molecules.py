@@ -52,9 +52,7 @@ METRICS = (
     "nn_similarity",
     "internal_diversity",
 )
-TRAINING = (
-    *("rows", "minutes", "representation", "network", "loss", "method", "redraw", "batch", "rate", "seed"),
-)
+TRAINING = (*("rows", "minutes", "representation", "network", "loss", "method", "batch", "rate", "seed"),)
 KEYS = (*TRAINING, "temperature")
 LOSSES = {
     "nelbo": {"loss": "nelbo"},
@@ -75,7 +73,6 @@ def main() -> None:
     parser.add_argument("--network", nargs="+", default=["mlp", "transformer-128x4"], help="or WIDTHxBLOCKS")
     parser.add_argument("--loss", nargs="+", default=["nelbo", "cross_entropy"], choices=LOSSES)
     parser.add_argument("--method", nargs="+", default=["pairflow"])
-    parser.add_argument("--redraw", nargs="+", type=int, default=[0], help="epochs; 0: pairs are kept")
     parser.add_argument("--batch", nargs="+", type=int, default=[64], help="rows per iteration")
     parser.add_argument("--rate", nargs="+", type=float, default=[1.0], help="times the usual learning rate")
     parser.add_argument("--seed", nargs="+", type=int, default=[0])
@@ -233,8 +230,6 @@ def make_experiment(
     scale = suggest.experiment(*sizes, "cpu", False, iterations, network_settings(case["network"]))
     scale["training"] |= {**LOSSES[case["loss"]], "batch_size": case["batch"]}
     scale["training"]["learning_rate"] *= case["rate"]
-    if case["redraw"]:
-        scale["pairing"]["redraw"] = case["redraw"]
     sampling = {"nfe": options.nfe, "samples": options.samples, "trials": options.trials}
     sampling |= {"temperature": case["temperature"]}
     scale |= {"evaluations": {"main": sampling}, "methods": [case["method"]], "seeds": [case["seed"]]}

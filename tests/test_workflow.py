@@ -166,7 +166,6 @@ ROUND = ["teach udlm+redi redi", "distill udlm+redi redi", "diagnose udlm+redi+r
     [
         ("network.width", 24, TRAINING, MINI["methods"], 1),
         ("pairing.steps", 6, PAIRING, ["pairflow", "pairflow+dcd"], 1),
-        ("pairing.redraw", 2, ["train pairflow", "distill pairflow dcd"], ["pairflow", "pairflow+dcd"], 1),
         ("distillation.dcd.learning_rate", 2.0e-4, ["distill pairflow dcd"], ["pairflow+dcd"], 1),
         ("distillation.redi.pairs.count", 50, REDI, ["udlm+redi"], 1),
         ("methods", [*MINI["methods"], "udlm+redi+redi"], ROUND, ["udlm+redi+redi"], 1),

@@ -67,7 +67,7 @@ def settings_of_model(method: str) -> list[str]:
         return ["data"]
     parsed = parse_method(method)
     distillations = [f"distillation.{name}" for name in dict.fromkeys(parsed.distillations)]
-    pairing = {"pairflow": ["pairing"], "random": ["pairing.redraw"]}.get(parsed.base, [])
+    pairing = ["pairing"] if parsed.base == "pairflow" else []
     return ["data", "network", "training", *pairing, *distillations]
 
 

@@ -9,7 +9,7 @@ from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
 from pairflow.config.fields import DataSettings, OwnFile
 from pairflow.config.flows import DISCRETE, FLOWS, FlowName
-from pairflow.config.methods import BASES, INDEPENDENT, PAIRED, parse_method, tail_revises
+from pairflow.config.methods import BASES, INDEPENDENT, parse_method, tail_revises
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     REPEATED,
@@ -35,7 +35,6 @@ from pairflow.config.training import (
     BaseTraining,
     Distillations,
     Pool,
-    Redraw,
     SolveSettings,
     Tau,
     TeachSettings,
@@ -87,7 +86,6 @@ class Pairing(Settings):
         le=10_000,
         description="Forward steps of that measurement. Default: as many as `steps`. Fewer steps reach less.",
     )
-    redraw: Redraw = None
     pool: Pool = None
     tau: Tau = TAU
 
@@ -246,9 +244,8 @@ class CommonExperiment(Settings):
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         parsed = parse_method(method)
-        redraw = self.pairing.redraw if parsed.base in PAIRED else None
         pool = self.pairing.pool if parsed.couple != INDEPENDENT and not parsed.coupling else None
-        training = BaseTraining(**self.training.model_dump(), redraw=redraw, pool=pool)
+        training = BaseTraining(**self.training.model_dump(), pool=pool)
         return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:

@@ -36,9 +36,9 @@ DISCRETE = Flow(
     pairs="pairs",
     losses=("nelbo", "cross_entropy"),
     sampling=SampleSettings,
-    keys=("correlation", "pairing.coverage", "pairing.redraw", "pairing.subsets", "training.ignore_padding"),
+    keys=("correlation", "pairing.coverage", "pairing.subsets", "training.ignore_padding"),
     protocol=(*Update.model_fields, "noise", "temperatures", "noises"),
-    training="redraw",
+    training="discrete",
     baselines=("udlm",),
 )
 CONTINUOUS = Flow(

@@ -48,17 +48,6 @@ class Training(Optimisation):
     ignore_padding: bool = Field(False, description="Leave padding out of the loss of base models.")
 
 
-Redraw = Annotated[
-    int | None,
-    Field(
-        ge=1,
-        le=10**9,
-        description="Redraw the pairs of pairflow and random with a new seed every this many epochs. "
-        "Default: never.",
-    ),
-]
-
-
 Pool = Annotated[
     int | None,
     Field(
@@ -86,7 +75,6 @@ Tau = Annotated[
 class BaseTraining(Training):
     """Settings of the training of a base model, and those settings of `pairing` that affect it."""
 
-    redraw: Redraw = None
     pool: Pool = None
 
     @model_validator(mode="after")

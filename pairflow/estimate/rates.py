@@ -104,9 +104,6 @@ def tasks_of(
             tasks = [(train(batch=batch), float(training.iterations))]
             if config.BASES[method.base].balanced:
                 tasks.append((lead, float(training.iterations * batch)))
-            if training.redraw and method.coupling:
-                rounds = (training.iterations - 1) * batch // sizes.rows // training.redraw
-                tasks += pair(experiment.pair_settings(method.coupling, 0), rounds)
             return tasks
         case config.DistillSettings(distillation=training):
             tasks = [(train(batch=training.batch_size), float(training.iterations))]

@@ -166,15 +166,6 @@ def test_an_evaluation_is_repeated_at_each_noise_of_variants():
         check(Configuration, changed("evaluations.main.noises", [0]), "x")
 
 
-def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():
-    values = changed("pairing.redraw", 5)
-    methods = ["udlm", "pairflow", "pairs-mine"]
-    values["experiments"]["demo"] |= {"methods": methods, "pairs": {"mine": "x.npz"}}
-    experiment = check(Configuration, values, "x").experiments["demo"]
-    redraws = {name: experiment.train_settings(name, 0).training.redraw for name in experiment.methods}
-    assert redraws == {"udlm": None, "pairflow": 5, "pairs-mine": None}
-
-
 def moons(**pairing):
     """Only the shipped experiment `two_moons_d2`, with other settings of its pairing."""
     values = SHIPPED["experiments"]["two_moons_d2"] | {"pairing": pairing}

@@ -137,7 +137,7 @@ def test_the_equations_have_their_headings_and_pointers():
     method = TEXTS["docs/method.md"]
     sections = dict(part.split("\n", 1) for part in method.split("\n## ")[1:])
     headings = (
-        "Notation; Closed-form fields; Backward pairing (Algorithm 1); Subsets; Pairs drawn again; "
+        "Notation; Closed-form fields; Backward pairing (Algorithm 1); Subsets; "
         "Semidiscrete transport; Forward construction; Noising and losses; Two kinds of denoiser; Sampling; "
         "Guidance; Discrete Consistency Distillation; ReDi; "
         "Total correlation; Image likelihood head; Coverage; Molecule metrics; Distances between images"

@@ -157,14 +157,6 @@ def test_the_judges_of_text():
         assert (costs["floor", None, None, None].seconds is not None) == timed
 
 
-def test_a_training_that_draws_its_pairs_again_pays_for_them():
-    pairing = {**SMALL["pairing"], "redraw": 2}
-    costs = cost_of(experiment(training={**RUN, "iterations": 200}, pairing=pairing))
-    seconds = {name: costs["train", name, None, 0].seconds for name in ("mdlm", "random", "pairflow-sub2")}
-    # 200 iterations of 32 rows are 6.4 epochs of 1,000 rows: three redraws, on the one thread of a training
-    assert seconds == {"mdlm": 2003.0, "random": 2003.0, "pairflow-sub2": 2003.0 + 3 * 2 * 60.0}
-
-
 def test_the_assignments_of_ot_take_the_time_of_their_pool():
     changes = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "methods": ["condot", "ot"]}
     absent = {"chemistry": None, "correlation": None, "distillation": {}, "seeds": [0, 1, 2]}

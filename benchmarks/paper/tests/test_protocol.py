@@ -25,7 +25,6 @@ OTHER = {  # another value of each setting that is a word
     "velocity": "nelbo",
 }
 METHODS = {
-    "pairing.redraw": "Random",
     "pairing": "PairFlow",
     "distillation.dcd": "UDLM+DCD",
     "distillation.redi": "UDLM+ReDi",
@@ -208,14 +207,6 @@ def test_only_what_a_value_depends_on_is_compared():
     pairing = change(SHIPPED["qm9"], ["pairing", "steps"])
     assert judge(pairing, "network").judged  # of UDLM, which has no pairing
     assert judge(pairing, "pairing").measured.reason == "pairing.steps is 21, in the paper 20"
-
-
-def test_pairs_drawn_again_are_not_the_papers_for_either_coupling_that_is_drawn_once():
-    pairing = SHIPPED["qm9"].pairing.model_copy(update={"redraw": 5})
-    redrawn = SHIPPED["qm9"].model_copy(update={"pairing": pairing})
-    for section in ("pairing", "pairing.redraw"):
-        assert judge(redrawn, section).measured.reason == "pairing.redraw is 5, in the paper not set"
-    assert judge(redrawn, "network").judged  # of UDLM
 
 
 @pytest.mark.parametrize(

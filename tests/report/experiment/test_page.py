@@ -96,14 +96,12 @@ def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     [
         ({"scale": "reduced"}, "Reduced scale. "),
         ({"scale": "paper"}, None),
-        ({"pairing": {"redraw": 5}}, "Pairs drawn again every 5 epochs"),
     ],
 )
 def test_settings_that_limit_the_numbers_are_labelled(words, settings, text):
     said = words(settings=settings)
     assert text is None or text in said
     assert ("Reduced scale. " in said) is (settings.get("scale") != "paper")
-    assert ("Pairs drawn again" in said) is ("pairing" in settings)
 
 
 def test_what_the_page_shows(molecule_page, document):
