@@ -224,6 +224,7 @@ def miniature():
 def project(tmp_path, monkeypatch):
     """The working directory, with the shipped configuration."""
     shutil.copy(REPOSITORY / "workflow_config.yaml", tmp_path)
+    shutil.copytree(REPOSITORY / "recipes", tmp_path / "recipes")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

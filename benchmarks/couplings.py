@@ -214,7 +214,8 @@ def main() -> None:
 
 def run(name: str, case: Case, seeds: int) -> dict[str, Any]:
     """Run all experiments of a data set, and return what the record keeps of them."""
-    shipped = yaml.safe_load(Path("workflow_config.yaml").read_text())["experiments"][case.shipped]
+    configured = read(Path("workflow_config.yaml")).experiments[case.shipped]
+    shipped = configured.model_dump(mode="json", exclude_unset=True)
     base = deepcopy(shipped)
     for key, value in case.changes.items():
         base[key] = {**base[key], **value} if key in ("data", "training") else value

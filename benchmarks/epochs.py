@@ -28,12 +28,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
 from pairing import commit, machine
 
 from pairflow import pair, rng
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.config import SampleSettings, Training, TrainSettings
+from pairflow.config.file import read
 from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.training.loop import optimise
 from pairflow.training.model import Model
@@ -62,7 +62,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     name = options.root.name
-    experiment = yaml.safe_load(Path("workflow_config.yaml").read_text())["experiments"][name]
+    experiment = (
+        read(Path("workflow_config.yaml")).experiments[name].model_dump(mode="json", exclude_unset=True)
+    )
     training = {**experiment["training"]}
     if options.iterations:
         training["iterations"] = options.iterations
@@ -143,7 +145,7 @@ def run(options: argparse.Namespace, what: dict) -> dict:
 
 def experiment_steps(name: str) -> int:
     """T of the experiment."""
-    return yaml.safe_load(Path("workflow_config.yaml").read_text())["experiments"][name]["pairing"]["steps"]
+    return read(Path("workflow_config.yaml")).experiments[name].pairing.steps
 
 
 def draw_sources(

@@ -124,7 +124,8 @@ def main() -> None:
 
 def run(name: str, data: Data) -> dict[str, Any]:
     """Train, sample and measure, and return what the record keeps."""
-    shipped = yaml.safe_load(Path("workflow_config.yaml").read_text())["experiments"][data.shipped]
+    configured = read(Path("workflow_config.yaml")).experiments[data.shipped]
+    shipped = configured.model_dump(mode="json", exclude_unset=True)
     evaluations = {
         f"{sampler}_{temperature:g}".replace(".", "_"): {
             "nfe": [*data.nfe],

@@ -30,6 +30,7 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 EXPERIMENTS = CONFIGURATION.experiments
+config["experiments"] = {name: {"description": each.description} for name, each in EXPERIMENTS.items()}  # for captions
 
 # The folder of Snakefile and rules/; `workflow.basedir` is that of workflow/Snakefile where the workflow starts there.
 REPOSITORY = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
@@ -83,7 +84,7 @@ def experiment_of(wildcards):
         raise WorkflowError(CONFIGURATION.mistakes[name])
     if name not in EXPERIMENTS:
         raise WorkflowError(
-            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml and experiments/"
+            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml, recipes/ and experiments/"
         )
     return EXPERIMENTS[name]
 

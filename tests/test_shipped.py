@@ -7,11 +7,10 @@ from pathlib import Path
 import jsonschema
 import pandas as pd
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from pairflow.cli import main
-from pairflow.config.file import read
+from pairflow.config.file import experiment_files, load, read
 from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
 from pairflow.plan.jobs import jobs, report_inputs
@@ -19,7 +18,11 @@ from pairflow.report.costs import training_costs
 
 REPOSITORY = Path(__file__).parent.parent
 CONFIGURATION = REPOSITORY / "workflow_config.yaml"
-SHIPPED = yaml.safe_load(CONFIGURATION.read_text())["experiments"]
+SHIPPED = {
+    name: entry
+    for file in (CONFIGURATION, *experiment_files(CONFIGURATION, "recipes"))
+    for name, entry in load(file.read_text(), file)["experiments"].items()
+}
 EXPERIMENTS = {name: plan for name, plan in read(CONFIGURATION).experiments.items() if name in SHIPPED}
 VALIDATOR = jsonschema.Draft202012Validator(json.loads((REPOSITORY / "config.schema.json").read_text()))
 # Jobs of unknown time, which run Inception or GPT-2 large, by the data.

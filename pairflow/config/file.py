@@ -1,4 +1,7 @@
-"""Reads workflow_config.yaml and the files experiments/*.yaml next to it; composes the text of new ones."""
+"""Reads workflow_config.yaml and the files in recipes/ and experiments/ next to it; composes new ones.
+
+The files in recipes/ come with pairflow; the files in experiments/ are the user's.
+"""
 
 import functools
 import json
@@ -6,6 +9,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -13,6 +17,7 @@ import yaml
 from pairflow import files
 from pairflow.config.check import check, nearest
 from pairflow.config.experiment import Configuration, Experiment
+from pairflow.config.like import LIKE, complete_likes
 from pairflow.errors import InputError
 
 MOST_BYTES = 2**20  # thirty times the size of the shipped workflow_config.yaml
@@ -100,18 +105,30 @@ def load(text: str, path: Path) -> Any:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 
 
-def parse(text: str, path: Path) -> dict[str, Any]:
-    """Parse the text of the file `path`. Raises InputError unless it is a valid configuration."""
+def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Parse the text of the file `path`. Raises InputError unless it is a valid configuration.
+
+    `known` are experiments of other files, which those of this file may be like.
+    """
     values = load(text, path)
     if not isinstance(values, dict):
         kind = type(values).__name__
         raise InputError(f"{path}: expected a mapping with the key 'experiments', found {kind}")
+    values = _complete(values, known, path)
     check(Configuration, values, path)
     return values
 
 
+def _complete(values: dict[str, Any], known: Mapping[str, Any], origin: str | Path) -> dict[str, Any]:
+    """The values of a file with complete experiments."""
+    experiments = values.get("experiments")
+    if not isinstance(experiments, dict):
+        return values
+    return {**values, "experiments": complete_likes(experiments, known, origin)}
+
+
 class Workflow(Configuration):
-    """The content of workflow_config.yaml, with the experiments of all valid files in experiments/."""
+    """The content of workflow_config.yaml, with the experiments of all valid files beside it."""
 
     mistakes: Mapping[str, str]  # experiment -> what is wrong with its file
 
@@ -122,27 +139,33 @@ class Workflow(Configuration):
 
 
 def read(path: Path) -> Workflow:
-    """Read and check a configuration file, together with the files in experiments/ next to it."""
+    """Read and check a configuration file, together with the recipes and the user's files next to it."""
     return complete(parse(read_text(path), path), path, path)
 
 
-def experiment_files(path: Path) -> list[Path]:
-    """The files experiments/*.yaml and *.yml next to the configuration `path`, sorted."""
-    return sorted(file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
+def experiment_files(path: Path, folder: str = "experiments") -> list[Path]:
+    """The files *.yaml and *.yml in a folder next to the configuration `path`, sorted."""
+    return sorted(file for file in path.parent.glob(f"{folder}/*") if file.suffix in (".yaml", ".yml"))
+
+
+def all_files(path: Path) -> list[Path]:
+    """The configuration `path`, the recipes and the user's files, in the order in which they are read."""
+    return [path, *experiment_files(path, "recipes"), *experiment_files(path)]
 
 
 def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow:
-    """Check the `values` of the configuration `path`, and add the experiments in experiments/ next to it.
+    """Check the `values` of the configuration `path`, and add the experiments of the files next to it.
 
-    Raises InputError if `values` are not valid; the message begins with `origin`. A file in experiments/ that
-    is not valid, or has an experiment whose name is already used, is left out and listed in `mistakes`.
+    Raises InputError if `values` are not valid; the message begins with `origin`. A file next to it that is
+    not valid, or has an experiment whose name is already used, is left out and listed in `mistakes`.
     """
+    values = _complete(values, {}, origin)
     homes = dict.fromkeys(check(Configuration, values, origin).experiments, path)
     experiments = {**values["experiments"]}
     mistakes: dict[str, str] = {}
-    for file in experiment_files(path):
+    for file in all_files(path)[1:]:
         try:
-            added = _read_experiments(file, homes)
+            added = _read_experiments(file, homes, experiments)
         except InputError as mistake:
             mistakes |= dict.fromkeys({file.stem, *names_in(file)}, str(mistake))
         else:
@@ -151,12 +174,13 @@ def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow
     return check(Workflow, {**values, "experiments": experiments, "mistakes": mistakes}, origin)
 
 
-def _read_experiments(file: Path, homes: dict[str, Path]) -> dict[str, Any]:
-    """Read a file in experiments/. Raises InputError unless it is valid and none of its names is in `homes`.
+def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a file of experiments. Raises InputError unless it is valid and none of its names is in `homes`.
 
-    `homes` is a dict from the name of each experiment that has been read to its file.
+    `homes` is a dict from the name of each experiment that has been read to its file, `known` one to its
+    settings.
     """
-    values = parse(read_text(file), file)
+    values = parse(read_text(file), file, known)
     if others := [key for key in values if key != "experiments"]:
         raise InputError(f"{file}: expected only the key 'experiments', found '{others[0]}'")
     if twice := [name for name in values["experiments"] if name in homes]:
@@ -205,7 +229,7 @@ def require_free(configuration: Path, name: str, force: bool) -> None:
     if name in workflow.mistakes:
         raise InputError(workflow.mistakes[name])
     workflow.note_mistakes()
-    for file in (configuration, *experiment_files(configuration)):
+    for file in all_files(configuration):
         names, is_target = names_in(file), file == experiment_file(configuration, name)
         replaceable = is_target and names == {name}
         if (is_target or name in names) and not (force and replaceable):
@@ -228,7 +252,12 @@ def describe(configuration: Path, name: str, values: dict[str, Any], comment: st
 
 def schema() -> str:
     """The JSON schema of the configuration, for editors: the content of `config.schema.json`."""
-    return json.dumps(Configuration.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+    values = Configuration.model_json_schema()
+    [(pattern, whole)] = values["properties"]["experiments"]["patternProperties"].items()
+    name = {"type": "string", "description": "The experiment whose settings this one has, but for its own."}
+    like = {"type": "object", "properties": {LIKE: name}, "required": [LIKE]}
+    values["properties"]["experiments"]["patternProperties"] = {pattern: {"anyOf": [whole, like]}}
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def experiment(configuration: Workflow, name: str, path: Path) -> Experiment:

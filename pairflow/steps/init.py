@@ -20,8 +20,8 @@ def main(folder: Path) -> None:
     """Copy the workflow into FOLDER, so that you can run it and edit its configuration there.
 
     FOLDER is created if it does not exist; otherwise it must be empty. It receives the Snakefile and its
-    rules, workflow_config.yaml with all shipped experiments, profiles for a laptop and for SLURM, the
-    environment for conda users, and docs/metrics.md. You need this command once per project, after
+    rules, workflow_config.yaml and recipes/ with all shipped experiments, profiles for a laptop and SLURM,
+    the environment for conda users, and docs/metrics.md. You need this command once per project, after
     `pip install pairflow`; a clone of the repository is such a folder already.
     """
     require_empty(folder)
