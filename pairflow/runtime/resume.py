@@ -1,5 +1,6 @@
 """Lets a long step resume: until it succeeds, its finished parts are saved in a separate folder."""
 
+import functools
 import hashlib
 import io
 import json
@@ -15,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pairflow._version import __version__
 from pairflow.artifacts import Metadata, Provenance, atomic, read_provenance, save_table
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
@@ -32,11 +32,11 @@ class ResumeOptions(NamedTuple):
     save_every: float = 300.0
 
     def state_folder(self, out: Path, name: str, identity: Mapping[str, Any]) -> Path:
-        """The folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's version>`.
+        """The folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's code>`.
 
         `identity` has the inputs and parameters, so a run with other ones never loads these states.
         """
-        identity = {**identity, "pairflow": __version__}
+        identity = {**identity, "code": code_digest()}
         folder = self.resume or out.parent / f".{out.name}.resume"
         text = json.dumps(identity, sort_keys=True, default=dict).encode()
         return folder / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
@@ -48,6 +48,15 @@ class LongWork(NamedTuple):
     processes: int
     resume: ResumeOptions
     provenance: Provenance
+
+
+@functools.cache
+def code_digest() -> str:
+    """A hash of pairflow's source files, so that other code never continues what this code has begun."""
+    content, package = hashlib.sha256(), Path(__file__).parents[1]
+    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".cu")):
+        content.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return content.hexdigest()
 
 
 def remove_states(folder: Path) -> None:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from pairflow.artifacts import Provenance, read_provenance
 from pairflow.errors import Interrupted
+from pairflow.runtime import resume
 from pairflow.runtime.resume import BlockwiseWork, StateFiles
 from pairflow.steps.command import step
 
@@ -155,6 +156,27 @@ def test_blocks_of_another_run_are_made_again(tmp_path):
 
 
 @pytest.mark.promise("state")
+def test_states_of_other_code_are_not_used(tmp_path, monkeypatch):
+    options, out = resume.ResumeOptions(), tmp_path / "out.parquet"
+    before = options.state_folder(out, "pair", {"seed": 0})
+    assert before == options.state_folder(out, "pair", {"seed": 0})
+    monkeypatch.setattr(resume, "code_digest", lambda: "of other files")
+    assert options.state_folder(out, "pair", {"seed": 0}) != before
+
+
+def test_the_code_of_states_is_that_of_all_files(tmp_path, monkeypatch):
+    package = tmp_path / "pairflow"
+    (package / "runtime").mkdir(parents=True)
+    monkeypatch.setattr(resume, "__file__", str(package / "runtime/resume.py"))
+    found = set()
+    for name, text in (("a.py", "x = 1"), ("a.py", "x = 2"), ("b.py", ""), ("gpu.cu", "//"), ("gpu.txt", "")):
+        (package / name).write_text(text)
+        resume.code_digest.cache_clear()
+        found.add(resume.code_digest())
+    resume.code_digest.cache_clear()
+    assert len(found) == 4  # a text file is no code
+
+
 def test_a_damaged_record_of_costs_makes_them_unknown_and_stops_nothing(tmp_path):
     saved(tmp_path)
     (tmp_path / "run-0" / "spent.provenance.json").write_text('{"seconds": 1')

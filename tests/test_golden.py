@@ -1,0 +1,14 @@
+"""The data and the pairs of a small experiment on each kind are, byte for byte, those of earlier commits."""
+
+import json
+
+import golden
+import miniatures
+import pytest
+
+
+@pytest.mark.parametrize("kind", miniatures.EXPERIMENTS)
+def test_data_and_pairs_are_those_of_earlier_commits(finish, kind):
+    """`python tests/golden.py` writes all digests; those of data and pairs depend on no processor."""
+    expected = json.loads(golden.STORED.read_text())[kind]
+    assert golden.digests(finish(kind) / miniatures.root_of(kind), "data", "pairs") == expected
