@@ -73,7 +73,7 @@ release-check: $(READY) docs  ## check what a release needs: documentation, link
 LOCK := uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate
 
 lock: $(READY)  ## update the locked requirements to the newest versions that pyproject.toml allows
-	$(LOCK) --python-version 3.11 --group dev pyproject.toml -o envs/requirements.txt
+	$(LOCK) --python-version 3.11 --group dev --extra all pyproject.toml -o envs/requirements.txt
 	$(LOCK) --python-version 3.13 --group publish -o .github/publish.txt
 
 clean:  ## remove .venv and built files; results stay

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pairflow._version import __version__ as __version__
 from pairflow.errors import InputError as InputError
+from pairflow.extras import named_extras
 
 if TYPE_CHECKING:  # `as` tells type checkers that the names are public
     from pairflow import pairing as pairing
@@ -41,7 +42,8 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """Import a name of `__all__` on first use, so that `pairflow doctor` starts even if NumPy is broken."""
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        with named_extras():
+            return getattr(importlib.import_module(_HOMES[name]), name)
     if name == "pairing":
         return importlib.import_module("pairflow.pairing")
     raise AttributeError(f"module 'pairflow' has no attribute '{name}'")

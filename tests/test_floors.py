@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "pairflow"
 # Of kinds, the list and the settings stand with the configuration, what is shown on pages with the report.
 FLOORS = (
     ("_version", "errors", "limits", "rng"),
-    ("arguments", "files"),
+    ("arguments", "extras", "files"),
     ("arrays", "pixels", "published"),
     ("artifacts", "config", "flow.schedule"),
     ("runtime",),
@@ -31,6 +31,7 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )
+EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -147,7 +148,7 @@ def constants(*nodes: ast.AST | None) -> set[str]:
 def test_only_a_kinds_own_folder_names_it(path):
     """Nothing else imports from it, names a step or a class of it, or compares with its name.
 
-    `tokens`, `vectors` and `text` are names of tables and columns as well.
+    `tokens`, `vectors` and `text` are names of tables and columns as well, and extras are named by kinds.
     """
     if path.parts[0] == "kinds" and len(path.parts) > 2:
         others = {*KINDS} - {path.parts[1]}
@@ -155,7 +156,7 @@ def test_only_a_kinds_own_folder_names_it(path):
         others = {*KINDS} - ({*KINDS} if path.parts == ("kinds", "__init__.py") else set())
     text = (PACKAGE / path).read_text()
     assert [kind for kind in others if f"pairflow.kinds.{kind}" in text] == []
-    if path.parts[0] == "kinds":
+    if path.parts[0] == "kinds" or str(path) in EXTRAS:
         return
     own = {load_kind(kind).settings.__name__ for kind in KINDS} | {type(load_kind(k)).__name__ for k in KINDS}
     for node in ast.walk(ast.parse(text)):
@@ -168,7 +169,7 @@ def test_only_a_kinds_own_folder_names_it(path):
 def test_every_list_stands_once():
     """Names of networks, flows and distillations stand together only where they are defined."""
     for path in modules():
-        records = ("kinds/molecules/quality.py",)  # precedents
+        records = ("kinds/molecules/quality.py", *EXTRAS)  # precedents, and names of extras
         if path.parts[0] == "config" or str(path) in records:
             continue
         for node in ast.walk(ast.parse((PACKAGE / path).read_text())):

@@ -33,16 +33,23 @@ class Package(NamedTuple):
     on_gpu: str = ""
 
 
-_CORE = "numpy, scipy, numba, pandas, pyarrow, pydantic, yaml, tqdm, pooch, safetensors"
+_CORE = "numpy, scipy, numba, pandas, pyarrow, pydantic, yaml, tqdm"
 _CUPY = "from cupy.cuda import nvrtc; nvrtc.getVersion(); from pairflow.pairing.gpu.engine import missing; "
 PACKAGES = {
     CORE: Package(_CORE, "every step", "numpy", needed=True),
-    "torch": Package("torch", "training and sampling", "torch", needed=True, on_gpu="torch.cuda.init()"),
-    "torchvision": Package("torchvision", "MNIST and CIFAR-10", "torchvision"),
-    "RDKit": Package("rdkit, rdkit.Chem", "molecules and their validity", "rdkit"),
-    "SELFIES": Package("selfies", "molecules as SELFIES", "selfies"),
-    "tokenisers": Package("transformers, tokenizers", "text in subwords", "transformers", "text"),
-    "Snakemake": Package("snakemake", "the workflow", "snakemake", needed=True),
+    "torch": Package(
+        "torch, safetensors",
+        "training and sampling",
+        "torch",
+        "train",
+        needed=True,
+        on_gpu="torch.cuda.init()",
+    ),
+    "torchvision": Package("torchvision", "MNIST and CIFAR-10", "torchvision", "images"),
+    "RDKit": Package("rdkit, rdkit.Chem", "molecules and their validity", "rdkit", "molecules"),
+    "SELFIES": Package("selfies", "molecules as SELFIES", "selfies", "molecules"),
+    "tokenisers": Package("transformers, tokenizers", "word pieces and GPT-2", "transformers", "text"),
+    "Snakemake": Package("snakemake, pooch", "the workflow", "snakemake", "workflow", needed=True),
     "executor plugin": Package(
         "snakemake_executor_plugin_slurm", "jobs on SLURM", "snakemake-executor-plugin-slurm", "slurm"
     ),

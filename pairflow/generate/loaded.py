@@ -18,6 +18,7 @@ from pairflow.artifacts import token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, check
 from pairflow.config.sampling import SamplerName
 from pairflow.errors import InputError
+from pairflow.extras import named_extras
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.samplers import FREE
 from pairflow.generate.choice import kind_in, measured_at
@@ -201,7 +202,8 @@ class LoadedModel:
             >>> smiles = model.decode(model.sample(4))
         """
         model, tokens = self._discrete("decode"), self._states("rows", rows).numpy()
-        return kind_in(model.folder).decode(model, tokens)
+        with named_extras():
+            return kind_in(model.folder).decode(model, tokens)
 
     def score(self, rows: ArrayLike, *, draws: int = 128, seed: int = 0) -> pd.DataFrame:
         """Score token rows: an upper bound on -log p of each, in nats, by Monte Carlo.

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from pairflow.config import Settings, check, nearest
 from pairflow.errors import InputError, Interrupted
+from pairflow.extras import named_extras
 from pairflow.files import escaped
 from pairflow.kinds import KINDS, load_kind
 from pairflow.kinds.kind import Kind
@@ -39,7 +40,7 @@ class Command(click.Command):
             _require_free_outputs(ctx)
             memory.keep_freed()
             threads.spin_briefly()
-            with signals.for_a_command():
+            with signals.for_a_command(), named_extras():
                 return super().invoke(ctx)
         except (InputError, OSError) as error:
             text = str(error)

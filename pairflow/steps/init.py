@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
     FOLDER is created if it does not exist; otherwise it must be empty. It receives the Snakefile and its
     rules, workflow_config.yaml and recipes/ with all shipped experiments, profiles for a laptop and SLURM,
     the environment for conda users, and docs/metrics.md. You need this command once per project, after
-    `pip install pairflow`; a clone of the repository is such a folder already.
+    `pip install "pairflow[all]"`; a clone of the repository is such a folder already.
     """
     require_empty(folder)
     files = workflow_files()

@@ -110,7 +110,7 @@ def test_an_import_of_minutes_is_no_warning():
 
 def test_missing_old_and_unusable_packages(world, monkeypatch):
     absent = packages.PACKAGES["SELFIES"]._replace(modules="absent_of_all")
-    missing = "no absent_of_all, which is for molecules as SELFIES -> pip install pairflow"
+    missing = 'no absent_of_all, which is for molecules as SELFIES -> pip install "pairflow[molecules]"'
     assert line(packages.check(absent, True, False)) == f"needs attention: {missing}"
     assert line(packages.check(absent, False, False)) == f"missing (optional): {missing}"
     (world / "snakemake.py").write_text("__version__ = '8.1'")
@@ -255,13 +255,13 @@ def test_what_the_users_own_experiments_need_comes_first(tmp_path, monkeypatch):
     entry = yaml.safe_load(SHIPPED.read_text())["experiments"]["demo"]
     entry["data"] |= {"source": "my.smi"}
     (tmp_path / "experiments/mine.yaml").write_text(yaml.safe_dump({"experiments": {"mine": entry}}))
-    other = yaml.safe_load(SHIPPED.read_text())["experiments"]["qm9_small"]
+    other = yaml.safe_load(SHIPPED.read_text())["experiments"]["qm9"]
     (tmp_path / "experiments/two.yaml").write_text(yaml.safe_dump({"experiments": {"other": other}}))
     found = dict(findings(path, offline=True))
     names = [*found]
     assert names[:3] == ["Python", "RDKit", CORE]
     assert [name for name in names if "data" in name] == ["data: my.smi", "data: qm9", "other data sets"]
-    assert found["data: qm9"].text.endswith(" (other, qm9_small, qm9, qm9_transformer)")
+    assert found["data: qm9"].text.endswith(" (other, qm9)")
     assert "qm9" not in found["other data sets"].text
 
 

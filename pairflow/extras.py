@@ -1,0 +1,34 @@
+"""Says which extra of pairflow installs a package that is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pairflow.errors import InputError
+
+EXTRAS = {  # extra: the modules of its packages
+    "train": ("torch", "safetensors"),
+    "workflow": ("snakemake", "jinja2", "markupsafe", "matplotlib", "pooch", "requests"),
+    "molecules": ("rdkit", "selfies"),
+    "images": ("torchvision", "PIL", "pytorch_fid"),
+    "text": ("tokenizers", "transformers"),
+    "excel": ("openpyxl",),
+    "fcd": ("fcd",),
+}
+
+
+@contextmanager
+def named_extras() -> Iterator[None]:
+    """Raise InputError, which names the command to install it, in place of the error of a missing package."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)
+        if extra is None:
+            raise
+        raise InputError(say_missing(module, extra)) from None
+
+
+def say_missing(module: str, extra: str) -> str:
+    """What is missing, and the command that installs it."""
+    return f'needs {module}, which is not installed: pip install "pairflow[{extra}]"'
