@@ -21,7 +21,6 @@ from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import SPECIALS
-from pairflow.kinds.molecules.quality import describe_quality
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
@@ -163,7 +162,6 @@ def _draft(
         hours=settings.hours or suggest.hours(experiment["network"], device),
         most=_most_iterations(experiment, size) if device == "cpu" else None,
         with_iterations=with_iterations,
-        quality=lambda checked: describe_quality(checked, size),
         **more,
     )
 
@@ -261,7 +259,7 @@ def plan(
         "seeds": [0],
         "data": data,
         **({"from": start.name} if start else {}),
-        "chemistry": {"plausible": True, "useful": True},
+        "chemistry": {"plausible": True},
         **scale,
     }
     return experiment, size, available - size.rows
