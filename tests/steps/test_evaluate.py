@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from rdkit import Chem, DataStructs
-from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
+from rdkit.Chem import rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, read_metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules

@@ -156,7 +156,7 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
 
 
 def compare_as_moses(molecules: pd.DataFrame, held_out: pd.DataFrame) -> dict[str, float]:
-    """Compare molecules of one trial, a table of `describe_samples`, with held-out molecules; NaN for too few.
+    """Compare molecules of one trial, a table of `describe_samples`, with held-out ones; NaN for too few.
 
     `held_out` has their STRUCTURES and fragments; if it is empty, nothing is compared.
 

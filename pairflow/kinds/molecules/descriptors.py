@@ -148,7 +148,7 @@ def tabulate(
     """Describe each molecule in a row of a table, with the DESCRIPTORS `names` as columns.
 
     It works in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes. Such a
-    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, and NaN for all other descriptors.
+    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, and NaN for all others.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[Any]] = []

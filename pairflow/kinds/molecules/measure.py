@@ -1,6 +1,6 @@
 """Measures samples of molecules: rows of metrics, and histograms of properties."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -186,10 +186,10 @@ class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set. `origins` has the fingerprints of the molecules that they vary, if any. `nearest` has what samples
-    were asked for by classes of the user's own columns, if the files have labels. `described` is a table of
-    the distinct molecules of all trials. It has a column for each of `plausible.STAGES` if the settings ask
-    for them.
+    are in the data set. `origins` has the fingerprints of the molecules that they vary, if any. `nearest` has
+    what samples were asked for by classes of the user's own columns, if the files have labels. `described` is
+    a table of the distinct molecules of all trials. It has a column for each of `plausible.STAGES` if the
+    settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):

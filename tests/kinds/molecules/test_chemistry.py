@@ -1,7 +1,6 @@
 """Metrics of distinct molecules, beside training and held-out ones, by hand."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
