@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 @model_folder(
     "--from",
     "parent",
-    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k_groups, "
-    "zinc250k), whose weights, length, network and symbols the experiment starts from (fine-tuning); `none` "
+    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k), "
+    "whose weights, length, network and symbols the experiment starts from (fine-tuning); `none` "
     "to start from scratch. The default for fewer than 20,000 drug-like molecules is a model that comes with "
     "pairflow.",
 )
