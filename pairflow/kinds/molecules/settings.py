@@ -159,8 +159,8 @@ class Chemistry(Settings):
     )
     moses: bool = Field(
         False,
-        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity); takes a "
-        "few milliseconds per molecule.",
+        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity); takes "
+        "a few milliseconds per molecule.",
     )
 
 
