@@ -43,7 +43,7 @@ def groups(text):
 
 WORDS = {
     "smiles": Vocabulary().extended({token for text in GROWN for token in tokenize(Chem.CanonSmiles(text))}),
-    "selfies": Vocabulary(kind="selfies").extended(get_semantic_robust_alphabet()),
+    "selfies": Vocabulary(kind="selfies").extended({"[C@H1]", "[C@@H1]"} | get_semantic_robust_alphabet()),
     "groups": Vocabulary(kind="groups").extended({"*C*"}.union(*map(groups, GROWN))),
 }
 CARBON = {
