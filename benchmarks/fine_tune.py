@@ -1,18 +1,15 @@
 """Fine-tuning against training from scratch: few molecules of one kind, equal time.
 
-    python benchmarks/fine_tune.py --folder fine_tune
-    python benchmarks/fine_tune.py --folder fine_tune --out benchmarks/records/fine-tune.json
-    python benchmarks/fine_tune.py --folder longer --iterations 300 1000 3000 --nfe 32 --seeds 0
+    python benchmarks/fine_tune.py --parent results/mine/seed0/models/pairflow --rows 50000 --folder fine_tune
 
-The small library has molecules of ZINC-250k whose Murcko scaffold holds an indole, and no molecule that the
-parent has learnt has that scaffold. The folder gets a configuration with an experiment `tuned_<iterations>`
-for each number of iterations, and `scratch` and `scratch_groups` for the first, and the workflow runs them: a
-command that was stopped resumes. They differ in where their trainings start, in the learning rate, which
-fine-tuning divides by four, and `scratch_groups` in the representation, with the loss and the temperature of
-`pairflow new`. With a parent of groups all have groups, and there is no `scratch_groups`. Compared with them
-are samples of the parent, and the small library's held-out molecules. A sample counts as alike if its
-scaffold holds an indole, as plausible by what is usual among the molecules of the parent, and as a copy if it
-is a training molecule.
+The parent has learnt the first `--rows` of ZINC-250k's molecules in a random order (`random_molecules`), and
+its folder also has their `norms.parquet`. The small library has molecules of ZINC-250k whose Murcko scaffold
+holds an indole, and no molecule that the parent has learnt has that scaffold. The folder gets a configuration
+with an experiment `tuned_<iterations>` for each number of iterations, and `scratch` for the first, and the
+workflow runs them: a command that was stopped resumes. They differ in where their trainings start, and in the
+learning rate, which fine-tuning divides by four. Compared with them are samples of the parent, and the small
+library's held-out molecules. A sample counts as alike if its scaffold holds an indole, as plausible by what
+is usual among the molecules of the parent, and as a copy if it is a training molecule.
 """
 
 import argparse
@@ -30,12 +27,11 @@ import yaml
 from pairing import commit, machine
 from rdkit import Chem, rdBase
 from rdkit.Chem.Scaffolds import MurckoScaffold
-from useful_molecules import ON_CPU, describe, random_molecules, step
 
-from pairflow import published
+from pairflow import rng
 from pairflow.artifacts import read_object, read_provenance, read_table, token_array
 from pairflow.config import suggest
-from pairflow.kinds.molecules import training_molecules
+from pairflow.kinds.molecules import chemistry, library, training_molecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.prepare import Vocabulary
@@ -43,22 +39,21 @@ from pairflow.kinds.molecules.prepare import Vocabulary
 INDOLE = Chem.MolFromSmarts("c1ccc2[nH]ccc2c1")
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = 500
-GROUPS = 24  # tokens of a row of groups
 
 
 def main() -> None:
     """Run the experiments and print their table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, required=True, help="where the experiments are run")
-    parser.add_argument("--parent", default="zinc250k", help="name or folder of the model to start from")
-    parser.add_argument("--rows", type=int, default=50_000, help="random molecules that it has learnt")
+    parser.add_argument("--parent", type=Path, required=True, help="folder of the model to start from")
+    parser.add_argument("--rows", type=int, required=True, help="random molecules that it has learnt")
     parser.add_argument("--small", type=int, default=500, help="molecules of the small library")
     parser.add_argument("--iterations", type=int, nargs="+", default=[1500], help="of the trainings")
     parser.add_argument("--nfe", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, help="record (JSON)")
     options = parser.parse_args()
-    parent = published.locate(options.parent).resolve()
+    parent = options.parent.resolve()
     prepare(options, parent)
     names = [*configuration(options, parent)["experiments"]]
     for name in names:
@@ -68,7 +63,7 @@ def main() -> None:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": commit(),
         "machine": machine(),
-        "options": {key: value for key, value in vars(options).items() if key not in ("folder", "out")},
+        "options": {key: vars(options)[key] for key in ("rows", "small", "iterations", "nfe", "seeds")},
         "seconds": {name: seconds(options, name) for name in names},
         "results": table.astype(object).where(table.notna(), None).to_dict("records"),
     }
@@ -97,6 +92,12 @@ def prepare(options: argparse.Namespace, parent: Path) -> None:
     (folder / "workflow_config.yaml").write_text(text)
 
 
+def random_molecules(rows: int) -> list[str]:
+    """This many molecules of ZINC-250k, in its order; a larger number has those of a smaller one."""
+    texts = [row.text.strip() for row in library.read_rows(MOLECULES["zinc250k"].fetch()) if not row.reason]
+    return [texts[row] for row in np.sort(rng.random_order(0, len(texts))[:rows])]
+
+
 def scaffold(smiles: str) -> str:
     """The molecule's Murcko scaffold as canonical SMILES without stereochemistry; empty without rings."""
     return MurckoScaffold.MurckoScaffoldSmiles(smiles)
@@ -117,28 +118,24 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
     kind = Vocabulary.load(parent / "vocabulary.json").kind
     data = {"source": "small.smi", "representation": kind, "length": facts["length"]}
 
-    def experiment(iterations: int, written: dict[str, Any], **more: Any) -> dict[str, Any]:
+    def experiment(iterations: int, **more: Any) -> dict[str, Any]:
         scale = suggest.experiment(*sizes, iterations, facts["network"], fine_tuned="from" in more)
         evaluation = scale["evaluations"]["main"] | {"nfe": options.nfe, "samples": SAMPLES, "trials": 1}
-        if "groups" in (kind, written.get("representation")):  # as `pairflow new` does
+        if kind == "groups":  # as `pairflow new` does
             scale["training"]["loss"], evaluation["temperature"] = "cross_entropy", 1.0
         return {
             "description": "PairFlow on molecules with an indole",
             "scale": "reduced",
             "seeds": options.seeds,
-            "data": {**data, "validation_fraction": 0.1, "max_too_long_share": 0.05, **written},
+            "data": {**data, "validation_fraction": 0.1, "max_too_long_share": 0.05},
             **scale,
             "evaluations": {"main": evaluation},
             **more,
         }
 
-    start = {"from": options.parent if published.name_of(parent) else str(parent)}
-    tuned = {f"tuned_{iterations}": experiment(iterations, {}, **start) for iterations in options.iterations}
-    scratch: dict[str, dict[str, Any]] = {"scratch": {}}
-    if kind != "groups":
-        scratch["scratch_groups"] = {"representation": "groups", "length": GROUPS}
-    first = {name: experiment(options.iterations[0], written) for name, written in scratch.items()}
-    return {"experiments": tuned | first}
+    start = {"from": str(parent)}
+    tuned = {f"tuned_{iterations}": experiment(iterations, **start) for iterations in options.iterations}
+    return {"experiments": tuned | {"scratch": experiment(options.iterations[0])}}
 
 
 def seconds(options: argparse.Namespace, name: str) -> list[float]:
@@ -148,12 +145,13 @@ def seconds(options: argparse.Namespace, name: str) -> list[float]:
 
 
 def measure(options: argparse.Namespace, parent: Path) -> list[dict[str, Any]]:
-    """For each experiment, number of steps and seed the shares of useful and of alike molecules."""
+    """For each experiment, number of steps and seed the shares of plausible and of alike molecules."""
     root = options.folder / "results" / f"tuned_{options.iterations[0]}"
     known = training_molecules.DatasetMolecules.read(root / "data" / "smiles.parquet")
     training = training_molecules.read_training(root / "reference" / "molecules.parquet", known)
     usual, trained, rows = Norms.read(parent / "norms.parquet"), {*known.trained}, []
-    for facts, strings, others in drawn(options, parent, known):
+    held_out = {"experiment": "held out", "nfe": None, "seed": None}, known.held_out
+    for facts, strings in (held_out, *drawn(options, parent)):
         with rdBase.BlockLogs():
             molecules = [molecule for molecule in map(Chem.MolFromSmiles, strings) if molecule]
         shares = {
@@ -161,31 +159,31 @@ def measure(options: argparse.Namespace, parent: Path) -> list[dict[str, Any]]:
             "plausible": sum(is_plausible(molecule, usual) for molecule in molecules),
             "copies": sum(Chem.MolToSmiles(molecule) in trained for molecule in molecules),
         }
+        described = chemistry.describe_samples(strings, training)
+        shares["distinct"] = len(described)
         shares = {name: count / len(strings) for name, count in shares.items()}
-        rows.append({**facts, **describe(strings, training, others), **shares})
+        rows.append({**facts, "nn_similarity": float(described.nearest.mean()), **shares})
     return rows
 
 
-def drawn(
-    options: argparse.Namespace, parent: Path, known: training_molecules.DatasetMolecules
-) -> Iterator[tuple[dict[str, Any], list[str], frozenset[str]]]:
-    """What each set of molecules is, its strings, and the molecules that are not new in it."""
-    yield {"experiment": "held out", "nfe": None, "seed": None}, known.held_out, frozenset()
+def drawn(options: argparse.Namespace, parent: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """What each set of sampled molecules is, and its strings."""
     experiments = configuration(options, parent)["experiments"]
     evaluation = experiments["scratch"]["evaluations"]["main"]
     for nfe in options.nfe:
         path = options.folder / f"parent-nfe{nfe}.parquet"
         drawing = json.dumps(evaluation | {"nfe": nfe, "seed": 0})
         if not path.exists():
-            step("sample", "--settings", drawing, "--model", parent, "--out", path, *ON_CPU)
+            command = ["pairflow", "sample", "--settings", drawing, "--model", parent, "--out", path]
+            subprocess.run([*command, "--device=cpu", "--threads=1", "--quiet"], check=True)
         facts = {"experiment": "parent", "nfe": nfe, "seed": None}
-        yield facts, strings_of(path, parent / "vocabulary.json"), known.every
+        yield facts, strings_of(path, parent / "vocabulary.json")
     for name in experiments:
         root = options.folder / "results" / name
         for path in sorted(root.glob("seed*/samples/pairflow/main/*.parquet")):
             parameters = read_table(path, "samples")[1].parameters
             facts = {"experiment": name, "nfe": parameters["nfe"], "seed": parameters["seed"]}
-            yield facts, strings_of(path, root / "data" / "vocabulary.json"), known.every
+            yield facts, strings_of(path, root / "data" / "vocabulary.json")
 
 
 def strings_of(samples: Path, vocabulary: Path) -> list[str]:

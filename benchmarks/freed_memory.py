@@ -25,7 +25,7 @@ from pairflow.runtime import memory
 
 SAMPLES, NFE = 1024, 8
 CPU = torch.device("cpu")
-LIKE_PUBLISHED = Case(TRANSFORMER, 72, 98, 16)
+LIKE_PUBLISHED = Case(TRANSFORMER, 24, 1926, 32)
 WORK = ("sampling", "training")
 KEPT, GIVEN_BACK = "freed memory kept", "given back"
 

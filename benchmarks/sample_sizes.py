@@ -3,7 +3,7 @@
     python benchmarks/sample_sizes.py --out benchmarks/records/sample-sizes.json
 
 It draws samples of the published model `zinc250k`, and measures the first 1,000, 2,000, ... of them; and
-likewise molecules of ZINC-250k that the model has not seen, in a random order. FCD (Preuer et al. 2018) is
+likewise held-out molecules of ZINC-250k, in a random order. FCD (Preuer et al. 2018) is
 the distance between their features and the features of 10,000 training molecules, in the network ChemNet; it
 needs the package `fcd`. A number of molecules is called stable if from it on every value is within 5 % of the
 value of all molecules.
@@ -18,15 +18,16 @@ import numpy as np
 import pandas as pd
 from pairing import commit, machine
 from rdkit import Chem
-from useful_molecules import random_molecules
 
 from pairflow.config import DemandSettings
 from pairflow.generate.demand import SampleStream
+from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.data_sets import DATA_SETS
 from pairflow.kinds.molecules.training_molecules import chemnet_features
 from pairflow.metrics.frechet import Moments, frechet_distance
 
-MODEL, SEEN, WITHIN = "zinc250k", 50_000, 0.05
+MODEL, WITHIN = "zinc250k", 0.05
 
 
 def main() -> None:
@@ -37,12 +38,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="record (JSON)")
     options = parser.parse_args()
     stream = SampleStream(MODEL, DemandSettings(count=options.count, nfe=options.nfe, raw=True))
-    smiles = [*map(Chem.CanonSmiles, random_molecules(10**9))]
-    seen = set(map(Chem.CanonSmiles, random_molecules(SEEN)))
-    held_out = [text for text in smiles if text not in seen]
-    shuffled = np.random.default_rng(0).permutation(len(held_out))[: options.count]
-    reference = Moments.from_features(chemnet_features(sorted(seen)[:: max(1, len(seen) // 10_000)]))
-    sources = {"samples": [*stream], "held out": [held_out[row] for row in shuffled]}
+    data = DATA_SETS["zinc250k"]
+    smiles = [row.text.strip() for row in library.read_rows(data.file.fetch())]
+    validation = data.validation_rows()
+    seen = np.setdiff1d(np.arange(len(smiles)), validation)[:: len(smiles) // 10_000]
+    shuffled = np.random.default_rng(0).permutation(validation)[: options.count]
+    seen, held_out = ([Chem.CanonSmiles(smiles[row]) for row in rows] for rows in (seen, shuffled))
+    reference = Moments.from_features(chemnet_features(seen))
+    sources = {"samples": [*stream], "held out": held_out}
     rows = [
         {"molecules": source, **line}
         for source, texts in sources.items()

@@ -1,7 +1,7 @@
 """Which sampler makes the best samples of a trained model for the same calls of its network.
 
     python benchmarks/samplers.py digits demo shakespeare qm9 --out benchmarks/records/samplers.json
-    python benchmarks/samplers.py --speed zinc250k_groups --out benchmarks/records/samplers.json
+    python benchmarks/samplers.py --speed zinc250k --out benchmarks/records/samplers.json
     python benchmarks/samplers.py --table --out benchmarks/records/samplers.json
 
 It trains the models of a shipped experiment, on several seeds, in the folder it is called in, and samples

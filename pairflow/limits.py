@@ -16,7 +16,7 @@ MOST_DRAWS = 10**6  # noised copies of a row that is scored
 
 FEW_REAL = 50  # of fewer held-out rows, reports print counts, and draw no line to compare samples with
 USABLE = 0.5  # share of valid samples below which reports call a model not usable
-HOPELESS = 0.05  # share of valid, or of useful, samples below which reports suggest no command for molecules
+HOPELESS = 0.05  # share of valid, or plausible, samples below which reports suggest no command for molecules
 
 
 def least_subsets(rows: int, keys: int) -> int:

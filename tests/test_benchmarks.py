@@ -144,32 +144,6 @@ def test_the_memory_of_each_task_is_measured(load):
         assert found["peak_mib"] >= found["imports_mib"] > 0
 
 
-def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path, capsys, load):
-    """Of records by hand; those that are there are not measured again."""
-    module = load("useful_molecules")
-    shared = {"rows": 9, "minutes": 1.0, "network": "mlp", "loss": "nelbo", "method": "pairflow"}
-    shared |= {"batch": 64, "rate": 1.0, "seed": 0, "samples": 200, "iterations": 7}
-    shared |= {"cpu_seconds": 120.4, "training_loss": 1.0, "validation_nll": 2.0, "temperature": 1.0}
-    counts = {"smiles": (2.0, 1.0), "selfies": (30.0, 50.0)}
-    lines = [
-        {**shared, "representation": name}
-        | {
-            f"nfe{nfe}": {key: [value] for key in module.METRICS}
-            for nfe, value in zip((1, 8), values, strict=True)
-        }
-        for name, values in counts.items()
-    ]
-    out = tmp_path / "records.jsonl"
-    out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    arguments = ["useful", "--rows", "9", "--minutes", "1", "--network", "mlp", "--loss", "nelbo"]
-    monkeypatch.setattr("sys.argv", [*arguments, "--out", str(out)])
-    module.main()
-    header, first, second = capsys.readouterr().out.splitlines()
-    assert "strict 8" in header
-    assert ("selfies" in first, "smiles" in second) == (True, True)
-    assert first.split()[-8:] == 4 * ["15.0"] + 4 * ["25.0"]  # of 200 samples
-
-
 def test_samples_with_a_start_are_counted_beside_a_complete_data_set(load):
     """Two of four samples are molecules; an aromatic ring has no double bond."""
     module = load("constrained")

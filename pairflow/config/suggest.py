@@ -6,7 +6,7 @@ from typing import Any
 LONG = 40  # tokens of a row: for longer rows the network SMALL makes hardly any good samples
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
-# In the same time, small batches give more useful samples; so does a temperature below 1: docs/results.md.
+# For SELFIES of drug-like molecules; the temperature of groups is 1 (docs/results.md).
 TRANSFORMER_BATCH, TEMPERATURE = 16, 0.7
 WIDE = 512  # a transformer of this width or more counts as large as the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
 from pairflow.files import escaped
 
@@ -50,7 +49,6 @@ class Draft:
         hours: the time that the experiment may take, or None to keep its number of iterations.
         most: the most iterations that are fitted to that time, or None.
         with_iterations: a function that makes the experiment with a given number of iterations.
-        quality: a function that says in words what quality to expect of an experiment.
         scratch: the same without a model to start from, if that model was not asked for.
     """
 
@@ -64,7 +62,6 @@ class Draft:
     hours: float | None = None
     most: int | None = None
     with_iterations: Callable[[int], Entry] | None = None
-    quality: Callable[[Experiment], str] | None = None
     scratch: "Draft | None" = None
 
 

@@ -13,8 +13,8 @@ def main():
     Each name can be given to `sample --model`, one of molecules also to `score --model` and `new --from`:
 
     \b
-      pairflow sample --model zinc250k_groups --count 100 --plausible --out new.html
-      pairflow sample --model digits --count 64 --out digits.png
+      pairflow sample --model zinc250k --count 100 --plausible --out new.html
+      pairflow sample --model mnist_binary --count 64 --out digits.png
     """
     for name in published.names():
         folder = published.FOLDER / name

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 @model_folder(
     "--from",
     "parent",
-    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k_groups, "
-    "zinc250k), whose weights, length, network and symbols the experiment starts from (fine-tuning); `none` "
+    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k), "
+    "whose weights, length, network and symbols the experiment starts from (fine-tuning); `none` "
     "to start from scratch. The default for fewer than 20,000 drug-like molecules is a model that comes with "
     "pairflow.",
 )
@@ -61,7 +61,7 @@ def main(
 
     FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
     (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. The command
-    reads it once, and prints a summary of it, the rules applied, and the expected quality and run time.
+    reads it once, and prints a summary of it, the rules applied, and the expected run time.
     """
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)
@@ -95,8 +95,8 @@ def _forecast(draft: Draft, root: Path, device: str, estimate: bool, quiet: bool
 
 
 def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estimate: bool) -> Iterator[str]:
-    """Yield the paragraphs to print: the summary of the file, and the expected quality and time of the
-    experiment and, if there is one, of the same without a model to start from."""
+    """Yield the paragraphs to print: the summary of the file, and what is trained and in which time by the
+    experiment and, if there is one, by the same without a model to start from."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import outlook
 
@@ -106,11 +106,14 @@ def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estim
     for each, entry, expected in forecasts:
         experiment = check(Experiment, entry, name)
         title = "" if each is draft else f"From scratch, with `--from {NO_START}`. "
-        if each.quality:
-            yield title + each.quality(experiment)
+        yield (
+            f"{title}Training: {experiment.network.name}, {experiment.training.iterations:,} iterations on "
+            f"{each.size.rows:,} rows of up to {each.size.length} tokens."
+        )
         if estimate:
             details = name if each is draft else None
             yield outlook.expect(details, expected, experiment.training.iterations, each.hours, each.most)
+    yield "What the samples of other experiments were worth is in docs/results.md."
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:

@@ -23,7 +23,7 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
     "--model",
     required=True,
     help="Folder of the model, which is self-contained and may be copied anywhere, or the name of one that "
-    "comes with pairflow (zinc250k_groups); with --count also that of a finished experiment, such as "
+    "comes with pairflow (zinc250k); with --count also that of a finished experiment, such as "
     "results/demo, whose metrics then choose the model.",
 )
 @out(
@@ -47,7 +47,7 @@ def main(
     \b
       pairflow sample --model results/demo --count 1000 --unique --novel --out molecules.csv
       pairflow sample --model models/pairflow --nfe 4 --count 1000 --weight :450 --out molecules.sdf
-      pairflow sample --model zinc250k_groups --count 1000 --out molecules.html
+      pairflow sample --model zinc250k --count 1000 --out molecules.html
       pairflow sample --model results/shakespeare --count 100 --out samples.txt
       pairflow sample --model results/digits --count 64 --out digits.png
 

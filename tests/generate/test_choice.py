@@ -54,12 +54,12 @@ def test_samples_are_drawn_as_they_were_measured(experiment):
     assert " takes a with --nfe 4 --temperature 0.7 --sampler euler; by the metrics " in choice.reason
 
 
-def test_useful_samples_count_before_valid_ones(experiment):
+def test_plausible_samples_count_before_valid_ones(experiment):
     runs = [("a", 1, 0, 1000), ("a", 8, 0, 990), ("a", 1, 0, 100), ("a", 8, 0, 250)]
-    root = experiment(runs, ["valid", "valid", "useful_strict", "useful_strict"])
+    root = experiment(runs, ["valid", "valid", "plausible", "plausible"])
     choice = choose(root, None)
     assert choice.nfe == 8
-    assert choice.reason.endswith("25.0% of its samples are useful at 8 steps")
+    assert choice.reason.endswith("25.0% of its samples are plausible at 8 steps")
 
 
 @pytest.mark.parametrize(

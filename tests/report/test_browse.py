@@ -153,6 +153,6 @@ def test_a_compact_drawing_has_the_bonds_and_letters_of_rdkits(smiles):
 
 def test_a_page_of_samples_names_the_model(step, tmp_path):
     page = tmp_path / "new.html"
-    done = step("sample", model="zinc250k_groups", count=2, nfe=1, out=page, device="cpu", quiet=True)
+    done = step("sample", model="zinc250k", count=2, nfe=1, out=page, device="cpu", quiet=True)
     assert done.exit_code == 0, done.output
-    assert "<li>model zinc250k_groups</li>" in page.read_text()
+    assert "<li>model zinc250k</li>" in page.read_text()

@@ -55,14 +55,14 @@ def test_the_command_asks_for_plausible_molecules_where_they_were_counted(finish
     assert "--count 1000 --unique --novel --plausible --out" in lines[-1]
 
 
-def test_useful_molecules_lead_where_they_were_measured(finish):
-    """All samples are valid, but hardly any is useful."""
+def test_plausible_molecules_lead_where_they_were_measured(finish):
+    """All samples are valid, but hardly any is plausible."""
     valid = [("udlm", 1, 180), ("udlm", 4, 190)]
-    useful = [("udlm", 1, 3), ("udlm", 4, 2)]
-    lines = finish(valid + useful, [*["valid"] * 2, *["useful_strict"] * 2])
+    plausible = [("udlm", 1, 3), ("udlm", 4, 2)]
+    lines = finish(valid + plausible, [*["valid"] * 2, *["plausible"] * 2])
     assert lines[0].startswith("90.0 % of the samples of udlm at 1 sampling step are valid molecules; all ")
-    assert " 1.50 % are useful: " in lines[0]
-    assert lines[0].endswith("Warning: under 5% of its samples are useful molecules.")
+    assert " 1.50 % are plausible: " in lines[0]
+    assert lines[0].endswith("Warning: under 5% of its samples are plausible molecules.")
     assert lines[1:] == ["report: results/mine/report.html", HOPELESS]
 
 

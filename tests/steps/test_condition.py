@@ -317,7 +317,6 @@ def test_numbers_of_several_properties_are_met_and_measured(tmp_path, step, mode
         values[weight] = pd.read_parquet(out["out"]).set_index("metric").value
     ignored, guided = values[0], values[2]
     assert guided["weight_error"] < 0.7 * ignored["weight_error"]
-    assert ignored["weight_r2"] < 0 < guided["weight_r2"]
     assert np.isnan(guided.get("oxygens_error", np.nan))  # RDKit does not compute it
     assert guided["nearest_by_chance"] == pytest.approx(guided["valid"] / 3, rel=0.2)
     assert guided["nearest_in_class"] > 1.3 * guided["nearest_by_chance"]

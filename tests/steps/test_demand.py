@@ -634,7 +634,7 @@ def test_the_difference_to_another_model(score, made, tmp_path, refused):
     table, metadata = read_table(tmp_path / "c.parquet", "scores")
     assert table["nll_difference"].to_pandas().to_numpy() == pytest.approx(a - b, abs=2e-4, nan_ok=True)
     assert metadata.inputs["against"] != metadata.inputs["model"]
-    text = "--against: expected a model of molecules as smiles, like --model; found molecules as selfies"
+    text = "--against: expected a model of molecules as smiles, like --model; found molecules as groups"
     refused(score(against="zinc250k"), "score", text)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from rdkit import Chem, DataStructs
-from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
+from rdkit.Chem import rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, read_metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
@@ -105,7 +105,6 @@ def metrics(folder, evaluate):
         ("invalid_ring", [1, 2, 2]),
         ("invalid_valence", [1, 0, 0]),
         ("invalid_kekulize", [0, 1, 1]),
-        ("connected", [4, 4, 0]),
         ("scaffolds", [1, 1, 0]),
         ("novel_scaffolds", [0, 1, 0]),
         ("common_scaffolds", [1, 0, 0]),
@@ -114,26 +113,6 @@ def metrics(folder, evaluate):
 )
 def test_counts_by_hand(metrics, metric, by_hand):
     assert metrics.loc[metric].tolist() == by_hand
-
-
-def test_useful_molecules_are_counted_on_request(metrics, folder, evaluate):
-    """By RDKit's own functions: the novel molecules of the trials, against the quantiles of TRAINED."""
-    functions = QED.qed, Crippen.MolLogP
-    trained = [[function(Chem.MolFromSmiles(text)) for text in TRAINED] for function in functions]
-    bounds = [np.quantile(values, [0.05, 0.95]) for values in trained]
-
-    def usual(text):
-        values = [function(Chem.MolFromSmiles(text)) for function in functions]
-        return all(low <= value <= high for value, (low, high) in zip(values, bounds, strict=True))
-
-    novel = [["Oc1ccccc1"], ["C.C", "C1CCC1"], []]
-    assert evaluate("--useful", out="useful", properties="of-useful").exit_code == 0
-    rows = pd.read_parquet(folder / "useful.parquet")
-    counts = rows.pivot(index="metric", columns="trial", values="value")
-    assert counts.loc["useful"].tolist() == [sum(map(usual, texts)) for texts in novel]
-    assert (counts.loc["useful_strict"] <= counts.loc["useful"]).all()
-    assert {"useful", "useful_strict"}.isdisjoint(metrics.index)
-    assert rows[rows.metric == "useful"].reference.isna().all()
 
 
 def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, step):
@@ -192,9 +171,6 @@ def test_variants_are_compared_with_the_molecules_that_they_vary(folder, evaluat
     morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
     similarity = DataStructs.TanimotoSimilarity(morgan.GetFingerprint(ones), morgan.GetFingerprint(others))
     assert values.origin_similarity == pytest.approx((1 + 1 + similarity) / 3)
-    assert values.origin_kept == 2
-    # Tokens that differ: of OCC two; of CO the second, the end and the padding; of C( likewise.
-    assert values.origin_edit == pytest.approx((0 + 2 + 3 + 3) / 4)
     assert not any(name.startswith("origin") for name in metrics_of(folder, evaluate))
 
 
@@ -205,16 +181,16 @@ def metrics_of(folder, evaluate):
 
 
 def test_held_out_molecules_are_compared_with_on_request(metrics, folder, evaluate):
-    """The only one is ethanol, which is also trained on: its scaffold, none, is not unseen."""
+    """The only one is ethanol, which has no scaffold."""
     assert evaluate("--moses", out="moses", properties="of-moses").exit_code == 0
     rows = pd.read_parquet(folder / "moses.parquet")
     values = rows.pivot(index="metric", columns="trial", values="value")
     assert set(values.index) - set(metrics.index) == {
-        *("internal_diversity_2", "filters"),
-        *("held_out_similarity", "held_out_fragments", "held_out_scaffolds"),
+        "held_out_similarity",
+        "held_out_fragments",
+        "held_out_scaffolds",
     }
     assert values.loc["held_out_similarity", 0] > 1 / 3  # ethanol, phenol and neopentane
-    assert values.loc["filters", [0, 1]].tolist() == [1, 1]
     assert values.loc["held_out_fragments", 2] != values.loc["held_out_fragments", 2]  # nothing valid
     assert set(rows[rows.metric.str.startswith("held_out_")].reference) == {"test"}
     values = values.loc[metrics.index]

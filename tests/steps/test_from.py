@@ -159,7 +159,7 @@ def test_new_refuses_a_parent_that_the_molecules_do_not_fit(prepare, tune, add, 
     text = "of the molecules are longer than the 9 tokens of the model to start from"
     refused(add("parent"), "new", text)
     other = add("zinc250k", representation="smiles")
-    refused(other, "new", "--representation: smiles, but the model to start from has selfies")
+    refused(other, "new", "--representation: smiles, but the model to start from has groups")
     assert tune("old", "masked", method="mdlm").exit_code == 0
     text = "masked: expected an unconditional model of molecules with uniform noise, found mdlm"
     refused(add("masked"), "new", text)

@@ -58,7 +58,7 @@ def test_loading_needs_no_compiler(folder):
 
 def test_a_shipped_transformer_samples_without_slow_imports(tmp_path):
     """PyTorch's compiler and scipy.stats take seconds to import."""
-    command = ["sample", "--model", "zinc250k_groups", "--count", "1", "--out", str(tmp_path / "one.smi")]
+    command = ["sample", "--model", "zinc250k", "--count", "1", "--out", str(tmp_path / "one.smi")]
     code = (
         "import sys; from pairflow import cli; cli.main(sys.argv[1:], standalone_mode=False); "
         "assert not {'torch._dynamo', 'scipy.stats'} & sys.modules.keys()"

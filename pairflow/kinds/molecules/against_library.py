@@ -120,12 +120,10 @@ def measure(
     neighbours = Neighbours(structures["fingerprint"])
     library = chemistry.TrainingMolecules(neighbours, Counter(structures["scaffold"]), properties)
     described = chemistry.describe_samples(readable, library, plausible.DESCRIBED, threads, progress)
-    useful = chemistry.are_useful(described, library, known)
     left = plausible.survive(described[~described.index.isin(known)], norms, threads, progress).sum()
     counts = count(readable, known)
     counts = {name: counts[name] for name in ("valid", "unique_strict", "novel_strict")}
     counts |= {stage: int(left[stage]) for stage in plausible.STAGES}
-    counts |= {"useful_strict": int(useful["useful_strict"].sum())}
     likeness = chemistry.compare(described, library)
     title = f"{molecules} compared with {reference} ({len(trained):,} molecules)"
     nearest = TrainingNeighbours(trained, [*names.values()], neighbours)

@@ -3,14 +3,12 @@
 See docs/method.md, "Molecule metrics".
 
 Only distinct valid molecules are compared: those with the same canonical SMILES (the one text that RDKit
-writes for a molecule) count once, in samples and in the training set. Like MOSES (Polykovskiy et al. 2020),
-`compare_as_moses` uses two sets of held-out molecules: all, and those with a scaffold (the rings and what
-links them) that no training molecule has. Unlike in MOSES, fingerprints have 2,048 bits, and the filters are
-RDKit's.
+writes for a molecule) count once, in samples and in the training set. `compare_as_moses` follows MOSES
+(Polykovskiy et al. 2020), but fingerprints have 2,048 bits.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -21,19 +19,16 @@ from rdkit import Chem, rdBase
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, STRUCTURES, tabulate
-from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
+from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity
 
-_PARTS = ("held_out", "unseen")  # all held-out molecules; those with a scaffold that the training set lacks
 REFERENCES = {  # metric -> the molecules that it compares with
     **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
     **dict.fromkeys(["common_scaffolds", "common_frameworks"], "train"),
     **{f"{name}_wasserstein": "train" for name in PROPERTIES},
-    **{f"{part}_{kind}": "test" for part in _PARTS for kind in ("similarity", "fragments", "scaffolds")},
+    **{f"held_out_{kind}": "test" for kind in ("similarity", "fragments", "scaffolds")},
 }
-LARGEST_RING = 8  # atoms in a ring of a useful molecule; larger rings are almost always a model's mistakes
 CORES = 10  # number of scaffolds that count as common, the most frequent ones of training molecules
-MIDDLE = (0.05, 0.95)  # quantiles of training molecules between which properties of useful molecules lie
 _BINS = 30
 
 
@@ -72,10 +67,10 @@ def describe_samples(
     progress: bool = False,
 ) -> pd.DataFrame:
     """Describe the molecules of `distinct` in a table with a row for each, indexed by canonical SMILES. Its
-    columns are properties, structures, `largest_ring`, the `further` descriptors, and `nearest`, the
-    similarity to the nearest training molecule."""
+    columns are properties, structures, the `further` descriptors, and `nearest`, the similarity to the
+    nearest training molecule."""
     spellings = distinct(strings)
-    names = dict.fromkeys([*PROPERTIES, *STRUCTURES, "largest_ring", *further])
+    names = dict.fromkeys([*PROPERTIES, *STRUCTURES, *further])
     molecules = tabulate([*names], [*spellings.values()], threads, progress).set_axis([*spellings])
     return molecules.assign(nearest=training.neighbours.similarity(molecules["fingerprint"]))
 
@@ -83,30 +78,6 @@ def describe_samples(
 def properties_of(molecules: pd.DataFrame) -> np.ndarray:
     """The properties of the B molecules of a table, as an array (B, 4)."""
     return molecules[[*PROPERTIES]].to_numpy(np.float64)
-
-
-def count_connected(strings: Iterable[str]) -> int:
-    """The number of valid strings that are a single connected molecule."""
-    return sum(molecule is not None and "." not in molecule for molecule in map(canonical, strings))
-
-
-def are_useful(
-    molecules: pd.DataFrame, training: TrainingMolecules, known: Set[str]
-) -> dict[str, np.ndarray]:
-    """Find the useful molecules of a table, in two senses. Returns two arrays (B,) of bool.
-
-    - `useful`: the molecule is not in `known` (canonical SMILES), has no ring of more than LARGEST_RING atoms
-      (RDKit's smallest set of smallest rings), and its QED and logP lie between the quantiles MIDDLE of the
-      training molecules, bounds included.
-    - `useful_strict`: the same for all of PROPERTIES. Random SELFIES are often `useful`, but seldom this.
-    """
-    useful = np.array([name not in known for name in molecules.index], bool)
-    useful &= molecules["largest_ring"].to_numpy(np.int64) <= LARGEST_RING
-    low, high = np.quantile(training.properties, MIDDLE, axis=0)
-    properties = properties_of(molecules)
-    usual = (low <= properties) & (properties <= high)
-    loose = [PROPERTIES.index(name) for name in ("qed", "logp")]
-    return {"useful": useful & usual[:, loose].all(axis=1), "useful_strict": useful & usual.all(axis=1)}
 
 
 def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, float]:
@@ -184,46 +155,24 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def describe_held_out(
-    smiles: Sequence[str], training: TrainingMolecules, threads: int = 1, progress: bool = False
-) -> dict[str, pd.DataFrame]:
-    """Describe held-out molecules in tables of structures and pieces; an empty table is left out. The table
-    `held_out` has all of them, `unseen` only those with a scaffold that no training molecule has."""
-    molecules = tabulate((*STRUCTURES, *PIECES), smiles, threads, progress)
-    unseen = molecules[~molecules["scaffold"].isin(["", *training.scaffolds])]
-    return {part: rows for part, rows in zip(_PARTS, (molecules, unseen), strict=True) if len(rows)}
+def compare_as_moses(molecules: pd.DataFrame, held_out: pd.DataFrame) -> dict[str, float]:
+    """Compare molecules of one trial, a table of `describe_samples`, with held-out ones; NaN for too few.
 
+    `held_out` has their STRUCTURES and fragments; if it is empty, nothing is compared.
 
-def compare_as_moses(molecules: pd.DataFrame, held_out: dict[str, pd.DataFrame]) -> dict[str, float]:
-    """Compute the metrics of MOSES on molecules of one trial, a table of `describe_samples`; NaN for too few.
-
-    `held_out` has the tables, or parts, of `describe_held_out`.
-
-    - `internal_diversity_2`: 1 - the root mean square of the Tanimoto similarity over pairs of the molecules.
-    - `filters`: the share of molecules that pass all filters.
-    - `<part>_similarity`: the mean similarity to the nearest molecule of a part.
-    - `<part>_fragments`, `<part>_scaffolds`: the cosine between the counts of BRICS fragments, or of
-      Bemis-Murcko scaffolds, in these molecules and in a part. Molecules without rings have no scaffold.
+    - `held_out_similarity`: the mean similarity to the nearest held-out molecule.
+    - `held_out_fragments`, `held_out_scaffolds`: the cosine between the counts of BRICS fragments, or of
+      Bemis-Murcko scaffolds, in these and in held-out molecules. Molecules without rings have no scaffold.
     """
-    values = {
-        "internal_diversity_2": root_mean_square_diversity(molecules["fingerprint"]),
-        "filters": _mean(molecules["passes"]),
+    if held_out.empty:
+        return {}
+    nearest = Neighbours(held_out["fingerprint"]).similarity(molecules["fingerprint"])
+    fragments, others = (Counter(chain(*table["fragments"])) for table in (molecules, held_out))
+    return {
+        "held_out_similarity": _mean(nearest),
+        "held_out_fragments": cosine(fragments, others),
+        "held_out_scaffolds": cosine(Counter(molecules["scaffold"]), Counter(held_out["scaffold"])),
     }
-    fragments, scaffolds = _count_pieces(molecules)
-    for part, others in held_out.items():
-        nearest = Neighbours(others["fingerprint"]).similarity(molecules["fingerprint"])
-        their_fragments, their_scaffolds = _count_pieces(others)
-        values |= {
-            f"{part}_similarity": _mean(nearest),
-            f"{part}_fragments": cosine(fragments, their_fragments),
-            f"{part}_scaffolds": cosine(scaffolds, their_scaffolds),
-        }
-    return values
-
-
-def _count_pieces(molecules: pd.DataFrame) -> tuple[Counter[str], Counter[str]]:
-    """Count how often each fragment and each scaffold occurs in a table of molecules."""
-    return Counter(chain(*molecules["fragments"])), Counter(molecules["scaffold"])
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:

@@ -16,10 +16,9 @@ from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.progress import bar
 
 _CHUNK = 512  # molecules that are sent to a process at a time
-_FILTERS = ("PAINS", "NIH")
-"""RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010) or are reactive
-(NIH, Jadhav et al. 2010, Doveston et al. 2015)."""
-ALERTS = (*_FILTERS, "BRENK")  # BRENK: unwanted groups (Brenk et al. 2008)
+ALERTS = ("PAINS", "NIH", "BRENK")
+"""RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010), are reactive
+(NIH, Jadhav et al. 2010, Doveston et al. 2015) or unwanted (BRENK, Brenk et al. 2008)."""
 CHEMBL = ("CHEMBL",)  # the seven lists of ChEMBL, such as Glaxo's; 63 % of ZINC-250k has one
 EXCLUDED = 10  # NIBR's severity score of a molecule that must not be screened
 
@@ -105,7 +104,6 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "inchikey": Chem.MolToInchiKey,
     "fingerprint": lambda molecule: DataStructs.BitVectToBinaryText(_morgan().GetFingerprint(molecule)),
     "fragments": lambda molecule: Chem.MolToSmiles(BRICS.BreakBRICSBonds(molecule)).split("."),
-    "passes": lambda molecule: not _catalogue(*_FILTERS).HasMatch(molecule),
     "ring_systems": ring_systems,
     "surroundings": surroundings,
     "alerts": alerts,
@@ -123,14 +121,12 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
 - `inchikey`: InChIKey, empty if InChI does not support the molecule.
 - `fingerprint`: packed bits, see `similarity.py`.
 - `fragments`: pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts.
-- `passes`: whether the molecule has no group of _FILTERS.
 - `ring_systems`, `surroundings`, `alerts`, `severity`: see these functions.
 """
 PROPERTIES = ("qed", "sa", "logp", "weight")
 STRUCTURES = ("fingerprint", "scaffold")
-PIECES = ("fragments", "passes")
 _UNREADABLE = {
-    **{"largest_ring": 0, "scaffold": "", "fingerprint": bytes(BITS // 8), "passes": False},
+    **{"largest_ring": 0, "scaffold": "", "fingerprint": bytes(BITS // 8)},
     **dict.fromkeys(("fragments", "ring_systems", "surroundings", "alerts"), ()),
 }
 
@@ -152,8 +148,7 @@ def tabulate(
     """Describe each molecule in a row of a table, with the DESCRIPTORS `names` as columns.
 
     It works in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes. Such a
-    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, does not pass the filters, and
-    has NaN for all other descriptors.
+    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, and NaN for all others.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[Any]] = []

@@ -21,7 +21,6 @@ from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import SPECIALS
-from pairflow.kinds.molecules.quality import describe_quality
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
@@ -49,8 +48,8 @@ from pairflow.training.model_files import read_description, read_symbols
 MINIMUM = 100  # distinct molecules
 _EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
 _SURVEYED = 50_000  # rows that are looked at, because groups take RDKit 3 ms a molecule
-FEW = 20_000  # molecules; with fewer, a training on drug-like ones starts from a model of _STARTS
-_STARTS = {"groups": "zinc250k_groups", "selfies": "zinc250k"}  # representation: a model in it
+FEW = 20_000  # molecules; with fewer, a training on drug-like ones starts from the model _START
+_START = "zinc250k"  # in groups
 _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
 
 
@@ -163,7 +162,6 @@ def _draft(
         hours=settings.hours or suggest.hours(experiment["network"], device),
         most=_most_iterations(experiment, size) if device == "cpu" else None,
         with_iterations=with_iterations,
-        quality=lambda checked: describe_quality(checked, size),
         **more,
     )
 
@@ -171,17 +169,16 @@ def _draft(
 def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple[Start | None, list[str]]:
     """Return a model that comes with pairflow, if a training on few drug-like molecules should start from it,
     and a sentence on it."""
-    name = _STARTS.get(str(settings.representation))
     few = np.count_nonzero(counts.lengths <= size.length) / counts.share < FEW
-    if not name or not few or (name == "zinc250k" and size.length <= suggest.LONG):
+    if settings.representation != "groups" or not few:
         return None, []
-    start = read_start(published.locate(name), name)
+    start = read_start(published.locate(_START), _START)
     try:
         _fitting_length(counts, settings, start)
     except InputError as reason:
-        return None, [f"The training starts from scratch, not from the model {name}: {reason}."]
+        return None, [f"The training starts from scratch, not from the model {_START}: {reason}."]
     return start, [
-        f"With fewer than {FEW:,} molecules the training starts from the weights of {name}, a model that "
+        f"With fewer than {FEW:,} molecules the training starts from the weights of {_START}, a model that "
         "comes with pairflow and has seen many more. To start from scratch: `--from none`."
     ]
 
@@ -261,7 +258,7 @@ def plan(
         "seeds": [0],
         "data": data,
         **({"from": start.name} if start else {}),
-        "chemistry": {"plausible": True, "useful": True},
+        "chemistry": {"plausible": True},
         **scale,
     }
     return experiment, size, available - size.rows

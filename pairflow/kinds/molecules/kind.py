@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind, Pace
 from pairflow.kinds.molecules import settings as molecules_settings
-from pairflow.kinds.molecules.settings import Chemistry, Conditioning, MoleculeDraws, Molecules
+from pairflow.kinds.molecules.settings import Chemistry, MoleculeDraws, Molecules
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -32,8 +32,6 @@ def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
 _NAMES = {"qed": "QED", "logp": "logP", "weight": "molecular weight", "rings": "rings"}
 METRICS = {
     "plausible": _count("plausible", leads_as="the number of plausible molecules"),
-    "useful_strict": _count("useful", leads_as="the number of useful molecules"),
-    "useful": _count("useful by QED and logP"),
     "valid": _count("valid", leads_as="the number of valid molecules"),
     "unique_strict": _count("unique"),
     "novel_strict": _count("novel"),
@@ -49,24 +47,16 @@ METRICS = {
     "usual_rings": _count("with usual rings, too", group="stages"),
     "usual_atoms": _count("with usual atoms, too", group="stages"),
     "few_alerts": _count("with few alerts, too", group="stages"),
-    "connected": _count("connected", group="structure"),
     "scaffolds": _count("scaffolds", group="structure"),
     "novel_scaffolds": _count("novel scaffolds", group="structure"),
     "common_scaffolds": _count("with a common scaffold", "", group="structure"),
     "common_frameworks": _count("with a common framework", "", group="structure"),
     "origin_similarity": _likeness("similarity to the varied molecule", "variants", ""),
-    "origin_edit": _likeness("changed tokens", "variants", ""),
-    "origin_kept": _count("equal to the varied molecule", "", group="variants"),
     "internal_diversity": _likeness("internal diversity", "structure", "highest"),
     "nn_similarity": _likeness("similarity to the nearest training molecule", "structure", ""),
-    "internal_diversity_2": _likeness("internal diversity 2", "moses", "highest"),
-    "filters": _likeness("share that passes the filters", "moses", "highest"),
     "held_out_similarity": _likeness("similarity to the nearest held-out molecule", "moses", "highest"),
     "held_out_fragments": _likeness("fragments as in held-out molecules", "moses", "highest"),
     "held_out_scaffolds": _likeness("scaffolds as in held-out molecules", "moses", "highest"),
-    "unseen_similarity": _likeness("similarity to the nearest with an unseen scaffold", "moses", "highest"),
-    "unseen_fragments": _likeness("fragments as in molecules with unseen scaffolds", "moses", "highest"),
-    "unseen_scaffolds": _likeness("scaffolds as in molecules with unseen ones", "moses", "highest"),
     "qed_wasserstein": _likeness("QED", "properties"),
     "sa_wasserstein": _likeness("SA score", "properties"),
     "logp_wasserstein": _likeness("logP", "properties"),
@@ -79,19 +69,10 @@ METRICS = {
 for _name, _label in _NAMES.items():
     METRICS[f"{_name}_in_class"] = _count(f"in the class of {_label}", group="targets")
     METRICS[f"{_name}_error"] = _likeness(f"mean absolute error of {_label}", "targets")
-    METRICS[f"{_name}_r2"] = _likeness(f"R² of {_label}", "targets", "highest")
-    for _class in Conditioning(column=_name).labels():
-        _text = f"mean absolute error of {_label}, {_class} targets"
-        METRICS[f"{_name}_error_{_class}"] = _likeness(_text, "targets")
 METRICS |= {
     "nearest_in_class": _count("nearest training molecule in the class asked for", group="targets"),
     "nearest_by_chance": _count("nearest training molecule in that class by chance", "", group="targets"),
 }
-for _class in dict.fromkeys(
-    name for _number in range(2, 10) for name in Conditioning(column="y", classes=_number).labels()
-):
-    _text = f"share with the nearest training molecule in the class asked for, {_class} targets"
-    METRICS[f"nearest_in_class_{_class}"] = _likeness(_text, "targets", "highest")
 # Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
 OFF_RULES = {
     "novel_strict": _count("off the rules", "lowest"),
@@ -101,7 +82,7 @@ OFF_RULES = {
 GROUPS = {
     "stages": "On the way from novel to plausible",
     "structure": "Pieces, scaffolds, similarity",
-    "moses": "Compared with held-out molecules, and filters (MOSES)",
+    "moses": "Compared with held-out molecules (MOSES)",
     "properties": "Distance of properties from the training set’s",
     "variants": "Variants of held-out molecules",
     "targets": "How near samples come to what they were asked for",
@@ -158,7 +139,7 @@ class MoleculesKind(OnDemandKind):
     floor, floor_reads = MoleculeDraws, MoleculeFloorFiles
     real, comparison = MoleculeFiles, Chemistry
     keeps_symbols = takes_long = True
-    demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "useful_strict", "valid")
+    demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "valid")
     steps, commands = ("describe_molecules", "norms", "chemnet"), ("metrics",)
 
     prepared = ROWS | {

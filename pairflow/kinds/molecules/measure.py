@@ -1,6 +1,6 @@
 """Measures samples of molecules: rows of metrics, and histograms of properties."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons, spellings
-from pairflow.kinds.molecules.descriptors import PIECES, PROPERTIES, tabulate
+from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
 from pairflow.kinds.molecules.kind import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.plausible import Norms
@@ -95,7 +95,8 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
         others = common(spellings(texts), known.trained if method == "data" else known.every)
         counted = plausible.count_left(texts, others, norms, *work) if texts else {}
         if texts and method in ("data", plausible.START):
-            counted |= count_real(settings, texts, others, training, *work)
+            described = chemistry.describe_samples(texts, training, (), *work)
+            counted |= chemistry.count_cores(described["scaffold"], training.scaffolds)
         counts += [
             {"method": method, "metric": name, "value": number * settings.samples / len(texts)}
             for name, number in counted.items()
@@ -115,21 +116,6 @@ def read_start(path: Path, vocabulary: Path) -> list[str]:
     first = Vocabulary(kind=words.kind, tokens=words.tokens[: metadata.vocabulary_size])
     metadata.require_same_vocabulary(first.hash, path, vocabulary)
     return [words.decode(row) for row in token_array(table["tokens"])]
-
-
-def count_real(
-    settings: Chemistry,
-    texts: Sequence[str],
-    known: Set[str],
-    training: chemistry.TrainingMolecules,
-    *work: Any,
-) -> dict[str, int]:
-    """Count the different molecules with a common scaffold and with a common framework, and on request the
-    useful ones, which are not `known`."""
-    described = chemistry.describe_samples(texts, training, (), *work)
-    counts = chemistry.count_cores(described["scaffold"], training.scaffolds)
-    useful = chemistry.are_useful(described, training, known) if settings.useful else {}
-    return counts | {name: int(values.sum()) for name, values in useful.items()}
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
@@ -161,8 +147,7 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
 
     `in_class` is the number of samples in the class of their target by all properties; if there are several
     properties, `<property>_in_class` is the number by each. For a property that is learnt as a number,
-    `_error` is the mean absolute error. If there are several targets, `_error_<class>` is that of targets in
-    a class, and `_r2` is R2.
+    `_error` is the mean absolute error.
     """
     values: dict[str, Any] = {}
     met = np.ones(len(valid), bool)
@@ -173,43 +158,24 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
         met &= inside
         values |= {f"{classes.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
         if classes.knots:
-            targets = classes.values(labels)
-            error = reached - targets
-            values[f"{classes.property}_error"] = _mean(np.abs(error))
-            if len(np.unique(targets)) > 1:
-                values[f"{classes.property}_r2"] = 1 - (error**2).mean() / targets.var()
-                values |= {
-                    f"{classes.property}_error_{name}": _mean(np.abs(error[target_classes == number]))
-                    for number, name in enumerate(classes.names)
-                }
+            values[f"{classes.property}_error"] = _mean(np.abs(reached - classes.values(labels)))
     return values | ({"in_class": int(met.sum())} if asked else {})
 
 
-def describe_origins(
-    origins: np.ndarray, tokens: np.ndarray, words: Vocabulary, index: pd.Index
-) -> pd.DataFrame:
-    """Describe the molecules `origins` (B, N) of which the samples `tokens` (B, N) are variants: the columns
-    `smiles`, `fingerprint`, and `edit`, the number of positions that differ."""
+def read_origins(origins: np.ndarray, words: Vocabulary, index: pd.Index) -> pd.Series:
+    """The fingerprints of the molecules `origins` (B, N) of which samples are variants."""
     smiles = [canonical(text := words.decode(row)) or text for row in origins]
     names = [*dict.fromkeys(smiles)]
     fingerprints = dict(zip(names, tabulate(["fingerprint"], names)["fingerprint"], strict=True))
-    columns = {"smiles": smiles, "fingerprint": [fingerprints[name] for name in smiles]}
-    return pd.DataFrame({**columns, "edit": (origins != tokens).sum(axis=1)}, index=index)
+    return pd.Series([fingerprints[name] for name in smiles], index=index)
 
 
-def measure_variants(
-    origins: pd.DataFrame, texts: Iterable[str], described: pd.DataFrame
-) -> dict[str, float]:
-    """Measure how far the samples `texts` are from their `origins`: the mean similarity of valid ones, the
-    mean number of tokens that differ, and how many are the same molecule."""
+def measure_variants(origins: pd.Series, texts: Iterable[str], described: pd.DataFrame) -> dict[str, float]:
+    """Measure the mean similarity of the valid samples among `texts` to the molecules that they vary."""
     names = np.array([*map(canonical, texts)], object)
     valid = names != None  # noqa: E711 - for each element
     fingerprints = described.loc[names[valid], "fingerprint"]
-    return {
-        "origin_similarity": _mean(similarity.similarity_of_pairs(fingerprints, origins.fingerprint[valid])),
-        "origin_edit": _mean(origins.edit.to_numpy()),
-        "origin_kept": int((names == origins.smiles.to_numpy()).sum()),
-    }
+    return {"origin_similarity": _mean(similarity.similarity_of_pairs(fingerprints, origins[valid]))}
 
 
 def _mean(errors: np.ndarray) -> float:
@@ -220,10 +186,10 @@ class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set. `origins` describes the molecules that they vary, if any. `nearest` has what samples
-    were asked for by classes of the user's own columns, if the files have labels. `described` is a table of
-    the distinct molecules of all trials. It has the columns `useful`, `useful_strict` and a column for each
-    of `plausible.STAGES` if the settings ask for them.
+    are in the data set. `origins` has the fingerprints of the molecules that they vary, if any. `nearest` has
+    what samples were asked for by classes of the user's own columns, if the files have labels. `described` is
+    a table of the distinct molecules of all trials. It has a column for each of `plausible.STAGES` if the
+    settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -237,13 +203,13 @@ class SampledMolecules:
         decoded = [*map(words.decode, tokens)]
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
         if "origin" in table.column_names:
-            self.origins = describe_origins(token_array(table["origin"]), tokens, words, self.strings.index)
+            self.origins = read_origins(token_array(table["origin"]), words, self.strings.index)
         self.training = training_molecules.read_training(files.molecules, self.known)
         self.copies = common(spellings(decoded), self.known.every)
         work = machine.threads or 1, machine.progress
         asked = read_asked(self.metadata)
         self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}
-        further = (*(PIECES if settings.moses else ()), *(classes.property for classes in self.asked))
+        further = (*["fragments"] * settings.moses, *(classes.property for classes in self.asked))
         further += plausible.DESCRIBED if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         self.nearest: NearestClasses | None = None
@@ -256,9 +222,6 @@ class SampledMolecules:
             self.described = self.described.assign(nearest_row=rows)
         if settings.fcd:
             self._read_chemnet(files.chemnet, machine)
-        if settings.useful:
-            useful = chemistry.are_useful(self.described, self.training, self.copies)
-            self.described = self.described.assign(**useful)
         if settings.plausible:
             norms = read_norms(files.norms, self.known)
             new = self.described[~self.described.index.isin(self.copies)]
@@ -266,7 +229,7 @@ class SampledMolecules:
             self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
         if settings.moses:
             held_out = draw(self.known.held_out, HELD_OUT_ROWS)
-            self.held_out = chemistry.describe_held_out(held_out, self.training, *work)
+            self.held_out = tabulate((*STRUCTURES, "fragments"), held_out, *work)
 
     def _read_chemnet(self, statistics: Path | None, machine: Machine) -> None:
         if statistics is None:
@@ -282,12 +245,11 @@ class SampledMolecules:
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, Any]:
         """Count the molecules of one trial. `texts` are its strings; `valid` and `distinct` are the rows of
         `described` for its valid molecules, with and without repeats."""
-        chosen = [name for name in (*plausible.STAGES, "useful", "useful_strict") if name in distinct]
+        chosen = [name for name in plausible.STAGES if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
         return {
             **count(texts, self.copies),
             **count_reasons(text for text in texts if canonical(text) is None),
-            "connected": chemistry.count_connected(texts),
             **{name: int(distinct[name].sum()) for name in chosen},
             **measure_targets({classes: labels[readable] for classes, labels in self.asked.items()}, valid),
             **(self.nearest.measure(readable, valid["nearest_row"].to_numpy()) if self.nearest else {}),

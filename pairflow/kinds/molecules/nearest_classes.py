@@ -19,7 +19,6 @@ class NearestClasses:
     """What samples were asked for by P columns, and the training molecules that have values of all of these.
 
     Attributes:
-        names: the names of the classes of the only column; empty if there are several columns.
         targets: the numbers of the classes that each of B samples of a trial was asked for (B, P).
         classes: the numbers of the classes of each of T training molecules (T, P).
     """
@@ -28,7 +27,6 @@ class NearestClasses:
         """`asked` has the labels (B,) of samples by each column. `labels` (M, P) and `fingerprints` (M,) are
         of training molecules."""
         columns = [*asked]
-        self.names = columns[0].names if len(columns) == 1 else ()
         self.targets = _numbers(columns, np.stack([*asked.values()], axis=1))
         classes = _numbers(columns, labels)
         valued = (classes < [len(column.names) for column in columns]).all(axis=1)
@@ -68,20 +66,13 @@ class NearestClasses:
         - `nearest_in_class`: the number of valid samples whose nearest training molecule is in the class that
           they were asked for, by all columns.
         - `nearest_by_chance`: the same number, expected if training molecules were drawn at random instead.
-        - `nearest_in_class_<class>`, if there are several targets by one column: the share among the valid
-          samples that were asked for this class.
         """
         targets = self.targets[valid]
         without = np.full((1, targets.shape[1]), -1)  # no class
         met = (np.concatenate([self.classes, without])[nearest] == targets).all(axis=1)
         different, counts = np.unique(targets, axis=0, return_counts=True)
         chances = [_share((self.classes == classes).all(axis=1)) for classes in different]
-        values = {"nearest_in_class": int(met.sum()), "nearest_by_chance": float(counts @ np.array(chances))}
-        numbers = np.unique(self.targets).tolist() if self.names else []
-        if len(numbers) > 1:
-            shares = {self.names[number]: _share(met[targets[:, 0] == number]) for number in numbers}
-            values |= {f"nearest_in_class_{name}": share for name, share in shares.items()}
-        return values
+        return {"nearest_in_class": int(met.sum()), "nearest_by_chance": float(counts @ np.array(chances))}
 
 
 def _numbers(columns: Iterable[Classes], labels: np.ndarray) -> np.ndarray:

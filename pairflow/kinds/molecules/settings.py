@@ -157,15 +157,10 @@ class Chemistry(Settings):
         description="Count plausible molecules: different, novel, with the ring systems and atoms "
         "of the training molecules, and few alerts. Methods are then judged by them first.",
     )
-    useful: bool = Field(
-        False,
-        description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
-        "properties as in the middle 90 % of the training molecules.",
-    )
     moses: bool = Field(
         False,
-        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
-        "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
+        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity); takes "
+        "a few milliseconds per molecule.",
     )
 
 

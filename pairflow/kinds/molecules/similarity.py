@@ -61,16 +61,14 @@ def _nearest(
 
 
 @compiled
-def _sums_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
-    """Return the sums of the similarities, and of their squares, over pairs of different rows."""
-    total, squares = 0.0, 0.0
+def _sum_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> float:
+    """Return the sum of the similarities over pairs of different rows."""
+    total = 0.0
     for i in range(len(rows)):
         for j in range(i):
             common = _common(rows, i, rows, j)
-            similarity = common / (sizes[i] + sizes[j] - common)
-            total += similarity
-            squares += similarity * similarity
-    return total, squares
+            total += common / (sizes[i] + sizes[j] - common)
+    return total
 
 
 def compile_all() -> None:
@@ -112,21 +110,9 @@ def similarity_of_pairs(ones: Iterable[bytes], others: Iterable[bytes]) -> np.nd
 
 def internal_diversity(fingerprints: Iterable[bytes]) -> float:
     """1 - the mean Tanimoto similarity over pairs of different rows; NaN for fewer than two rows."""
-    return 1 - _means_of_pairs(fingerprints)[0]
-
-
-def root_mean_square_diversity(fingerprints: Iterable[bytes]) -> float:
-    """1 - the root mean square of the Tanimoto similarity over pairs of different rows. IntDiv2 of MOSES also
-    counts pairs of a row and itself."""
-    return 1 - float(np.sqrt(_means_of_pairs(fingerprints)[1]))
-
-
-def _means_of_pairs(fingerprints: Iterable[bytes]) -> tuple[float, float]:
-    """The means over pairs of the similarity and of its square; NaN for fewer than two rows."""
     rows, sizes = _unpack(fingerprints)
     pairs = len(rows) * (len(rows) - 1) / 2
-    total, squares = _sums_of_pairs(rows, sizes)
-    return (total / pairs, squares / pairs) if pairs else (np.nan, np.nan)
+    return 1 - _sum_of_pairs(rows, sizes) / pairs if pairs else np.nan
 
 
 def _unpack(fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -222,6 +222,6 @@ def test_a_molecule_with_a_group_that_no_vocabulary_may_hold_is_rejected():
 
 def test_a_shipped_vocabulary_of_groups_loads_at_once():
     started = time.process_time()
-    vocabulary = Vocabulary.load(published.locate("zinc250k_groups") / "vocabulary.json")
+    vocabulary = Vocabulary.load(published.locate("zinc250k") / "vocabulary.json")
     assert vocabulary.size == 1926
     assert time.process_time() - started < 2

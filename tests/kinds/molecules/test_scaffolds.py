@@ -6,15 +6,14 @@ from itertools import chain
 import numpy as np
 import pytest
 from rdkit import Chem
+from selfies import get_semantic_robust_alphabet
 
-from pairflow import published
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules.groups import spell_groups, tokenize_groups
 from pairflow.kinds.molecules.prepare import EOS, Vocabulary
 from pairflow.kinds.molecules.representations import graft_selfies, tokenize
 from pairflow.kinds.molecules.scaffolds import Growth, read_scaffolds
-from pairflow.training.options import VOCABULARY
 
 SULFONAMIDE, INDOLE = "c1ccc(S(N)(=O)=O)cc1", "c1ccc2[nH]ccc2c1"
 STARTS = {
@@ -44,7 +43,7 @@ def groups(text):
 
 WORDS = {
     "smiles": Vocabulary().extended({token for text in GROWN for token in tokenize(Chem.CanonSmiles(text))}),
-    "selfies": Vocabulary.load(published.locate("zinc250k") / VOCABULARY),
+    "selfies": Vocabulary(kind="selfies").extended({"[C@H1]", "[C@@H1]"} | get_semantic_robust_alphabet()),
     "groups": Vocabulary(kind="groups").extended({"*C*"}.union(*map(groups, GROWN))),
 }
 CARBON = {

@@ -24,7 +24,6 @@ COUNTS = {
         "unique_strict": 500,
         "novel_strict": 100,
         "invalid_kekulize": 10,
-        "connected": 600,
         "scaffolds": 40,
         "novel_scaffolds": 4,
     },
@@ -45,10 +44,7 @@ def contents(make):
     none = (rows.method == "udlm") & (rows.nfe == 1)
     rows.loc[none & rows.metric.str.contains("wasserstein|diversity|similarity"), "value"] = np.nan
     rows.loc[
-        none
-        & rows.metric.isin(
-            ["valid", "unique_strict", "novel_strict", "scaffolds", "novel_scaffolds", "connected"]
-        ),
+        none & rows.metric.isin(["valid", "unique_strict", "novel_strict", "scaffolds", "novel_scaffolds"]),
         "value",
     ] = 0
     rows.loc[none & (rows.metric == "invalid_syntax"), "value"] = 924
@@ -256,7 +252,7 @@ def test_metrics_of_molecules_all_have_a_group_or_a_chart():
         "variants",
     }
     assert groups == {"", *named}
-    counts = ["plausible", "useful_strict", "useful", "valid", "unique_strict", "novel_strict", "in_class"]
+    counts = ["plausible", "valid", "unique_strict", "novel_strict", "in_class"]
     assert [name for name, metric in METRICS.items() if not metric.group] == counts
 
 

@@ -69,19 +69,19 @@ def test_a_page_of_one_method_has_no_contest(make, metric_rows, parse):
 
 
 @pytest.mark.parametrize(("most", "hopeless"), [(600, False), (31, True)])
-def test_useful_molecules_come_first_where_they_were_measured(make, metric_rows, most, hopeless):
-    """Valid molecules that are hardly ever useful are no usable model."""
+def test_plausible_molecules_come_first_where_they_were_measured(make, metric_rows, most, hopeless):
+    """Valid molecules that are hardly ever plausible are no usable model."""
     rows = metric_rows({"udlm": (100, 512, 300), "pairflow": (600, 700, 768)})
-    useful = rows[rows.metric == "valid"].assign(metric="useful_strict", value=lambda own: most - own.nfe)
-    contents = make(metrics=pd.concat([rows, useful], ignore_index=True))
+    plausible = rows[rows.metric == "valid"].assign(metric="plausible", value=lambda own: most - own.nfe)
+    contents = make(metrics=pd.concat([rows, plausible], ignore_index=True))
     headline = make_headline(contents)
-    assert next(iter(headline.measures)) == "useful"
+    assert next(iter(headline.measures)) == "plausible"
     assert ([line.nfe for line in headline.lines], headline.hopeless) == ([1, 1], hopeless)
-    share = headline.measures["useful"].text(headline.best)
+    share = headline.measures["plausible"].text(headline.best)
     assert share == ("2.93 %" if hopeless else "58.5 %")  # 30 or 599 of 1,024
-    assert f" {share} are useful: " in headline.sentence
+    assert f" {share} are plausible: " in headline.sentence
     warned = "".join(text for text, _ in cautions(contents).values())
-    assert ("useful molecules: udlm (2.93 %) and pairflow (2.93 %)" in warned) is hopeless
+    assert ("plausible molecules: udlm (2.93 %) and pairflow (2.93 %)" in warned) is hopeless
 
 
 def test_without_a_greedy_tail_a_step_is_a_call_and_unknown_times_stay_unknown(make):

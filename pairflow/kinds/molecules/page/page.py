@@ -81,13 +81,13 @@ class MoleculesPage(KindPage):
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """Return the headline's columns: shares of molecules by canonical SMILES, a distance, and bounds.
-        Plausible, useful and valid molecules are shares of the samples, unique ones of the valid, novel ones
+        Plausible and valid molecules are shares of the samples, unique ones of the valid, novel ones
         of the distinct molecules."""
         measured = list_grids(results.metrics, results.experiment, leading.evaluation)
         grids = {grid.metric: grid for grid in measured}
         valid = grids["valid"].means
         samples = dict.fromkeys(valid, float(leading.frame.samples.max()))
-        whole = {**dict.fromkeys(["plausible", "useful", "valid"], samples), "unique": valid}
+        whole = {**dict.fromkeys(["plausible", "valid"], samples), "unique": valid}
         whole["novel"] = grids["unique_strict"].means if "unique_strict" in grids else {}
         real = {"valid": 1.0, "novel": 0.0 if is_complete(results.experiment) else np.nan}
         measures = {}
@@ -95,7 +95,7 @@ class MoleculesPage(KindPage):
             if grid := grids.get(key if key in ("plausible", "valid") else f"{key}_strict"):
                 shares = {run: count / wholes[run] for run, count in grid.means.items() if wholes.get(run)}
                 text = format_percent(real.get(key, np.nan))
-                if key in ("plausible", "useful"):
+                if key == "plausible":
                     text = describe_held_out(results.metrics, leading.evaluation, grid.metric)
                 judges = grid.about.leading_share
                 measures[key] = Measure(grid.about.label, grid.metric, shares, text, judges=judges)
@@ -127,10 +127,6 @@ class MoleculesPage(KindPage):
                 text += f"{real} held-out molecules are, which are too few for a comparison."
             else:
                 text += f"of {f'{held_out:,} ' * bool(held_out)}held-out molecules {real} are."
-        elif "useful" in measures:
-            text += (
-                f" {measures['useful'].text(best)} are useful: different, novel and as drug-like as the data."
-            )
         if is_complete(results.experiment) and "novel" in measures:
             off = measures["novel"].text(best)
             text += f" Of its distinct molecules {off} break the rules that all of the data obey."
@@ -147,9 +143,8 @@ class MoleculesPage(KindPage):
     def find_flaws(
         self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        unique, novel, valid, useful, plausible = (
-            find_means(measured, name)
-            for name in ("unique_strict", "novel_strict", "valid", "useful_strict", "plausible")
+        unique, novel, valid, plausible = (
+            find_means(measured, name) for name in ("unique_strict", "novel_strict", "valid", "plausible")
         )
         if not is_complete(results.experiment):
             known = {run: 1 - novel[run] / count for run, count in unique.items() if run in novel and count}
@@ -161,10 +156,9 @@ class MoleculesPage(KindPage):
             if count / samples < USABLE:
                 text = "under half of its samples are valid molecules"
                 yield run, Flaw("invalid", text, count / samples)
-        word = "plausible" if plausible else "useful"
-        for run, count in (plausible or useful).items():
+        for run, count in plausible.items():
             if count / samples < HOPELESS:
-                text = f"under {HOPELESS:.0%} of its samples are {word} molecules"
+                text = f"under {HOPELESS:.0%} of its samples are plausible molecules"
                 yield run, Flaw("useless", text, count / samples)
 
     def write_boxes(
@@ -176,10 +170,10 @@ class MoleculesPage(KindPage):
             text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, results)}"
             yield _warn_of_use(headline.best in invalid, text)
         if useless := flawed.get("useless"):
-            word = "plausible" if "plausible" in headline.measures else "useful"
             text = (
-                f"Under {HOPELESS:.0%} of the samples are {word} molecules: {headline.name_shares(useless)}. "
-                f"Valid molecules can be nonsense: look at them. {_advise(headline, results)}"
+                f"Under {HOPELESS:.0%} of the samples are plausible molecules: "
+                f"{headline.name_shares(useless)}. Valid molecules can be nonsense: look at them. "
+                f"{_advise(headline, results)}"
             )
             yield _warn_of_use(headline.best in useless, text)
         if known := flawed.get("copies"):
