@@ -41,7 +41,7 @@ PACKAGES = {
     "torchvision": Package("torchvision", "MNIST and CIFAR-10", "torchvision"),
     "RDKit": Package("rdkit, rdkit.Chem", "molecules and their validity", "rdkit"),
     "SELFIES": Package("selfies", "molecules as SELFIES", "selfies"),
-    "tokenisers": Package("transformers, tokenizers", "text in subwords", "transformers", "text"),
+    "tokenisers": Package("transformers, tokenizers", "text in word pieces", "transformers", "text"),
     "Snakemake": Package("snakemake", "the workflow", "snakemake", needed=True),
     "executor plugin": Package(
         "snakemake_executor_plugin_slurm", "jobs on SLURM", "snakemake-executor-plugin-slurm", "slurm"

@@ -97,7 +97,7 @@ class TextKind(OnDemandKind):
         return settings.source != "lm1b" and super().is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return symbols in ("characters", "subwords", "bert")
+        return symbols in ("characters", "bert")
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
         is_text = request.file.is_dir() or request.file.suffix.lower() == ".txt"
