@@ -68,7 +68,7 @@ release-check: $(READY) docs  ## check what a release needs: documentation, link
 	$(PIP) --target $(RELEASE)/site $(RELEASE)/*.whl
 	cd $(RELEASE) && export PYTHONPATH=$(RELEASE)/site && python -m pairflow init project && cd project && \
 	  python -m snakemake --cores $(CORES) --quiet all -- results/demo/data/train.parquet
-	python tools/release_check.py
+	python benchmarks/release_check.py
 
 LOCK := uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate
 

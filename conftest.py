@@ -59,10 +59,11 @@ _IMPORTED = [
 
 # What `make test-fast` leaves out besides tests on real data and those of Snakemake, SLURM and browsers.
 SLOW = ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
-SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps", "tests/tools"]
+SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps"]
 SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
 SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
 SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
+SLOW += ["tests/test_enumerate_molecules.py", "tests/test_train_classifier.py"]
 
 
 # The files that take longest, the longest first: begun late, one would keep a single process busy at the end.

@@ -154,7 +154,7 @@ CASES = {
         "shakespeare",
         {**SMALL, "data": {"training_rows": 20_000}, "training": {"iterations": 1500, "validate_every": 500}},
         3,
-        ("judge_ppl", "entropy", "copied_span"),
+        ("judge_ppl", "entropy"),
         "judge_ppl",
         2048,
         lower=True,

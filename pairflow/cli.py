@@ -32,19 +32,6 @@ GROUPS = {
 }
 *_STARTS, STEPS = GROUPS.values()
 COMMANDS = tuple(name for names in _STARTS for name in names)
-# Commands that used to take no kind of data, and the kind that they meant: accepted for one release.
-FORMER = {"preprocess": KINDS[-1], "evaluate": KINDS[-1], "floor": KINDS[0]}
-
-
-def _renamed(words: list[str]) -> list[str]:
-    """Rewrite `preprocess_text`, or `preprocess` without a kind, as the command is now: `preprocess text`."""
-    command, _, kind = words[0].partition("_") if words else ("", "", "")
-    if command not in FORMER:
-        return words
-    if kind in KINDS:
-        return [command, kind, *words[1:]]
-    options = words[0] == command and words[1:2] and words[1].startswith("--") and words[1] != "--help"
-    return [command, FORMER[command], *words[1:]] if options else words
 
 
 class Steps(click.Group):
@@ -61,9 +48,6 @@ class Steps(click.Group):
                 formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
         with formatter.section(title):
             formatter.write_text(", ".join(steps))
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _renamed(args))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple:
         try:

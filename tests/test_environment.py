@@ -47,7 +47,7 @@ def test_ci_installs_only_locked_packages_and_its_own_wheel():
 @pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.cuda"])
 def test_a_container_has_a_home_that_only_its_user_may_read(tmp_path, name):
     """The entry point, on the kernels of a folder that stands for the image's."""
-    text = (REPOSITORY / name).read_text()
+    text = (REPOSITORY / "envs" / name).read_text()
     assert not re.search(r"chmod .*(a\+\S*w|o\+\S*w|go=\S*w|777)", text)
     entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", text, re.M)[1])
     (tmp_path / "numba").mkdir()

@@ -76,7 +76,6 @@ class Pairing(Settings):
         description="`auto`: `pairflow` divides the rows at random into subsets of at most `keys` rows, and "
         "pairs each by itself, so that its time grows in proportion to the rows. Default: one subset. The "
         "method `pairflow-sub<P>` always has P.",
-        exclude_if=lambda subsets: subsets is None,
     )
     keys: Keys = KEYS
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")

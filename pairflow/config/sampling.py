@@ -1,6 +1,6 @@
 """Settings for drawing samples, and for measuring them."""
 
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, WithJsonSchema, field_serializer, field_validator, model_validator
 
@@ -8,18 +8,8 @@ from pairflow.config.check import Seed, Settings
 from pairflow.config.conditions import split_conditions
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
-
-class UpdateRule(NamedTuple):
-    """Where a sampler is defined: in the `module` of pairflow.flow, under its name.
-
-    `takes` are the settings of `Update` that only such samplers have.
-    """
-
-    module: str
-    takes: tuple[str, ...] = ()
-
-
-SAMPLERS = {"ancestral": UpdateRule("samplers"), "euler": UpdateRule("samplers")}
+# Sampler -> the module of pairflow.flow that defines it under its name.
+SAMPLERS = {"ancestral": "samplers", "euler": "samplers"}
 # Solvers of a continuous flow: see `flow.continuous.solve`.
 SOLVERS = EULER, HEUN = "euler", "heun"
 if TYPE_CHECKING:
@@ -69,14 +59,6 @@ class Update(Settings):
     conversion: Conversion = "exact"
     greedy_tail: bool = Field(True, description="End with the symbols that the denoiser finds most likely.")
     temperature: Temperature = Field(1.0)
-
-    @model_validator(mode="after")
-    def _the_sampler_takes_it(self) -> Self:
-        for key in {key for rule in SAMPLERS.values() for key in rule.takes}:
-            default = type(self).model_fields[key].default
-            if getattr(self, key) != default and key not in SAMPLERS[self.sampler].takes:
-                raise ValueError(f"{key}: the sampler {self.sampler} has no such setting")
-        return self
 
 
 GuidanceWeight = Annotated[
@@ -149,7 +131,6 @@ class Sampling(GuidedUpdate):
     trials: Trials = 10
     noise: Noise | None = Field(
         None,
-        exclude_if=lambda noise: noise is None,
         description="Draw variants of held-out rows: the share of a row's tokens that is drawn again.",
     )
 
@@ -205,7 +186,6 @@ class Evaluation(Sampling):
     )
     noises: tuple[Noise, ...] = Field(
         (),
-        exclude_if=lambda noises: not noises,
         description="Also draw variants of held-out rows: shares of a row's tokens that are drawn again.",
     )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(

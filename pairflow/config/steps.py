@@ -20,15 +20,7 @@ else:
     BalancedName = Literal[tuple(BALANCED)]
 
 
-Keys = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=10**9,
-        description="Most rows of a subset, for `subsets: auto`.",
-        exclude_if=lambda keys: keys == KEYS,
-    ),
-]
+Keys = Annotated[int, Field(ge=1, le=10**9, description="Most rows of a subset, for `subsets: auto`.")]
 
 
 def require_auto(subsets: int | str | None, keys: int) -> None:

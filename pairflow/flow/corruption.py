@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -140,7 +140,6 @@ class Corruption(ABC):
         label: Tensor | int | None = None,
         guidance: float = 1.0,
         schedule: Linear = DIFFUSION,
-        **extra: Any,
     ) -> Tensor:
         """Draw samples from source states, with a sampler of `flow.samplers`.
 
@@ -158,7 +157,6 @@ class Corruption(ABC):
             label: the label to sample, one per row (B, ...) or one for all rows.
             guidance: the weight of classifier-free guidance towards the label.
             schedule: kappa(t).
-            extra: settings that only some samplers have.
 
         Returns:
             Tokens (B, N).
@@ -195,13 +193,12 @@ class Corruption(ABC):
             guidance=None if label is None else Guidance(self.denoiser(network), guidance),
             schedule=schedule,
             rows=self.rows_by_position(x0),
-            **_settings_for(sampler, extra),
         )
 
     def sampler(self, name: str) -> Callable[..., Tensor]:
         """Return the sampler `name` of `flow.samplers`. Raise InputError if this noise does not have it."""
-        rule = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
-        return getattr(import_module(f"pairflow.flow.{rule.module}"), name)
+        module = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
+        return getattr(import_module(f"pairflow.flow.{module}"), name)
 
     def rows_at_once(self, length: int) -> int:
         """Return the rows of a batch: a power of two up to 1,024, such that outputs take 512 MiB at most."""
@@ -300,14 +297,6 @@ class Absorbing(Corruption):
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         return CachedDenoiser(super().denoiser(network, label))
-
-
-def _settings_for(sampler: str, extra: dict[str, Any]) -> dict[str, Any]:
-    """Return the `extra` settings that this sampler has. Raise InputError for one that no sampler has."""
-    known = {key for rule in SAMPLERS.values() for key in rule.takes}
-    if unknown := sorted(extra.keys() - known):
-        raise InputError(f"{unknown[0]}: no sampler has such a setting")
-    return {key: extra[key] for key in SAMPLERS[sampler].takes if key in extra}
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:

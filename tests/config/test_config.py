@@ -11,10 +11,11 @@ import yaml
 from deadline import within
 
 from pairflow import config
-from pairflow.config import BASES, SAMPLERS, Configuration, Experiment, Settings, check, parse_method
+from pairflow.config import BASES, Configuration, Experiment, Settings, check, parse_method
 from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, parse, read, schema
 from pairflow.errors import InputError
 from pairflow.kinds import list_settings
+from pairflow.limits import KEYS
 from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs
 
@@ -114,7 +115,8 @@ def test_settings_hold_only_what_the_step_depends_on():
     experiment = read(REPOSITORY / "workflow_config.yaml").experiments["demo_full"]
     assert experiment.couplings() == ["pairflow", "random"]
     assert experiment.pair_settings("random", 0).steps is None  # a changed step count does not affect it
-    pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 3, "flow": "discrete"}
+    pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "keys": KEYS}
+    pairflow |= {"seed": 3, "flow": "discrete"}
     assert experiment.pair_settings("pairflow", 3).model_dump() == pairflow
     many = experiment.pairing.model_copy(update={"subsets": "auto", "keys": 100})
     many = experiment.model_copy(update={"pairing": many})
@@ -124,8 +126,7 @@ def test_settings_hold_only_what_the_step_depends_on():
     assert many.pair_settings("pairflow-sub4", 3).model_dump() == {**pairflow, "subsets": 4}
     assert many.pair_settings("random", 0) == experiment.pair_settings("random", 0)
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
-    keys |= {"temperature", "condition", "guidance"}
-    keys |= {key for rule in SAMPLERS.values() for key in rule.takes}
+    keys |= {"temperature", "condition", "guidance", "noise"}
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
 
 
@@ -156,7 +157,6 @@ def test_an_evaluation_is_repeated_at_each_noise_of_variants():
     assert experiment.noised() == {"main": {"main_n0_05": 0.05, "main_n1": 1.0}}
     assert experiment.frontiers() == {"main": {"main": 1.0, "main_t0_7": 0.7}}
     assert [experiment.sample_settings(name, 4, 0).noise for name in ("main", "main_n0_05")] == [None, 0.05]
-    assert "noise" not in experiment.sample_settings("main", 4, 0).model_dump()
     calls = [experiment.count_calls("udlm", 4, name) for name in ("main", "main_n0_05")]
     assert calls == [5, 4]  # variants have no greedy tail
     values["experiments"]["demo"]["evaluations"]["main_n1"] = {"nfe": [1]}

@@ -64,7 +64,6 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
         lambda: draw(prediction="posteror")
     ),
     "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": {"conversion": "exakt"},
-    "no_setting: no sampler has such a setting": {"no_setting": 2.0},
     "steps: expected an integer in 1..1000000, found 0": {"steps": 0},
     "steps: expected an integer in 1..1000000, found -3": lambda: draw(steps=-3),
     "steps: expected an integer in 1..1000000, found 2.5": {"steps": 2.5},

@@ -17,6 +17,7 @@ from miniatures import data_files
 import pairflow
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.kinds.molecules import reading
+from pairflow.limits import KEYS
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
@@ -74,7 +75,8 @@ def evaluate(step):
 
 def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train, step, evaluate):
     pairs, metadata = read_table("pairs.parquet", "pairs")
-    settings = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0, "flow": "discrete"}
+    settings = {"coupling": "pairflow", "steps": 20, "subsets": 1, "keys": KEYS, "seed": 0}
+    settings |= {"flow": "discrete"}
     assert metadata.parameters == settings
     assert metadata.inputs == {"tokens": digest("data/train.parquet")}
     train_rows, _ = read_table("data/train.parquet", "tokens")

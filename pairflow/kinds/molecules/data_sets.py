@@ -91,7 +91,7 @@ _ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
 _EMBEDDED = Path(__file__).with_name("small_molecules.csv.gz")
 
 _TABLES = (
-    # All small molecules of C, N, O and F, made by tools/enumerate_molecules.py.
+    # All small molecules of C, N, O and F, made by benchmarks/enumerate_molecules.py.
     MoleculeTable(
         "small_molecules", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), DatasetSize(7_561, 398, 24)
     ),

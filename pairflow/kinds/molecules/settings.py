@@ -97,7 +97,6 @@ class Conditioning(Settings):
     )
     number: bool = Field(
         False,
-        exclude_if=lambda number: not number,
         description="Learn the number itself, so that samples may be asked for one. Three classes, to be "
         "asked for and for the report, remain.",
     )
@@ -204,7 +203,6 @@ class Molecules(Standardisation, DataSettings):
         1,
         ge=1,
         le=10**6,
-        exclude_if=lambda least: least == 1,
         description="Leave out molecules with a token that fewer than this number of molecules have; rare "
         "groups would make K large.",
     )

@@ -94,7 +94,7 @@ class PublishedText(PublishedFile, TextSource):
         tokens, held_out = self.tokens(settings)
         bert = settings.tokeniser == "bert"
         width = settings.length - 2 * bert
-        symbols = settings.vocabulary_size or (BERT_SIZE if bert else LETTERS)
+        symbols = BERT_SIZE if bert else LETTERS
         return DatasetSize(tokens // (settings.stride or width), held_out // width, symbols).limited(settings)
 
     def guess(self, settings: Text) -> DatasetSize:

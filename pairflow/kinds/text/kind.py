@@ -17,22 +17,17 @@ if TYPE_CHECKING:
     from pairflow.metrics.measured import Machine, Measurement
 
 _text = partial(Metric, real="held-out text")
-_ngrams = partial(_text, best="lowest", against="to held-out text", group="ngrams")
 _repeats = partial(_text, chart=False, group="repeats")
 METRICS = {
     "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
     "gen_ppl": _text("generative perplexity", "lowest", log=True),
     "entropy": _text("entropy (nats)", digits=2),
     "known_words": _text("share of known words", "highest"),
-    "js_trigram": _ngrams("trigram distance"),
-    "js_bigram": _ngrams("bigram distance"),
-    "js_unigram": _ngrams("unigram distance"),
+    "js_trigram": _text("trigram distance", "lowest", against="to held-out text", group="ngrams"),
     "rep_4": _repeats("repeated 4-grams of a sample"),
     "distinct_4": _repeats("distinct 4-grams of a trial"),
-    "copied_span": _repeats("longest copied span", against="of {} text"),
-    "copied_span_max": _repeats("longest copied span of a trial", against="of {} text"),
 }
-GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of training text"}
+GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats"}
 
 
 class TextFiles(NamedTuple):
@@ -81,7 +76,7 @@ class TextKind(OnDemandKind):
 
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
         """Measure each trial's samples of text: perplexity under a judge that learnt from text which no
-        generator has seen, entropy, known words, repeats, copies of training text, and n-grams."""
+        generator has seen, entropy, known words, repeats, and trigrams."""
         return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
@@ -97,7 +92,7 @@ class TextKind(OnDemandKind):
         return settings.source != "lm1b" and super().is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return symbols in ("characters", "subwords", "bert")
+        return symbols in ("characters", "bert")
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
         is_text = request.file.is_dir() or request.file.suffix.lower() == ".txt"

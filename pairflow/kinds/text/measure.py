@@ -12,7 +12,6 @@ import numpy as np
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
 from pairflow.kinds.text.controls import CONTROLS
-from pairflow.kinds.text.copied import longest_copies
 from pairflow.kinds.text.kind import TextFiles
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import (
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pairflow.kinds.text.gpt2 import GPT2
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
-_SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
 
 Row = dict[str, Any]
 Trials = dict[int, np.ndarray]
@@ -101,8 +99,7 @@ class RealText:
 
     def measure(self, trials: Trials) -> Iterator[Row]:
         """Compute the metric rows of each trial's samples (B, N)."""
-        yield from _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_ngrams(rows)))
-        yield from self.measure_copies(trials)
+        return _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_trigrams(rows)))
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
         """Compute the metrics that involve no held-out rows, and so can measure held-out rows as well."""
@@ -115,20 +112,9 @@ class RealText:
         yield _row("rep_4", float(repeated_share(rows, SPAN).mean()))
         yield _row("distinct_4", distinct_share(rows, SPAN))
 
-    def compare_ngrams(self, rows: np.ndarray) -> Iterator[Row]:
-        """Compute the distances between the n-gram frequencies of samples and of held-out rows."""
-        for size, metric in _SIZES.items():
-            if size <= rows.shape[1]:
-                yield _row(metric, jensen_shannon(rows, self.real.held_out, size), "test")
-
-    def measure_copies(self, trials: Trials) -> Iterator[Row]:
-        """Measure the copied spans of all trials, in one slow pass over the training rows."""
-        spans = longest_copies(np.concatenate([*trials.values()]), self.real.train)
-        ends = np.cumsum([len(rows) for rows in trials.values()])[:-1]
-        for trial, lengths in zip(trials, np.split(spans, ends), strict=True):
-            shared = {"trial": trial, "samples": len(lengths)}
-            yield {**_row("copied_span", float(lengths.mean()), "train"), **shared}
-            yield {**_row("copied_span_max", float(lengths.max()), "train"), **shared}
+    def compare_trigrams(self, rows: np.ndarray) -> Iterator[Row]:
+        """Compute the distance between the trigram frequencies of samples and of held-out rows."""
+        yield _row("js_trigram", jensen_shannon(rows, self.real.held_out, 3), "test")
 
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
@@ -146,7 +132,7 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
     """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
 
-    Real text is held-out rows. Only for frequencies of n-grams it is training rows, compared with held-out
+    Real text is held-out rows. Only for frequencies of trigrams it is training rows, compared with held-out
     rows.
     """
     text = RealText.read(files, settings, machine)
@@ -154,11 +140,7 @@ def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> 
         {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}
         for split, rows in (("test", text.real.held_out), ("train", text.real.train))
     )
-    floor = chain(
-        _by_trial(held_out, text.measure_rows),
-        text.measure_copies(held_out),
-        _by_trial(train, text.compare_ngrams),
-    )
+    floor = chain(_by_trial(held_out, text.measure_rows), _by_trial(train, text.compare_trigrams))
     controls = {}
     for name, draw in CONTROLS.items():
         seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]

@@ -19,7 +19,7 @@ from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.text.settings import Text
-from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces, load_tokeniser
+from pairflow.kinds.text.tokenisers import BERT, Characters, Tokeniser, WordPieces, load_tokeniser
 
 PARTS = ("train", "validation", "judge")  # in the order of the text
 Parts = Mapping[str, Iterable[str]]
@@ -61,9 +61,9 @@ def prepare(
 ) -> PreparedText:
     """Turn the parts of a text into token rows; `rejected` are files that could not be read.
 
-    Characters are collected from all parts, subwords are learnt from the training part. If the tokeniser of a
-    `parent` model is given, it is used, and pieces with unknown symbols are rejected. Raises InputError if a
-    part gives no row, and for fewer rows than `training_rows`.
+    Characters are collected from all parts. If the tokeniser of a `parent` model is given, it is used, and
+    pieces with unknown symbols are rejected. Raises InputError if a part gives no row, and for fewer rows
+    than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
     tokeniser = _choose_tokeniser(texts, settings, parent)
@@ -117,8 +117,6 @@ def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) ->
         return parent
     if settings.tokeniser == "characters":
         return Characters.from_texts((text for texts in parts.values() for text in texts), lines)
-    if settings.vocabulary_size:
-        return Subwords.train(parts["train"], settings.vocabulary_size, lines)
     return WordPieces.read(BERT.fetch(), lines)
 
 

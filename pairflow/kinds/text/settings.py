@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.fields import DataSettings, NewSettings, OwnFile, Share, TrainingRows
 from pairflow.config.sampling import RealDraws
-from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
+from pairflow.limits import MAX_LENGTH
 
 Rows = Literal["packed", "lines"]
 FILES = (".txt", (".txt",))  # what a folder may hold: name in messages, suffixes
@@ -55,20 +55,13 @@ class Text(DataSettings):
         description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
         "UTF-8 text file or of a folder of such files."
     )
-    tokeniser: Literal["characters", "subwords", "bert"] = Field(
-        description="`characters`: each character is a symbol; `subwords`: byte-level pieces of words, "
-        "learnt from the training text; `bert`: the word pieces of bert-base-uncased."
+    tokeniser: Literal["characters", "bert"] = Field(
+        description="`characters`: each character is a symbol; `bert`: the word pieces of bert-base-uncased."
     )
     normalisation: Literal["none", "letters"] = Field(
         "none",
         description="`none` keeps the text as it is; `letters` makes it lower case and turns every run of "
         "characters other than a to z into one space.",
-    )
-    vocabulary_size: int | None = Field(
-        None,
-        ge=258,
-        le=MAX_VOCABULARY,
-        description="Number of symbols (K) that the tokeniser `subwords` learns; it needs this key.",
     )
     length: int = Field(ge=4, le=MAX_LENGTH, description="Tokens per row (N).")
     rows: Rows = Field(
@@ -109,10 +102,6 @@ class Text(DataSettings):
 
     @model_validator(mode="after")
     def _keys_fit(self) -> "Text":
-        if (self.vocabulary_size is not None) != (self.tokeniser == "subwords"):
-            given = "no such key" if self.vocabulary_size is None else self.vocabulary_size
-            expected = "a number" if self.tokeniser == "subwords" else "no such key"
-            raise ValueError(f"vocabulary_size: expected {expected} for {self.tokeniser}, found {given}")
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: works only with packed rows; found rows: lines")
         if self.validation_fraction + self.judge_fraction >= 1:

@@ -12,8 +12,7 @@ from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.prepare import PARTS, PreparedText
 from pairflow.kinds.text.settings import Text
 
-LENGTH, SUBWORDS = 32, 1024  # N and, for subwords, K of a suggested experiment
-MOST_CHARACTERS = 256  # a text with more different characters is cut into subwords
+LENGTH = 32  # N of a suggested experiment
 MINIMUM = 100  # rows for training
 MOST_WORDS = 3  # of a line that is a row of its own, such as a name or a sequence
 MOST = 0.95  # share of lines with so few words that makes all lines rows, and that is no longer than N
@@ -44,9 +43,6 @@ def draft_text(request: DraftRequest) -> Draft:
         available = len(lines)
     else:
         prepared = text.read(Text(**data))
-        if prepared.tokeniser.size > MOST_CHARACTERS:
-            data |= {"tokeniser": "subwords", "vocabulary_size": SUBWORDS}
-            prepared = text.read(Text(**data))
         # A row starts every 8 tokens, or less often in a long text.
         data["stride"] = min(LENGTH, max(LENGTH // 4, -(-len(prepared.train) * LENGTH // most)))
         available = len(prepared.train) * LENGTH // data["stride"]

@@ -1,6 +1,6 @@
-"""Turns text into tokens (characters, subwords, or the word pieces of BERT), and tokens into text.
+"""Turns text into tokens (characters, or the word pieces of BERT), and tokens into text.
 
-Only encoding subwords and word pieces needs another library, the optional package `tokenizers`.
+Only encoding word pieces needs another library, the optional package `tokenizers`.
 """
 
 import hashlib
@@ -123,10 +123,6 @@ class Tokeniser(Settings, ABC):
         hidden = (self.padding, self.mask)
         return {token: symbol for token, symbol in enumerate(self.tokens) if token not in hidden}
 
-    def name(self, token: int) -> str:
-        """Return the text by which the report shows a single token."""
-        return self.tokens[token]
-
     def to_json(self) -> str:
         """Return the content of vocabulary.json."""
         return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
@@ -143,8 +139,7 @@ class Characters(Tokeniser):
         symbols = sorted(set().union(*map(set, texts)))
         if len(symbols) > MAX_VOCABULARY - 2:
             raise InputError(
-                f"the text has {len(symbols):,} distinct characters; expected at most "
-                f"{MAX_VOCABULARY - 2:,}; use the tokeniser subwords"
+                f"the text has {len(symbols):,} distinct characters; expected at most {MAX_VOCABULARY - 2:,}"
             )
         return cls(tokens=(*symbols, END, PADDING) if lines else tuple(symbols), lines=lines)
 
@@ -167,67 +162,7 @@ class Characters(Tokeniser):
         return "".join(symbols)
 
 
-class LibraryTokeniser(Tokeniser):
-    """A tokeniser that uses the package `tokenizers` to encode text."""
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {token: index for index, token in enumerate(self.tokens)}
-
-    @property
-    @abstractmethod
-    def _encoder(self) -> Any:
-        """The tokeniser of the package `tokenizers`."""
-
-    def encode(self, text: str) -> np.ndarray:
-        return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
-
-
-class Subwords(LibraryTokeniser):
-    """A tokeniser by byte-level byte-pair encoding, whose symbols are sequences of bytes.
-
-    Every single byte is a symbol, so that every text can be encoded, and decoding is exact. Bytes are written
-    as GPT-2's characters (a space as `Ġ`). `merges` are the pairs of symbols that are joined, in this order.
-    """
-
-    kind: Literal["subwords"] = "subwords"
-    merges: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
-        """Learn K = `size` symbols from texts. Raises InputError if the texts are too short for that."""
-        library, tokenizer = _library(), _byte_pairs()
-        trainer = library.trainers.BpeTrainer(
-            vocab_size=size - 2 * lines,
-            initial_alphabet=sorted(library.pre_tokenizers.ByteLevel.alphabet()),
-            show_progress=False,
-        )
-        tokenizer.train_from_iterator((piece for text in texts for piece in _PIECES.findall(text)), trainer)
-        model = json.loads(tokenizer.to_str())["model"]
-        tokens = sorted(model["vocab"], key=model["vocab"].__getitem__) + [END, PADDING] * lines
-        if len(tokens) != size:
-            most = f"at most {len(tokens):,}, which is all that the text gives"
-            raise InputError(f"vocabulary_size: expected {most}; found {size:,}")
-        return cls(tokens=tuple(tokens), lines=lines, merges=model["merges"])
-
-    def needed(self) -> set[str]:
-        return super().needed() | {
-            symbol for one, other in self.merges for symbol in (one, other, one + other)
-        }
-
-    @cached_property
-    def _encoder(self) -> Any:
-        return _byte_pairs(self._index, list(self.merges))
-
-    def spell(self, symbols: list[str]) -> str:
-        content = bytes(_BYTES[character] for symbol in symbols for character in symbol)
-        return content.decode("utf-8", errors="replace")
-
-    def name(self, token: int) -> str:
-        return self.tokens[token] if token >= self.size - 2 * self.lines else self.spell([self.tokens[token]])
-
-
-class WordPieces(LibraryTokeniser):
+class WordPieces(Tokeniser):
     """The tokeniser of bert-base-uncased, whose symbols are pieces of words.
 
     Encoding makes text lower case and removes accents. Packed rows begin with [CLS] and end with [SEP], which
@@ -256,15 +191,32 @@ class WordPieces(LibraryTokeniser):
         return roles if self.lines else {role: token for role, token in roles.items() if role != "end"}
 
     @cached_property
+    def _index(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens)}
+
+    @cached_property
     def _encoder(self) -> Any:
+        """The tokeniser of the package `tokenizers`."""
         library = _library()
         tokenizer = library.Tokenizer(library.models.WordPiece(self._index, unk_token="[UNK]"))
         tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=True)
         tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
         return tokenizer
 
+    def encode(self, text: str) -> np.ndarray:
+        return self._encode_pieces(_PIECES.findall(text), [])
+
     def encode_all(self, texts: Iterable[str]) -> np.ndarray:
-        return _encode_pieces(self._encoder, texts, self.size, end=self._index["[SEP]"])
+        return self._encode_pieces(texts, [self._index["[SEP]"]])
+
+    def _encode_pieces(self, pieces: Iterable[str], tail: list[int]) -> np.ndarray:
+        """Return the tokens of all pieces, joined, with the tokens `tail` after each piece."""
+        dtype, iterator = token_dtype(self.size), iter(pieces)
+        parts = [np.empty(0, dtype)]
+        while batch := list(islice(iterator, _BATCH)):
+            encoded = self._encoder.encode_batch(batch, add_special_tokens=False)
+            parts.append(np.array([token for piece in encoded for token in (*piece.ids, *tail)], dtype))
+        return np.concatenate(parts)
 
     def frame(self, rows: np.ndarray) -> np.ndarray:
         ends = self._index["[CLS]"], self._index["[SEP]"]
@@ -281,7 +233,7 @@ class WordPieces(LibraryTokeniser):
         return text.replace(" ' ", "'")
 
 
-KINDS: dict[str, type[Tokeniser]] = {"characters": Characters, "subwords": Subwords, "bert": WordPieces}
+KINDS: dict[str, type[Tokeniser]] = {"characters": Characters, "bert": WordPieces}
 
 
 def load_tokeniser(path: str | Path) -> Tokeniser:
@@ -290,7 +242,6 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     try:
         content = read_object(path)
         tokeniser = KINDS[content["kind"]](**content)
-        tokeniser.spell([*tokeniser.tokens])  # symbols of subwords stand for bytes
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a vocabulary") from None
     except (OSError, ValueError, LookupError, TypeError):
@@ -304,42 +255,9 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     return tokeniser
 
 
-def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | None = None) -> np.ndarray:
-    """Return the tokens of all pieces, joined, with the token `end` after each piece if it is given."""
-    dtype, iterator = token_dtype(size), iter(pieces)
-    tail = [] if end is None else [end]
-    parts = [np.empty(0, dtype)]
-    while batch := list(islice(iterator, _BATCH)):
-        encoded = encoder.encode_batch(batch, add_special_tokens=False)
-        parts.append(np.array([token for piece in encoded for token in (*piece.ids, *tail)], dtype))
-    return np.concatenate(parts)
-
-
-def _byte_pairs(*model: Any) -> Any:
-    """Make the library's byte-pair encoder from symbols and merges, or without them to be trained."""
-    library = _library()
-    tokenizer = library.Tokenizer(library.models.BPE(*model))
-    tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return tokenizer
-
-
 def _library() -> Any:
     try:
         import tokenizers
     except ImportError:
-        raise InputError('subwords and bert need tokenizers: pip install "pairflow[text]"') from None
+        raise InputError('bert needs tokenizers: pip install "pairflow[text]"') from None
     return tokenizers
-
-
-def _byte_characters() -> dict[str, int]:
-    """Return the byte that each character stands for, as in GPT-2's vocabulary.
-
-    A printable byte is written as the character of the same number, and the k-th other byte (k = 0, 1, ...)
-    as character 256 + k.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    rest = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(rest)}
-
-
-_BYTES = _byte_characters()

@@ -6,10 +6,12 @@ import pytest
 from pairflow.kinds.text.ngrams import (
     distinct_share,
     jensen_shannon,
+    known_share,
     mark_padding,
     number_ngrams,
     repeated_share,
     token_entropy,
+    whole_words,
 )
 
 
@@ -48,3 +50,11 @@ def test_repeats_within_rows_and_between_them():
     assert distinct_share(rows, 2) == 5 / 8
     assert repeated_share(np.array([[1, 1, -1, -1]]), 2).tolist() == [0]
     assert np.isnan(distinct_share(np.array([[1, -1]]), 2))
+
+
+def test_words_are_whole_ones():
+    assert whole_words("ark, To be -- or not, be seen qu") == ["to", "be", "or", "not", "be", "seen"]
+    assert whole_words("Ark, be", cut=False) == ["ark", "be"]
+    known = frozenset(["to", "be", "or"])
+    assert known_share(["x to y be z", "b to c"], known) == 0.75
+    assert np.isnan(known_share(["one"], known))

@@ -128,8 +128,6 @@ def test_a_missing_file_is_named(tmp_path):
     ("values", "message"),
     [
         ({"source": "shakespear"}, "unknown name 'shakespear' .did you mean 'shakespeare'.*known are shakes"),
-        ({"vocabulary_size": 300}, "expected no such key for characters, found 300"),
-        ({"tokeniser": "subwords"}, "expected a number for subwords, found no such key"),
         ({"rows": "lines", "stride": 2}, "stride: works only with packed rows; found rows: lines"),
         ({"validation_fraction": 0.5, "judge_fraction": 0.5}, "expected a sum below 1"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from pairflow.errors import InputError
 from pairflow.kinds.text.data_sets import source_of
 from pairflow.kinds.text.settings import Text
-from pairflow.kinds.text.tokenisers import Characters, Subwords, WordPieces, load_tokeniser
+from pairflow.kinds.text.tokenisers import Characters, WordPieces, load_tokeniser
 
 MIXED = "Ünïcode — 中文, العربية, हिन्दी:\n👩‍👩‍👧 and e\u0301!\r\n\tTwo  spaces\u00a0and \x00 a zero.\n"
 
@@ -22,17 +22,11 @@ def shakespeare():
 
 
 @pytest.mark.parametrize("text", ["shakespeare", "mixed"])
-@pytest.mark.parametrize("kind", ["characters", "subwords"])
-def test_decoding_is_exact_on_all_of_a_text(text, kind, request):
+def test_decoding_is_exact_on_all_of_a_text(text, request):
     text = request.getfixturevalue(text) if text == "shakespeare" else MIXED
-    if kind == "characters":
-        tokeniser = Characters.from_texts([text])
-        assert tokeniser.size == len(set(text))
-    else:
-        tokeniser = Subwords.train([text], 1024 if len(text) > 1000 else 260)
-    tokens = tokeniser.encode(text)
-    assert tokens.max() < tokeniser.size
-    assert tokeniser.decode(tokens) == text
+    tokeniser = Characters.from_texts([text])
+    assert tokeniser.size == len(set(text))
+    assert tokeniser.decode(tokeniser.encode(text)) == text
 
 
 def test_the_embedded_text_is_the_one_that_it_claims_to_be(shakespeare, data_dir):
@@ -46,21 +40,6 @@ def test_characters_are_ordered_and_a_strange_one_is_named():
     assert tokeniser.encode("cab").tolist() == [3, 1, 2]
     with pytest.raises(InputError, match=r"^unknown symbol 'é'$"):
         tokeniser.encode("cabé")
-
-
-def test_subwords_write_any_text_whatever_they_have_learnt():
-    tokeniser = Subwords.train(["low lower lowest " * 9], 260)
-    assert "low" in tokeniser.tokens
-    tokens = tokeniser.encode(MIXED + "lowlands")
-    assert tokeniser.decode(tokens) == MIXED + "lowlands"
-    assert tokeniser.name(int(tokens[-1])) == "s"
-    with pytest.raises(InputError, match=r"^vocabulary_size: expected at most \d+, which is all"):
-        Subwords.train(["aa"], 1000)
-
-
-def test_subwords_are_learnt_alike_every_time(shakespeare):
-    one, other = (Subwords.train([shakespeare[:100_000]], 400) for _ in range(2))
-    assert one == other
 
 
 def test_word_pieces_are_berts(pieces):
@@ -93,8 +72,7 @@ def test_a_line_ends_and_is_padded():
 
 def test_a_saved_tokeniser_is_the_same(tmp_path, pieces):
     path = tmp_path / "vocabulary.json"
-    learnt = Characters.from_texts([MIXED], True), Subwords.train([MIXED], 262)
-    for tokeniser in (*learnt, WordPieces.read(pieces)):
+    for tokeniser in (Characters.from_texts([MIXED], True), WordPieces.read(pieces)):
         path.write_text(tokeniser.to_json() + "\n")
         assert load_tokeniser(path) == tokeniser
         assert hashlib.sha256(path.read_bytes()[:-1]).hexdigest() == tokeniser.hash
@@ -106,7 +84,7 @@ def test_what_is_no_tokeniser_is_refused(tmp_path, content):
     with pytest.raises(InputError, match=r"no such file; expected a vocabulary$"):
         load_tokeniser(path)
     path.write_text(content)
-    with pytest.raises(InputError, match=r"expected a vocabulary of text \(characters, subwords, bert\)$"):
+    with pytest.raises(InputError, match=r"expected a vocabulary of text \(characters, bert\)$"):
         load_tokeniser(path)
 
 
@@ -122,8 +100,6 @@ def test_what_is_no_tokeniser_is_refused(tmp_path, content):
             r"bert has the symbol \[SEP\]",
         ),
         ({"kind": "characters", "tokens": ["a"], "lines": True}, r"characters has the symbol <end>"),
-        ({"kind": "subwords", "tokens": ["a", "b"], "merges": [["a", "b"]]}, r"subwords has the symbol ab"),
-        ({"kind": "subwords", "tokens": ["a", "中"]}, "expected a vocabulary of text"),
     ],
 )
 def test_a_vocabulary_without_a_symbol_that_it_needs_is_refused(tmp_path, content, text):
@@ -133,7 +109,7 @@ def test_a_vocabulary_without_a_symbol_that_it_needs_is_refused(tmp_path, conten
         load_tokeniser(path)
 
 
-def test_the_library_is_named_where_it_is_missing(monkeypatch):
+def test_the_library_is_named_where_it_is_missing(pieces, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with pytest.raises(InputError, match=r"need tokenizers: pip install \"pairflow\[text\]\"$"):
-        Subwords.train(["a"], 300)
+    with pytest.raises(InputError, match=r"needs tokenizers: pip install \"pairflow\[text\]\"$"):
+        WordPieces.read(pieces).encode("the cat")

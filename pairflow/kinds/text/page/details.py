@@ -36,7 +36,6 @@ _COLUMNS = {
     "js_trigram": "Trigrams",
     "rep_4": "Repeats",
     "distinct_4": "Distinct",
-    "copied_span": "Copied",
 }  # metric -> heading
 _MARKS = {
     HELD_OUT: Style("ink", "*", ":"),

@@ -40,8 +40,8 @@ class TextPage(KindPage):
         """Read some `rows` as text, and some `pairs` of each coupling: lines from data x1 to noise x0."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {
-            token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
-            for token in range(tokeniser.size)
+            token: symbol.replace(" ", "␣").translate(_BREAKS)
+            for token, symbol in enumerate(tokeniser.tokens)
         }
         rows = {
             name: [tokeniser.decode(row).translate(_BREAKS) for row in texts]

@@ -1,6 +1,6 @@
 """The embedded data set: all small molecules of C, N, O and F under stated rules, from scratch.
 
-`python tools/enumerate_molecules.py small_molecules.csv.gz` writes the packaged file again, byte for
+`python benchmarks/enumerate_molecules.py small_molecules.csv.gz` writes the packaged file again, byte for
 byte (with the pinned RDKit, which canonicalises SMILES). The enumeration is exhaustive, in three steps:
 
 1. *Skeletons*: all connected graphs of up to 7 atoms, each with at most 4 neighbours, and at most two rings.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from train_classifier import accuracy, bring_to_unit_scale, train
 
+from benchmarks.train_classifier import accuracy, bring_to_unit_scale, train
 from pairflow.kinds.images.data_sets import read_digits
 from pairflow.kinds.images.extractors import Classifier, as_input
 

@@ -1,6 +1,6 @@
 """What is still open before a release: versions that differ, models without a licence, addresses to fill in.
 
-python tools/release_check.py        (a part of `make release-check`; docs/releasing.md)
+python benchmarks/release_check.py        (a part of `make release-check`; docs/releasing.md)
 """
 
 import re
@@ -14,7 +14,7 @@ from pairflow import __version__, published
 
 ROOT = Path(__file__).parents[1]
 PLACEHOLDER = re.compile(r"TODO|https://example\.org|<this repository>")
-PUBLISHED = ("README.md", "pyproject.toml", "CITATION.cff", "paper.md", "envs/recipe/meta.yaml")
+PUBLISHED = ("README.md", "pyproject.toml", "CITATION.cff", "docs/joss/paper.md", "envs/recipe/meta.yaml")
 
 
 def main() -> None:

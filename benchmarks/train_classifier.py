@@ -1,6 +1,6 @@
 """Trains a small classifier of images, as those in pairflow/kinds/images/classifiers.
 
-    python tools/train_classifier.py results/digits/data digits
+    python benchmarks/train_classifier.py results/digits/data digits
 
 It reads train.parquet and validation.parquet in the folder of prepared images, and writes digits.safetensors
 and digits.json. The training takes a minute at most on the CPU; another machine trains slightly different

@@ -3,10 +3,10 @@
 from collections import Counter
 
 import pytest
-from enumerate_molecules import enumerate_molecules, write
 from rdkit import Chem
 from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
+from benchmarks.enumerate_molecules import enumerate_molecules, write
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import prepare
