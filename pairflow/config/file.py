@@ -128,7 +128,8 @@ def read(path: Path) -> Workflow:
 
 def experiment_files(path: Path) -> list[Path]:
     """The files experiments/*.yaml and *.yml next to the configuration `path`, sorted."""
-    return sorted(file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
+    named = (file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
+    return sorted(file for file in named if not files.is_hidden(file.name))
 
 
 def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow:
