@@ -65,9 +65,10 @@ def _cut(path: Path, stream: np.ndarray, length: int) -> np.ndarray:
     if stream.ndim != 1:
         raise InputError(f"{path}: expected a stream of tokens, to cut into rows; found shape {stream.shape}")
     count, left = divmod(len(stream), length)
+    end = f"; the last {left:,} were left out" if left else ""
     print(
         f"pairflow: note: {path}: {len(stream):,} tokens, one after another, were cut into {count:,} rows of "
-        f"{length:,}; the last {left:,} were left out",
+        f"{length:,}{end}",
         file=sys.stderr,
     )
     return stream[: count * length].reshape(count, length)

@@ -148,7 +148,7 @@ class TokenPairing(FilePairing):
         ordered = self.order is not None
         rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard, ordered)
         inputs = {key: str(value) for key, value in options.layout.model_dump().items()}
-        metadata = replace(metadata, inputs=metadata.inputs | inputs)
+        metadata = replace(metadata, inputs={**metadata.inputs, **inputs})
         super().__init__(tokens, metadata, rows, provenance)
 
     def describe(self) -> list[str]:

@@ -321,7 +321,7 @@ CUT = {"dtype": "uint16", "length": N}
 FILES = {  # name of a file of rows -> how it is written, and the options that it needs
     "rows.npy": (np.save, {}),
     "ROWS.NPY": (lambda name, rows: Path(name).write_bytes(Path("rows.npy").read_bytes()), {}),
-    "lists.parquet": (lambda name, rows: write_column(name, "tokens", rows.tolist(), name=["a"] * 200), {}),
+    "lists.parquet": (lambda name, rows: write_column(name, "tokens", rows.tolist(), title=["a"] * 200), {}),
     "fixed.PARQUET": (lambda name, rows: write_column(name, "tokens", row_column(rows)), {}),
     "large.parquet": (
         lambda name, rows: write_column(name, "t", pa.array(rows.tolist(), pa.large_list(pa.int64()))),
@@ -354,7 +354,8 @@ def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, step):
         done = step("preprocess", "tokens", **own, **options)
         assert done.exit_code == 0, (file, done.output)
         left = 2 if file == "train.bin" else 0
-        cut = f"{200 * N + left:,} tokens, one after another, were cut into 200 rows of {N}; the last {left} "
+        end = "; the last 2 were left out" if left else ""
+        cut = f"{200 * N + left:,} tokens, one after another, were cut into 200 rows of {N}{end}\n"
         assert (cut in done.stderr) == ("length" in layout)
         table, metadata = read_table(Path(options["train"]), "tokens")
         stored.add((table["tokens"].combine_chunks().flatten().to_numpy().tobytes(), metadata.vocabulary))
@@ -375,7 +376,8 @@ def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
         stored.append(read_table(Path(f"{file}.pairs.parquet"), "pairs")[0])
     assert all(table.equals(stored[0]) for table in stored)
     done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options | {"length": 2})
-    refused(done, "pair", "exists, with pairs of other tokens")
+    error = f"pairflow pair: error: {file}.pairs.parquet: exists, with pairs of other tokens; remove it"
+    assert (done.exit_code, done.stderr.splitlines()[-1].startswith(error)) == (2, True)
     done = step("pair", tokens="hf.parquet", out="p.parquet", quiet=True)
     refused(done, "pair", "hf.parquet: was not written by pairflow; `pairflow preprocess tokens` makes")
 

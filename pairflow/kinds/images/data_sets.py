@@ -156,7 +156,7 @@ def read_image(
     wanted, transparent = mode or image.mode, False
     if image.has_transparency_data:
         image = image.convert("RGBA")
-        transparent = image.getextrema()[3][0] < 255
+        transparent = bool((np.asarray(image)[..., 3] < 255).any())
         image = Image.alpha_composite(Image.new("RGBA", image.size, ground), image)
     image = image.convert(wanted)
     if size:
