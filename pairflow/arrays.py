@@ -1,5 +1,6 @@
 """Checks of arrays: token rows (M, N), each with N integers below K, and points (M, ...), real numbers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,14 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
     """
     tokens = as_array(tokens, name)
     if tokens.ndim != 2:
-        raise InputError(f"{name}: expected a 2-D array (rows, positions), found {tokens.ndim} dimension(s)")
+        remedies = {
+            1: "; cut a stream into rows of N tokens, by .reshape(-1, N) or --length N",
+            3: "; flatten each row, by .reshape(len(rows), -1)",
+        }
+        raise InputError(
+            f"{name}: expected a 2-D array (rows, positions), found {tokens.ndim} dimension(s)"
+            f"{remedies.get(tokens.ndim, '')}"
+        )
     if not tokens.size:
         raise InputError(f"{name}: expected at least one row and one position, found shape {tokens.shape}")
     if tokens.dtype.kind not in "iu":
@@ -77,10 +85,18 @@ def checked_pair(
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Return a NumPy array. Raise InputError if some values are masked, or if rows have different lengths."""
+    """Return a NumPy array, also of a Series or an Arrow array of lists, or of Python's integers.
+
+    Raise InputError if some values are masked, or if rows have different lengths.
+    """
     require_unmasked(values, name)
+    if isinstance(values, Mapping):
+        raise InputError(
+            f"{name}: expected an array; pass one of {', '.join(map(repr, values))} of the mapping"
+        )
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
+        return np.asarray(array.tolist()) if array.dtype == object and array.ndim else array
     except ValueError:
         lengths = [len(row) if hasattr(row, "__len__") else 0 for row in values]
         others = [f"{length} in row {row}" for row, length in enumerate(lengths) if length != lengths[0]]

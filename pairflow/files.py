@@ -6,6 +6,7 @@ Decompression is limited, too, because a few bytes can expand to gigabytes.
 import gzip
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from pairflow.errors import InputError
 _LONGEST = 200  # characters of a value that a message shows
 MOST_JSON = 2**26  # bytes of a JSON file; the vocabulary of BERT has less than 1 % of this
 DEEPEST_JSON = 64  # levels of nesting; files of pairflow have less than a tenth of this
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_PAGE = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.I | re.S
+)
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -41,10 +46,37 @@ def read_text(path: Path, most: int) -> str:
 
 
 def require_regular(path: Path) -> None:
-    """Raise InputError unless `path` is a regular file, or a link to one."""
+    """Raise InputError unless `path` is a regular file, or a link to one, and `fault` finds nothing."""
     if not checked_path("file", path).is_file():
         is_there = "is a folder, a pipe or a device, expected a file"
         raise InputError(f"{path}: {is_there if path.exists() else 'no such file'}")
+    if reason := fault(path):
+        raise InputError(f"{path}: {reason}")
+
+
+def fault(path: Path) -> str:
+    """Why no reader can use a file, with the remedy: it is empty, or a download that went wrong. Usually an
+    empty text; it is also empty if there is no regular file."""
+    if not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file:
+            head = file.read(1024)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not head:
+        return "empty; copy or download the file again"
+    if head.startswith(_POINTER):
+        return "a Git LFS pointer instead of the file itself; run `git lfs pull` where it was cloned"
+    if _PAGE.match(head):
+        return "a web page (HTML), not the file itself; download the file again, by its direct address"
+    return ""
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is a system's or a program's own, such as ._a.png, .DS_Store,
+    .ipynb_checkpoints or __MACOSX, and not the user's data."""
+    return name.startswith(".") or name == "__MACOSX"
 
 
 def checked_path(name: str, value: Any) -> Path:

@@ -14,6 +14,7 @@ from pairflow import files
 from pairflow.artifacts import read_object, read_rows, read_table
 from pairflow.config.file import read
 from pairflow.errors import InputError
+from pairflow.kinds.images.data_sets import read_image
 from pairflow.kinds.molecules.library import read_rows as read_molecules
 from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.tokenisers import load_tokeniser
@@ -43,6 +44,33 @@ def test_a_pipe_or_a_device_is_refused_before_it_is_opened(tmp_path, name):
     for path in (pipe, device):
         with within(20), pytest.raises(ValueError, match=path.name):
             READERS[name](path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "Git LFS pointer"),
+        (b"\n<!DOCTYPE html>\n<html><title>Sign in</title></html>\n", "a web page"),
+        (b'<?xml version="1.0"?>\n<!-- a\n--><HTML lang="en">\n', "a web page"),
+        (b"", "empty"),
+    ],
+)
+def test_a_download_that_went_wrong_is_named_by_every_reader(tmp_path, content, reason):
+    for name in READERS.keys() - {"vocabulary.json"}:  # a step writes it
+        path, read_file = tmp_path / name, READERS[name]
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name}: .*{reason}"):
+            read_file(path)
+    image = tmp_path / "image.png"
+    image.write_bytes(content)
+    with pytest.raises(InputError, match=rf"image\.png: .*{reason}"):
+        read_image(image, None, None)
+
+
+def test_a_text_about_web_pages_is_read(tmp_path):
+    (tmp_path / "a.txt").write_text("<h1> is larger than <html> says. version https://")
+    assert files.fault(tmp_path / "a.txt") == ""
+    assert files.fault(tmp_path) == ""
 
 
 def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):

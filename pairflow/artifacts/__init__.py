@@ -10,6 +10,7 @@ from pairflow.artifacts.tables import (
     Metadata,
     as_metrics,
     identity,
+    is_own,
     label_array,
     label_column,
     read_metadata,

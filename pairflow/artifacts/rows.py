@@ -1,32 +1,118 @@
 """Reads a user's own token rows from a file that pairflow has not written."""
 
-from collections.abc import Iterator
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pairflow.arrays import checked_tokens
+from pairflow.arrays import as_array, checked_tokens
 from pairflow.errors import InputError
-from pairflow.files import require_regular
+from pairflow.files import fault, require_plausible, require_regular
 
-SUFFIXES = (".npy", ".parquet")
+SUFFIXES = (".npy", ".npz", ".parquet", ".pt", ".bin")
 
 
-def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
-    """The token rows (M, N) in a .npy file, or in the column `tokens` of a .parquet file.
+def read_rows(
+    path: Path,
+    vocabulary_size: int,
+    column: str | None = None,
+    dtype: str | None = None,
+    length: int | None = None,
+) -> np.ndarray:
+    """The token rows (M, N) in a file of one of the SUFFIXES.
+
+    Args:
+        path: the file.
+        vocabulary_size: K.
+        column: the column of lists in a .parquet file, or the array in an .npz or .pt file. Default:
+            `tokens`, or the only one.
+        dtype: the type of the numbers in a .bin file, which has no header.
+        length: N, to cut a stream of tokens (one dimension) into rows. Says on stderr how many are left over.
 
     Raises InputError with the file's name if it is missing or cannot be read, and the errors of
     `checked_tokens`.
     """
-    if path.suffix not in SUFFIXES:
-        expected = " or ".join(SUFFIXES)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        expected = ", ".join(SUFFIXES)
         raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected token rows in {expected}")
     require_regular(path)
-    rows = read_array(path) if path.suffix == ".npy" else _read_column(path)
-    return checked_tokens(rows, vocabulary_size, str(path))
+    if (column and suffix in (".npy", ".bin")) or (dtype and suffix != ".bin"):
+        raise InputError(f"{path}: a {suffix} file has no {'column' if column else 'dtype'} to choose")
+    rows: Any
+    if suffix == ".bin":
+        rows = _read_raw(path, dtype, length)
+    elif suffix == ".npy":
+        rows = read_array(path)
+    elif suffix == ".parquet":
+        rows = _read_column(path, column)
+    else:
+        rows = _read_archive(path, column)
+    return checked_tokens(
+        _cut(path, as_array(rows, str(path)), length) if length else rows, vocabulary_size, str(path)
+    )
+
+
+def _cut(path: Path, stream: np.ndarray, length: int) -> np.ndarray:
+    """Cut a stream of tokens into rows of `length`."""
+    if stream.ndim != 1:
+        raise InputError(f"{path}: expected a stream of tokens, to cut into rows; found shape {stream.shape}")
+    count, left = divmod(len(stream), length)
+    end = f"; the last {left:,} were left out" if left else ""
+    print(
+        f"pairflow: note: {path}: {len(stream):,} tokens, one after another, were cut into {count:,} rows of "
+        f"{length:,}{end}",
+        file=sys.stderr,
+    )
+    return stream[: count * length].reshape(count, length)
+
+
+def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
+    """The numbers in a file without a header, such as nanoGPT's train.bin."""
+    if not (dtype and length):
+        expected = "dtype (uint16 in nanoGPT's files) and length, the tokens of a row"
+        raise InputError(f"{path}: a .bin file has only numbers, without their type; expected {expected}")
+    kind = np.dtype(dtype).newbyteorder("<")
+    if path.stat().st_size % kind.itemsize:
+        raise InputError(f"{path}: {path.stat().st_size:,} bytes are no whole number of {dtype}")
+    return np.fromfile(path, kind).astype(dtype, copy=False)
+
+
+def _read_archive(path: Path, column: str | None) -> Any:
+    """One of the arrays in an .npz file, or of the tensors in a .pt file, which may also be a single one."""
+    if path.suffix.lower() == ".npz":
+        with named_when_damaged(path, "not an .npz archive of arrays of numbers"):
+            with zipfile.ZipFile(path) as archive:
+                require_plausible(path, sum(part.file_size for part in archive.infolist()))
+            with np.load(path, allow_pickle=False) as arrays:
+                return arrays[_chosen(path, arrays.files, column)]
+    try:
+        import torch
+    except ImportError:
+        raise InputError(f'{path}: needs the package torch: pip install "pairflow[train]"') from None
+    with named_when_damaged(path, "not a PyTorch file of tensors"):
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        if isinstance(content, Mapping):
+            content = content[_chosen(path, list(content), column)]
+    if not isinstance(content, torch.Tensor):
+        raise InputError(f"{path}: expected a tensor, found {type(content).__name__}")
+    return content
+
+
+def _chosen(path: Path, names: list[str], column: str | None) -> str:
+    """The name of the column, or the array, that holds the tokens."""
+    name = column or (names[0] if len(names) == 1 else "tokens")
+    if names.count(name) != 1:
+        found = ", ".join(map(str, names))
+        raise InputError(f"{path}: expected one column {name!r}; it has {found}; choose one by `column`")
+    return name
 
 
 @contextmanager
@@ -40,7 +126,8 @@ def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
         raise InputError(f"{path}: needs more memory than there is: {error}") from None
     except Exception as error:  # damaged content makes readers raise anything
         reason = getattr(error, "strerror", None)
-        raise InputError(f"{path}: {f'cannot be read: {reason}' if reason else problem}") from error
+        reason = f"cannot be read: {reason}" if reason else fault(path) or problem
+        raise InputError(f"{path}: {reason}") from error
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -52,19 +139,18 @@ def read_array(path: Path) -> np.ndarray:
     return rows
 
 
-def _read_column(path: Path) -> np.ndarray:
-    """The column `tokens`, lists of one length, as an array (M, N)."""
+def _read_column(path: Path, name: str | None) -> np.ndarray:
+    """A column of lists of one length, as an array (M, N)."""
     with named_when_damaged(path, "not a Parquet file, or damaged"):
-        names = pq.read_schema(path).names
-        if names.count("tokens") != 1:
-            raise InputError(f"{path}: expected one column 'tokens'; it has {', '.join(names)}")
-        column = pq.ParquetFile(path).read(columns=["tokens"])["tokens"].combine_chunks()
-    if not any(is_list(column.type) for is_list in (pa.types.is_fixed_size_list, pa.types.is_list)):
-        raise InputError(f"{path}: column 'tokens': expected a list of integers, found {column.type}")
+        name = _chosen(path, pq.read_schema(path).names, name)
+        column = pq.ParquetFile(path).read(columns=[name])[name].combine_chunks()
+    is_list = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(fits(column.type) for fits in is_list):
+        raise InputError(f"{path}: column '{name}': expected a list of integers, found {column.type}")
     values = column.flatten()
     if column.null_count or values.null_count:
-        raise InputError(f"{path}: column 'tokens': has missing tokens")
-    lengths = np.diff(column.offsets) if pa.types.is_list(column.type) else np.array([column.type.list_size])
+        raise InputError(f"{path}: column '{name}': has missing tokens")
+    lengths = pc.list_value_length(column).to_numpy()
     if len(others := np.flatnonzero(lengths != lengths[:1])):
         unequal = f"{lengths[0]} tokens in row 0 and {lengths[others[0]]} in row {others[0]}"
         raise InputError(f"{path}: expected rows of one length, found {unequal}")

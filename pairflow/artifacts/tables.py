@@ -140,6 +140,18 @@ def read_metadata(path: Path) -> Metadata:
     return metadata
 
 
+def is_own(path: Path) -> bool:
+    """Whether a file is a Parquet file that pairflow wrote, or a damaged one that may be."""
+    require_regular(path)
+    with path.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            return False
+    try:
+        return _KEY in (pq.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return True
+
+
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     """Read a Parquet file that pairflow wrote; returns the table and its metadata.
 

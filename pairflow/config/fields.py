@@ -1,13 +1,14 @@
 """Types and base classes for the settings of the kinds of data, such as molecules, images and text."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
 from pairflow.config.check import Name, Settings
 from pairflow.config.conditions import Choice
 from pairflow.config.flows import DISCRETE
+from pairflow.limits import MAX_LENGTH
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 TrainingRows = Annotated[
@@ -23,6 +24,31 @@ def without_braces(file: str) -> str:
 
 
 OwnFile = Annotated[str, Field(min_length=1), AfterValidator(without_braces)]
+
+
+class RowLayout(Settings):
+    """Where a user's file has its token rows, if it does not say so itself."""
+
+    column: str | None = Field(
+        None,
+        min_length=1,
+        exclude_if=lambda column: column is None,
+        description="Column of lists in a .parquet file, or array in an .npz or .pt file, such as input_ids. "
+        "Default: tokens, or the only one.",
+    )
+    dtype: Literal["uint8", "uint16", "int32", "uint32", "int64"] | None = Field(
+        None,
+        exclude_if=lambda dtype: dtype is None,
+        description="Type of the numbers in a .bin file: uint16 in nanoGPT's.",
+    )
+    length: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_LENGTH,
+        exclude_if=lambda length: length is None,
+        description="Tokens of a row (N), to cut a stream of tokens (one dimension) into rows; the last "
+        "tokens, too few for a row, are left out.",
+    )
 
 
 class DataSettings(Settings):

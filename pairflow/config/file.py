@@ -145,7 +145,8 @@ def read(path: Path) -> Workflow:
 
 def experiment_files(path: Path, folder: str = "experiments") -> list[Path]:
     """The files *.yaml and *.yml in a folder next to the configuration `path`, sorted."""
-    return sorted(file for file in path.parent.glob(f"{folder}/*") if file.suffix in (".yaml", ".yml"))
+    named = (file for file in path.parent.glob(f"{folder}/*") if file.suffix in (".yaml", ".yml"))
+    return sorted(file for file in named if not files.is_hidden(file.name))
 
 
 def all_files(path: Path) -> list[Path]:

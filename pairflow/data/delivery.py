@@ -182,7 +182,7 @@ class ScoredLines(Scored):
         self.noun, self.encode, self.length, self.padding = noun, encode, length, padding
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
-        if path.suffix != ".txt":
+        if path.suffix.lower() != ".txt":
             raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt with {self.noun}s")
         return self.split(read_text(path, MOST_BYTES))
 

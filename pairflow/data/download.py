@@ -22,6 +22,7 @@ from pairflow.artifacts import digest
 from pairflow.data.source import DataSource
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.runtime.progress import bar
 
 DATA_DIR = "PAIRFLOW_DATA_DIR"
@@ -63,6 +64,8 @@ class RawFile:
     def fetch(self) -> Path:
         """The path of the file, downloaded into the cache if need be; InputError for a wrong checksum."""
         if path := local_copy(self.names):
+            if path.is_file():
+                require_regular(path)
             return path
         return self.embedded or self._download()
 

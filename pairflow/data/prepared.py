@@ -25,6 +25,7 @@ from pairflow.artifacts import (
 from pairflow.config import DataSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.data.split import split_rows
+from pairflow.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,12 @@ def write_prepared(
     labels: Mapping[str, Any] | None = None,
     smiles: pd.DataFrame | None = None,
     rejected: pd.DataFrame | None = None,
+    own: bool = True,
     **row_format: Any,
 ) -> None:
     """Write the files of preprocessing, all or none.
+
+    Raises InputError if all rows of a user's own data are equal.
 
     Args:
         files: the path of each file, by the stem of its name.
@@ -86,8 +90,11 @@ def write_prepared(
         labels: the labels of each split, for conditional models.
         smiles: the molecules of the data set.
         rejected: the raw rows that were left out.
+        own: whether the data are the user's own.
         row_format: further metadata of the rows.
     """
+    if own:
+        _require_different(parts, parameters)
     shared: dict[str, Any] = {
         "vocabulary": hashlib.sha256(vocabulary.encode()).hexdigest(),
         "data": identity(parts["train"], parts["validation"]),
@@ -110,6 +117,14 @@ def write_prepared(
             write_table(paths["smiles"], smiles, Metadata("smiles", **shared))
         if rejected is not None:
             write_table(paths["rejected"], rejected, Metadata("rejected rows", **shared))
+
+
+def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str, Any]) -> None:
+    """Raise InputError if there are several rows, and all of them are equal."""
+    count = sum(map(len, parts.values()))
+    if count > 1 and all((rows == parts["train"][0]).all() for rows in parts.values()):
+        name = next(filter(None, map(parameters.get, ("file", "folder", "source"))))
+        raise InputError(f"{name}: all {count:,} rows are equal, so that there is nothing to learn")
 
 
 def parent_digest(vocabulary: Path | None) -> dict[str, str]:

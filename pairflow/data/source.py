@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pairflow.config import DataSettings
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
+from pairflow.files import is_hidden
 
 if TYPE_CHECKING:
     from pairflow.data.download import RawFile
@@ -48,7 +49,7 @@ class DatasetSize:
 
     def limited(self, settings: DataSettings) -> "DatasetSize":
         """The size of the part of this data set that an experiment with these settings trains on."""
-        length = getattr(settings, "length", self.length)
+        length = getattr(settings, "length", None) or self.length
         return replace(self, rows=settings.count_rows(self.rows), length=length)
 
     def scaled(self, rows: int | None) -> "DatasetSize":
@@ -126,18 +127,26 @@ class RowFile(DataSource):
         )
 
 
-def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
+def files(
+    folder: str | Path, name: str, suffixes: Collection[str], hidden: list[str] | None = None
+) -> list[Path]:
     """The files with these suffixes below a folder, sorted by their path in it.
 
+    Hidden folders, and hidden files with these suffixes, are left out; their paths are added to `hidden`.
     Raises InputError if there are none, or if there are so many others that it must be the wrong folder, such
     as `/`; the message calls them `name` files.
     """
     root, paths, others = Path(folder), list[Path](), 0
     if not root.is_dir():
         raise InputError(f"{folder}: no such folder")
-    for place, _, names in os.walk(root):
+    left_out = [] if hidden is None else hidden
+    for place, folders, names in os.walk(root):
         found = [Path(place, name) for name in names if Path(name).suffix.lower() in suffixes]
-        paths += [path for path in found if path.is_file()]
+        paths += [path for path in found if path.is_file() and not is_hidden(path.name)]
+        skipped = [name for name in folders if is_hidden(name)]
+        folders[:] = sorted({*folders} - {*skipped})
+        skipped += [path.name for path in found if is_hidden(path.name)]
+        left_out += [Path(place, name).relative_to(root).as_posix() for name in sorted(skipped)]
         others += 1 + len(names) - len(found)
         if others > max(_OTHERS, 10 * len(paths)):
             raise InputError(

@@ -17,6 +17,7 @@ from pairflow.artifacts import (
     Metadata,
     Provenance,
     digest,
+    is_own,
     read_rows,
     read_table,
     row_column,
@@ -24,8 +25,10 @@ from pairflow.artifacts import (
     token_column,
     token_dtype,
 )
+from pairflow.artifacts.rows import SUFFIXES
 from pairflow.artifacts.tables import points_of
 from pairflow.config import BASES, FLOWS, PairSettings
+from pairflow.config.fields import RowLayout
 from pairflow.errors import InputError
 from pairflow.pairing.bound import NEARLY, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
@@ -50,6 +53,7 @@ class PairOptions(NamedTuple):
     progress: bool
     vocabulary_size: int | None
     shard: Shard
+    layout: RowLayout
 
 
 @dataclass(eq=False)
@@ -133,7 +137,7 @@ class TokenPairing(FilePairing):
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
         if options.backend in ("auto", "gpu"):
             gpus.take()
-        tokens, metadata = _read_tokens(path, options.vocabulary_size)
+        tokens, metadata = _read_tokens(path, options.vocabulary_size, options.layout)
         self.settings, self.size = settings, metadata.dimensions[1]
         self.progress = options.progress and BASES[settings.coupling].closed_form
         chosen = {"backend": options.backend, "threads": options.threads, "progress": options.progress}
@@ -143,6 +147,8 @@ class TokenPairing(FilePairing):
         self.order = self.pairer.order
         ordered = self.order is not None
         rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard, ordered)
+        inputs = {key: str(value) for key, value in options.layout.model_dump().items()}
+        metadata = replace(metadata, inputs={**metadata.inputs, **inputs})
         super().__init__(tokens, metadata, rows, provenance)
 
     def describe(self) -> list[str]:
@@ -327,8 +333,12 @@ def _require_output(out: Path, wanted: Metadata) -> None:
             )
 
 
-def _read_tokens(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Metadata]:
-    if path.suffix != ".npy":
+def _read_tokens(path: Path, vocabulary_size: int | None, layout: RowLayout) -> tuple[np.ndarray, Metadata]:
+    """Read token rows that pairflow wrote, or a user's own."""
+    suffix = path.suffix.lower()
+    if is_own(path) or (vocabulary_size is None and suffix not in {*SUFFIXES} - {".parquet"}):
+        if layout.model_dump():
+            raise InputError(f"{path}: --column, --dtype and --length are for rows of your own")
         table, metadata = read_table(path, "tokens")
         if vocabulary_size not in (None, metadata.vocabulary_size):
             raise InputError(
@@ -336,6 +346,6 @@ def _read_tokens(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, M
             )
         return token_array(table["tokens"]), metadata
     if vocabulary_size is None:
-        raise InputError(f"{path}: --vocabulary-size is needed with a .npy file")
-    rows = read_rows(path, vocabulary_size)
+        raise InputError(f"{path}: --vocabulary-size is needed with a {suffix} file")
+    rows = read_rows(path, vocabulary_size, **layout.model_dump())
     return rows, Metadata(kind="tokens", length=rows.shape[1], vocabulary_size=vocabulary_size)

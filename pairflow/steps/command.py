@@ -146,6 +146,11 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
     return decorate
 
 
+def setting_options(settings: type[Settings]) -> Callable:
+    """Decorator that adds an option per setting, for values that are not the step's own `settings`."""
+    return together(*(_option(key, info, _help(info)) for key, (_, info) in _fields(settings).items()))
+
+
 class ByKind(click.Group):
     """A command with a subcommand for each kind of data, made by `make`, with the options of that kind."""
 

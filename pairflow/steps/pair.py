@@ -6,11 +6,12 @@ from pathlib import Path
 import click
 
 from pairflow.artifacts import Provenance
-from pairflow.config import PairSettings
+from pairflow.config import PairSettings, check
+from pairflow.config.fields import RowLayout
 from pairflow.pairing.blocks import PairOptions, read_pairing
 from pairflow.pairing.pair import BACKENDS
 from pairflow.runtime.resume import ResumeOptions
-from pairflow.steps.command import step
+from pairflow.steps.command import setting_options, step
 from pairflow.steps.options import existing, out, quiet, resumable, threads
 
 
@@ -27,15 +28,17 @@ class _Shard(click.ParamType):
 @step(PairSettings)
 @existing(
     "--tokens",
-    help="Token rows: Parquet from `pairflow preprocess`, or a .npy file with a "
-    "two-dimensional array of integers, one row per data point.",
+    help="Token rows: Parquet from `pairflow preprocess`; or your own, one per data point, as a "
+    "two-dimensional array of integers (.npy, .npz, .pt), a column of lists of integers (.parquet), or a "
+    "stream of integers (.bin).",
 )
 @out(
     "--out",
     help="Output file, one row per data point, in data order: the pairs x0, x1 (.parquet), or only the "
     "sources x0 as an array of the smallest integer type that holds K (.npy).",
 )
-@click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for a .npy file.")
+@click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for rows of your own.")
+@setting_options(RowLayout)
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
@@ -73,7 +76,8 @@ def main(
     --subsets and --seed.
     """
     provenance = Provenance()
-    chosen = PairOptions(**options, progress=not (quiet or dry_run))
+    layout = check(RowLayout, {key: options.pop(key) for key in RowLayout.model_fields}, "settings")
+    chosen = PairOptions(**options, layout=layout, progress=not (quiet or dry_run))
     pairing = read_pairing(settings, tokens, out, chosen, provenance)
     if dry_run:
         click.echo("\n".join(pairing.estimate()))

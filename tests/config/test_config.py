@@ -88,6 +88,7 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("data", {"length": 8}, r"^my\.yaml: missing key 'experiments\.demo\.data\.source'$"),
         ("data", {"source": "digits", "lenght": 8}, r"unknown key '.*\.data\.lenght' \(did you mean"),
         ("data", {"source": "digits", "size": 8}, r"size: only the source image_folder has this key"),
+        ("data", {"source": "digits", "ground": "black"}, r"ground: only the source image_folder has this"),
         ("data", {"source": "mnist_binray"}, r"unknown name 'mnist_binray' \(did you mean 'mnist_binary'"),
         ("data", {"source": "cifar10", "validation_fraction": 0.2}, "fraction: cifar10 has a published test"),
         ("data", {"source": "ffhq64", "size": 64}, r"only the source image_folder has this key, not ffhq64"),
@@ -383,7 +384,7 @@ def test_own_tokens_and_own_pairs():
     [
         ("data", TOKENS | {"file": "{a}.npy"}, r"file: \{a\}\.npy: braces in a name are wildcards"),
         ("data", TOKENS | {"vocabulary_size": 1}, r"vocabulary_size: input should be greater than"),
-        ("data", TOKENS | {"length": 8}, r"unknown key 'experiments\.demo\.data\.length'"),
+        ("data", TOKENS | {"size": 8}, r"unknown key 'experiments\.demo\.data\.size'"),
         ("chemistry", {"fcd": True}, r"chemistry: only for molecules, and the data are tokens"),
         ("methods", ["pairs-mime"], r"methods: 'pairs-mime' needs a file of pairs \(did you mean 'mine'\?\)"),
         ("pairs", {"mine": "{x}"}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),

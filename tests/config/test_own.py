@@ -25,6 +25,7 @@ def test_files_are_merged_with_the_shipped_experiments():
     write("a.yaml", mine=MINE, other=DEMO)
     write("b.yml", third=DEMO)
     write("c.yaml~", mine=DEMO)
+    write("._a.yaml", hidden=DEMO)
     experiments = read(SHIPPED).experiments
     assert list(experiments) == [*shipped, "mine", "other", "third"]
     assert experiments["demo"] == shipped["demo"] == experiments["third"]

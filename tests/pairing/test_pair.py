@@ -2,6 +2,8 @@ import itertools
 import re
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
@@ -130,6 +132,22 @@ def test_tokens_of_a_small_dtype_give_the_sources_of_a_large_one(dtype, size, ba
     assert small.dtype == np.uint16 if size != 200 else small.dtype == np.uint8
 
 
+def test_rows_may_be_lists_in_a_column(clustered):
+    """Of pandas, of Arrow, and of Python's integers."""
+    tokens = clustered(40, 6, 8)
+    lists, sources = [list(row) for row in tokens], pair(tokens)
+    column = pd.Series(lists)
+    flat = pa.array(tokens.ravel())
+    for rows in (
+        *(column, column.to_numpy(), tokens.astype(object), pa.array(lists)),
+        *(
+            pa.FixedSizeListArray.from_arrays(flat, 6),
+            pa.chunked_array([pa.array(lists, pa.large_list(flat.type))]),
+        ),
+    ):
+        assert np.array_equal(pair(rows), sources)
+
+
 GOOD = [[0, 1, 2], [3, 4, 5]]
 HIDDEN = np.ma.masked_array(GOOD, [[False] * 3, [False, True, False]])
 MASKED = "expected an array without masked values, found a masked array with some"
@@ -140,7 +158,13 @@ MASKED = "expected an array without masked values, found a masked array with som
     [
         ([[0.5, 1.0]], {}, "tokens: expected an integer dtype, found float64"),
         ([[True, False]], {}, "tokens: expected an integer dtype, found bool"),
-        ([0, 1, 2], {}, "tokens: expected a 2-D array (rows, positions), found 1 dimension(s)"),
+        (
+            [0, 1, 2],
+            {},
+            "tokens: expected a 2-D array (rows, positions), found 1 dimension(s); cut a stream into rows of "
+            "N tokens, by .reshape(-1, N) or --length N",
+        ),
+        ({"input_ids": GOOD}, {}, "tokens: expected an array; pass one of 'input_ids' of the mapping"),
         ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 in row 0 and 1 in row 1"),
         ([[]], {}, "tokens: expected at least one row and one position, found shape (1, 0)"),
         (np.zeros((2, 2), "m8[s]"), {}, "tokens: expected an integer dtype, found timedelta64[s]"),

@@ -87,6 +87,25 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictur
     refused(train("udlm", rows, validation=test), "train", "do not belong together: vocabulary")
 
 
+def test_images_that_are_all_equal_are_refused(preprocess, pictures):
+    """White marks on nothing are not seen on a white ground, but on a black one."""
+    for row, path in enumerate(pictures.iterdir()):
+        pixels = np.zeros((2, 5, 4), np.uint8)
+        pixels[:, row % 5] = 255
+        Image.fromarray(pixels).save(path)
+    options = {"source": "image_folder", "folder": pictures, "mode": "L"}
+    run, train, _ = preprocess("white", **options)
+    error = f"{pictures}: all 10 rows are equal, so that there is nothing to learn"
+    last = run.stderr.splitlines()[-1]
+    assert (run.exit_code, last) == (2, f"pairflow preprocess: error: {error}")
+    assert not train.exists()
+    run, train, _ = preprocess("black", **options, ground="black")
+    note = f"{pictures}: 10 of 10 images are transparent; their ground is black"
+    assert (run.exit_code, run.stderr) == (0, f"pairflow preprocess: note: {note}\n")
+    assert read_table(train, "tokens")[1].parameters["ground"] == "black"
+    assert "ground" not in Images(source="digits").model_dump()
+
+
 def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused):
     run, train, test = preprocess("data", source="image_folder")
     text = "settings: folder: expected a folder, which the source image_folder needs; found none"

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from miniatures import SOURCES, K, N, calls_of, experiment, root_of, token_rows
 
 import pairflow
@@ -280,10 +281,11 @@ PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "
     ("rows", "text"),
     [
         (None, "rows.npy: no such file"),
-        (np.zeros((20, 2)), "rows.npy: expected an integer dtype, found float64"),
+        (np.ones((20, 2)), "rows.npy: expected an integer dtype, found float64"),
         (np.zeros(20, int), "rows.npy: expected a 2-D array (rows, positions), found 1 dimension(s)"),
         (np.eye(20, 3, k=-7, dtype=int) * 5, "row 7, position 0: expected a token in 0..4, found 5"),
         (np.zeros((9, 2), int), "rows.npy: expected at least 10 rows, found 9"),
+        (np.ones((20, 2), int), "rows.npy: all 20 rows are equal, so that there is nothing to learn"),
         (np.full((2, 2), None), "rows.npy: not a .npy array of numbers"),
     ],
 )
@@ -299,11 +301,11 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        ({"token": [[1]]}, "rows.parquet: expected one column 'tokens'; it has token"),
+        ({"a": [[1]], "b": [[1]]}, "rows.parquet: expected one column 'tokens'; it has a, b; choose one by"),
         ({"tokens": [1, 2]}, "rows.parquet: column 'tokens': expected a list of integers, found int64"),
         ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
         ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
-        ({"tokens": [["1", "2"]]}, "rows.parquet: expected an integer dtype, found object"),
+        ({"tokens": [["1", "2"]]}, "rows.parquet: expected an integer dtype, found <U1"),
         ({"tokens": [[1, 2], None]}, "rows.parquet: column 'tokens': has missing tokens"),
         ({"tokens": [[1, 2], [3, 9]]}, "rows.parquet: row 1, position 1: expected a token in 0..4, found 9"),
     ],
@@ -315,17 +317,89 @@ def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, st
     refused(done, "preprocess", text)
 
 
-def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):
+CUT = {"dtype": "uint16", "length": N}
+FILES = {  # name of a file of rows -> how it is written, and the options that it needs
+    "rows.npy": (np.save, {}),
+    "ROWS.NPY": (lambda name, rows: Path(name).write_bytes(Path("rows.npy").read_bytes()), {}),
+    "lists.parquet": (lambda name, rows: write_column(name, "tokens", rows.tolist(), title=["a"] * 200), {}),
+    "fixed.PARQUET": (lambda name, rows: write_column(name, "tokens", row_column(rows)), {}),
+    "large.parquet": (
+        lambda name, rows: write_column(name, "t", pa.array(rows.tolist(), pa.large_list(pa.int64()))),
+        {},
+    ),
+    "hf.parquet": (
+        lambda name, rows: write_column(name, "input_ids", rows.tolist(), mask=rows.tolist()),
+        {"column": "input_ids"},
+    ),
+    "rows.npz": (lambda name, rows: np.savez_compressed(name, tokens=rows, mask=rows > 0), {}),
+    "one.npz": (np.savez, {}),
+    "rows.pt": (lambda name, rows: torch.save(torch.tensor(rows), name), {}),
+    "dict.pt": (lambda name, rows: torch.save({"a": torch.tensor(rows), "b": 1}, name), {"column": "a"}),
+    "train.bin": (lambda name, rows: np.append(rows, [1, 2]).astype(np.uint16).tofile(name), CUT),
+    "stream.npy": (lambda name, rows: np.save(name, rows.ravel()), {"length": N}),
+}
+
+
+def write_column(file, name, values, **others):
+    pq.write_table(pa.table({name: values, **others}), file)
+
+
+def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, step):
     monkeypatch.chdir(tmp_path)
-    rows = token_rows()
-    np.save("rows.npy", rows)
-    pq.write_table(pa.table({"tokens": rows.tolist(), "name": ["a"] * len(rows)}), "lists.parquet")
-    pq.write_table(pa.table({"tokens": row_column(rows)}), "fixed.parquet")
-    tables = []
-    for file in ("rows.npy", "lists.parquet", "fixed.parquet"):
+    rows, stored = token_rows(), set()
+    for file, (write, layout) in FILES.items():
+        write(file, rows)
         options = {name: f"of {file}/{name}" for name in PARTS}
-        done = step("preprocess", "tokens", source="tokens", file=file, vocabulary_size=K, **options)
-        assert done.exit_code == 0
-        tables.append(read_table(Path(options["train"]), "tokens")[0])
-    assert tables[0].equals(tables[1])
-    assert tables[0].equals(tables[2])
+        own = {"source": "tokens", "file": file, "vocabulary_size": K, **layout}
+        done = step("preprocess", "tokens", **own, **options)
+        assert done.exit_code == 0, (file, done.output)
+        left = 2 if file == "train.bin" else 0
+        end = "; the last 2 were left out" if left else ""
+        cut = f"{200 * N + left:,} tokens, one after another, were cut into 200 rows of {N}{end}\n"
+        assert (cut in done.stderr) == ("length" in layout)
+        table, metadata = read_table(Path(options["train"]), "tokens")
+        stored.add((table["tokens"].combine_chunks().flatten().to_numpy().tobytes(), metadata.vocabulary))
+        assert layout.items() <= metadata.parameters.items()
+        assert {"column", "dtype", "length"} & {*metadata.parameters} == {*layout}
+    assert len(stored) == 1
+
+
+def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
+    monkeypatch.chdir(tmp_path)
+    rows, stored = token_rows()[:40], []
+    for file in ("rows.npy", "hf.parquet", "dict.pt", "train.bin"):
+        write, layout = FILES[file]
+        write(file, rows)
+        options = {"coupling": "random", "vocabulary_size": K, "quiet": True, **layout}
+        done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options)
+        assert done.exit_code == 0, (file, done.output)
+        stored.append(read_table(Path(f"{file}.pairs.parquet"), "pairs")[0])
+    assert all(table.equals(stored[0]) for table in stored)
+    done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options | {"length": 2})
+    error = f"pairflow pair: error: {file}.pairs.parquet: exists, with pairs of other tokens; remove it"
+    assert (done.exit_code, done.stderr.splitlines()[-1].startswith(error)) == (2, True)
+    done = step("pair", tokens="hf.parquet", out="p.parquet", quiet=True)
+    refused(done, "pair", "hf.parquet: was not written by pairflow; `pairflow preprocess tokens` makes")
+
+
+@pytest.mark.promise("code")
+@pytest.mark.parametrize(
+    ("name", "layout", "text"),
+    [
+        ("train.bin", {}, "expected dtype (uint16 in nanoGPT's files) and length, the tokens of a row"),
+        ("train.bin", CUT | {"dtype": "int32"}, "bytes are no whole number of int32"),
+        ("rows.npy", {"length": 2}, "expected a stream of tokens, to cut into rows; found shape (40,"),
+        ("rows.npy", {"column": "a"}, "a .npy file has no column to choose"),
+        ("rows.npz", {"column": "token"}, "expected one column 'token'; it has tokens, mask"),
+        ("dict.pt", {"column": "b"}, "expected a tensor, found int"),
+        ("pickle.pt", {}, "pickle.pt: not a PyTorch file of tensors"),
+    ],
+)
+def test_a_file_whose_rows_are_not_clear_is_refused(tmp_path, monkeypatch, step, refused, name, layout, text):
+    monkeypatch.chdir(tmp_path)
+    if name == "pickle.pt":
+        torch.save({"tokens": Path}, name)
+    else:
+        FILES[name][0](name, token_rows()[:40] if name != "train.bin" else np.zeros(41, int))
+    own = {"source": "tokens", "file": name, "vocabulary_size": K, **layout}
+    refused(step("preprocess", "tokens", **own, **PARTS), "preprocess", text)

@@ -17,7 +17,7 @@ from pairflow.artifacts.rows import named_when_damaged
 from pairflow.data.download import DATA_DIR, RawFile, cache, local_copy
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.errors import InputError
-from pairflow.files import gunzip
+from pairflow.files import gunzip, require_regular
 from pairflow.kinds.images.prepare import PreparedImages, RawImages, prepare
 from pairflow.kinds.images.settings import FILES, Images
 from pairflow.runtime.progress import bar
@@ -48,11 +48,13 @@ def read_idx_files(folder: Path) -> list[LabelledImages]:
 
 
 def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
-    """Read an array of bytes in MNIST's file format, idx, gzipped or not."""
-    name = f"{name}-idx{dimensions}-ubyte"
-    path = next((path for path in (folder / f"{name}.gz", folder / name) if path.is_file()), None)
+    """Read an array of bytes in MNIST's file format, idx, gzipped or not. Some copies have a dot in names."""
+    names = [f"{name}{joint}idx{dimensions}-ubyte" for joint in "-."]
+    paths = (folder / f"{name}{end}" for name in names for end in (".gz", ""))
+    path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        raise InputError(f"{folder / name}: no such file, gzipped or not")
+        raise InputError(f"{folder / names[0]}: no such file, gzipped or not")
+    require_regular(path)
     try:
         content = gunzip(path) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
@@ -66,6 +68,7 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
 
 def read_subset(path: Path) -> list[LabelledImages]:
     """Read training and test images with labels from a NumPy archive."""
+    require_regular(path)
     with (
         named_when_damaged(path, "expected arrays x_train, y_train, x_test, y_test"),
         path.open("rb") as file,
@@ -97,18 +100,25 @@ def read_batches(folder: Path) -> list[LabelledImages]:
 
 
 def read_folder(
-    folder: str | Path, size: int | None = None, mode: str | None = None, progress: bool = True
+    folder: str | Path,
+    size: int | None = None,
+    mode: str | None = None,
+    progress: bool = True,
+    ground: str = "white",
 ) -> RawImages:
     """Read all PNG and JPEG files below a folder, sorted by their path, as images without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
+    Transparent pixels are put on the colour `ground`.
     Raises InputError for a file that cannot be read, or that differs from the first in size or mode.
     """
-    paths = files(folder, *FILES)
-    first = read_image(paths[0], size, mode)
+    hidden: list[str] = []
+    paths = files(folder, *FILES, hidden)
+    first, transparent = read_image(paths[0], size, mode, ground)[0], 0
     images = np.empty((len(paths), *first.shape), np.uint8)
     for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):
-        pixels = read_image(path, size, mode)
+        pixels, was_transparent = read_image(path, size, mode, ground)
+        transparent += was_transparent
         (height, width, channels), (rows, columns, planes) = pixels.shape, first.shape
         if (height, width) != (rows, columns):
             sizes = f"{width} x {height} pixels, but {paths[0]} has {columns} x {rows}"
@@ -117,13 +127,22 @@ def read_folder(
             modes = {1: "grey", 3: "colour"}
             raise InputError(f"{path}: {modes[channels]}, but {paths[0]} is {modes[planes]}; set `mode`")
         images[row] = pixels
-    return RawImages(images)
+    notes = []
+    if hidden:
+        notes.append(f"hidden files and folders that were left out: {len(hidden):,}, such as {hidden[0]}")
+    if transparent:
+        notes.append(f"{transparent:,} of {len(paths):,} images are transparent; their ground is {ground}")
+    return RawImages(images, notes=tuple(f"{folder}: {note}" for note in notes))
 
 
-def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
-    """Read the pixels (H, W, C) uint8 of one file, turned upright; InputError if it is no readable image."""
+def read_image(
+    path: Path, size: int | None, mode: str | None, ground: str = "white"
+) -> tuple[np.ndarray, bool]:
+    """Read the pixels (H, W, C) uint8 of one file, turned upright, and whether some are transparent. Raises
+    InputError if it is no readable image."""
     from PIL import Image, ImageOps
 
+    require_regular(path)
     try:
         with Image.open(path, formats=("PNG", "JPEG")) as file:  # decoders of rare formats are less safe
             image: Image.Image = ImageOps.exif_transpose(file)
@@ -134,14 +153,19 @@ def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
         raise InputError(f"{path}: expected 8 bits per channel, found mode {image.mode}")
     if mode is None and image.mode not in ("L", "RGB"):
         raise InputError(f"{path}: expected mode L or RGB, found {image.mode}; set `mode`")
-    image = image.convert(mode) if mode else image
+    wanted, transparent = mode or image.mode, False
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        transparent = bool((np.asarray(image)[..., 3] < 255).any())
+        image = Image.alpha_composite(Image.new("RGBA", image.size, ground), image)
+    image = image.convert(wanted)
     if size:
         side = min(image.size)
         left, top = (image.width - side) // 2, (image.height - side) // 2
         square = image.crop((left, top, left + side, top + side))
         image = square.resize((size, size), Image.Resampling.LANCZOS)
     pixels = np.asarray(image)
-    return pixels if pixels.ndim == 3 else pixels[..., None]
+    return pixels if pixels.ndim == 3 else pixels[..., None], transparent
 
 
 class ImageSource(DataSource):
@@ -264,19 +288,21 @@ class PublishedFolder(ImageSource):
 
 @dataclass(frozen=True)
 class ImageFolder(RowFile, ImageSource):
-    """A user's folder of images, cut to squares of `side` pixels and converted to `mode` if these are set."""
+    """A user's folder of images, cut to squares of `side` pixels and converted to `mode` if these are set.
+    Transparent pixels get the colour `ground`."""
 
     side: int | None = None
     mode: str | None = None
+    ground: str = "white"
     name = "image_folder"
     what = "folder"
 
     def load(self, progress: bool = True) -> RawImages:
-        return read_folder(self.path, self.side, self.mode, progress)
+        return read_folder(self.path, self.side, self.mode, progress, self.ground)
 
     def measure(self, settings: Images) -> DatasetSize:
         paths = files(self.path, *FILES)
-        height, width, channels = read_image(paths[0], self.side, self.mode).shape
+        height, width, channels = read_image(paths[0], self.side, self.mode)[0].shape
         return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)
 
     def guess(self, settings: Images) -> DatasetSize:
@@ -321,5 +347,5 @@ DATA_SETS: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
 
 def source_of(settings: Images, folder: Path = Path()) -> ImageSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    users = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode)
+    users = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode, settings.ground)
     return DATA_SETS.get(settings.source, users)

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pairflow.artifacts import token_dtype
 from pairflow.data import prepared
 from pairflow.data.split import split_rows
+from pairflow.files import escaped
 from pairflow.kinds.images.settings import Images
 
 Shape = tuple[int, int, int]
@@ -32,12 +33,14 @@ class RawImages:
     """Images (M, H, W, C) uint8, labels (M,) if there are any, and the rows of a published test set.
 
     `partial` is a sentence on missing images, if the local copy of a published data set is not complete.
+    `notes` are further sentences for the user.
     """
 
     images: np.ndarray
     labels: np.ndarray | None = None
     test_rows: range | None = None
     partial: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -73,7 +76,7 @@ class PreparedImages:
 
     `train` (M, N) and `test` (V, N) are token rows in the order of the data; mirror images are the last half
     of `train`. Labels are (M,) and (V,), or None. `source` is the digest of the raw images; for `partial`
-    see `RawImages`.
+    and `notes` see `RawImages`.
     """
 
     train: np.ndarray
@@ -84,6 +87,7 @@ class PreparedImages:
     levels: int
     source: str
     partial: str | None
+    notes: tuple[str, ...] = ()
 
 
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
@@ -107,13 +111,14 @@ def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
         levels=levels,
         source=raw.digest,
         partial=raw.partial,
+        notes=raw.notes,
     )
 
 
 def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -> None:
     """Write the token rows and labels of images, and the file vocabulary.json."""
-    if images.partial:
-        print(f"pairflow preprocess: note: {images.partial}", file=sys.stderr)
+    for note in filter(None, (images.partial, *images.notes)):
+        print(f"pairflow preprocess: note: {escaped(note)}", file=sys.stderr)
     parts = {"train": images.train, "validation": images.test}
     labels = {"train": images.train_labels, "validation": images.test_labels}
     if images.train_labels is None:
@@ -126,5 +131,6 @@ def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -
         {**settings.model_dump(mode="json"), "partial": images.partial},
         {"source": images.source},
         labels=labels,
+        own=settings.folder is not None,
         shape=list(images.shape),
     )

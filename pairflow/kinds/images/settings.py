@@ -135,6 +135,12 @@ class Images(DataSettings):
     mode: Literal["L", "RGB"] | None = Field(
         None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
     )
+    ground: str = Field(
+        "white",
+        pattern=r"^(white|black|#[0-9a-fA-F]{6})$",
+        exclude_if=lambda ground: ground == "white",
+        description="Colour behind transparent pixels: white, black or #rrggbb; only for image_folder.",
+    )
     levels: int | None = Field(
         None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
     )
@@ -164,8 +170,8 @@ class Images(DataSettings):
             if self.folder is None:
                 raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
             return self
-        for key in ("folder", "size", "mode", "levels"):
-            if getattr(self, key) is not None:
+        for key in ("folder", "size", "mode", "levels", "ground"):
+            if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key}: only the source image_folder has this key, not {self.source}")
         if self.source in WITH_TEST_SET and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pairflow.arguments import nearest
 from pairflow.artifacts import from_cell
 from pairflow.errors import InputError
-from pairflow.files import GzipFile, require_plausible
+from pairflow.files import GzipFile, require_plausible, require_regular
 from pairflow.runtime.progress import bar
 
 _FORMATS = {
@@ -146,6 +146,8 @@ def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
     Raises InputError if the file cannot be read."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: expected a file of molecules, found a folder or a device")
+    if path.is_file() and path.stat().st_size:  # of an empty file, `read_rows` says what it expects
+        require_regular(path)
     try:
         with path.open("rb") as raw:
             unpacked: Any = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw

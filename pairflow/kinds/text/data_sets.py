@@ -18,7 +18,7 @@ from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
-from pairflow.files import read_bytes, read_text, require_plausible, require_regular
+from pairflow.files import fault, read_bytes, read_text, require_plausible, require_regular
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
@@ -171,9 +171,10 @@ class OwnText(RowFile, TextSource):
             require_regular(self.path)
         return self.path
 
-    def files(self) -> list[Path]:
-        """List the file, or all files of the folder. Raises InputError if there is none."""
-        return files(self.path, *FILES) if self.fetch().is_dir() else [self.path]
+    def files(self, hidden: list[str] | None = None) -> list[Path]:
+        """List the file, or all files of the folder. Raises InputError if there is none. Hidden files and
+        folders are left out, and added to `hidden`."""
+        return files(self.path, *FILES, hidden) if self.fetch().is_dir() else [self.path]
 
     def digest(self) -> str:
         content = hashlib.sha256()
@@ -194,7 +195,12 @@ class OwnText(RowFile, TextSource):
         return [line for text in self._texts([]) for line in text.splitlines()]
 
     def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
-        for path in self.files():
+        hidden: list[str] = []
+        paths = self.files(hidden)
+        for path in paths:
+            if reason := fault(path):
+                rejected.append(Rejected(path.name, "", reason))
+                continue
             content = read_bytes(path, MOST_BYTES)
             try:
                 text = content.decode("utf-8-sig")
@@ -206,6 +212,7 @@ class OwnText(RowFile, TextSource):
                 yield text
             else:
                 rejected.append(Rejected(path.name, "", "empty"))
+        rejected += [Rejected(name, "", "hidden") for name in hidden]
 
     def status(self, offline: bool = False) -> Finding:
         try:

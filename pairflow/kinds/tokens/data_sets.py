@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairflow.artifacts import read_rows
+from pairflow.config.fields import RowLayout
 from pairflow.data.download import PublishedFile
 from pairflow.data.prepared import PreparedRows
 from pairflow.data.source import RowFile
@@ -19,7 +20,8 @@ class TokenFile(RowFile):
 
     def read(self, settings: Tokens) -> PreparedRows:
         """Read and split the rows. Raises InputError as `read_rows` does, and for fewer rows than MINIMUM."""
-        rows = read_rows(self.path, settings.vocabulary_size)
+        layout = settings.model_dump(include={*RowLayout.model_fields})
+        rows = read_rows(self.path, settings.vocabulary_size, **layout)
         if len(rows) < MINIMUM:
             raise InputError(f"{self.path}: expected at least {MINIMUM} rows, found {len(rows)}")
         return PreparedRows.split(rows, settings.vocabulary_size, settings)

@@ -32,8 +32,8 @@ class TokensKind(Kind):
     def prepare(self, settings: Tokens, files: Files, parent: Path | None, progress: bool) -> None:
         """Check token rows, and split them into rows for training and held-out rows.
 
-        The rows come from a .npy file with a two-dimensional array of integers, or from the column `tokens`
-        of a Parquet file.
+        The rows come from an array of integers (.npy, .npz, .pt), from a column of lists of integers
+        (.parquet), or from a stream of integers (.bin), which is cut into rows.
         """
         source = self.source(settings)
         source.read(settings).write(files, settings, source.fetch())

@@ -5,11 +5,11 @@ from typing import Literal, get_args
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed
-from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
+from pairflow.config.fields import DataSettings, OwnFile, RowLayout, Share, TrainingRows
 from pairflow.limits import MAX_VOCABULARY
 
 
-class Tokens(DataSettings):
+class Tokens(DataSettings, RowLayout):
     """Token rows, each of N integers in 0..K-1."""
 
     kind = "tokens"
@@ -17,8 +17,8 @@ class Tokens(DataSettings):
     source: Literal["tokens"] = Field(description="`tokens`: rows of your own, from `file`.")
     file: OwnFile | None = Field(
         None,
-        description="File of the rows: .npy with a two-dimensional array of integers, or .parquet with a "
-        "column `tokens` of lists of integers.",
+        description="File of the rows: .npy, .npz or .pt with a two-dimensional array of integers, .parquet "
+        "with a column of lists of integers, or .bin with a stream of integers.",
     )
     vocabulary_size: int = Field(ge=2, le=MAX_VOCABULARY, description="Symbols (K): tokens are 0 to K - 1.")
     validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")

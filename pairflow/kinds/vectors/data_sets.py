@@ -76,7 +76,7 @@ class VectorFile(RowFile):
 
     def _load(self) -> np.ndarray:
         """Read the array (rows, d) float32 from the file."""
-        if self.path.suffix != ".npy":
+        if self.path.suffix.lower() != ".npy":
             raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
         require_regular(self.path)
         vectors = checked_points(read_array(self.path), str(self.path))

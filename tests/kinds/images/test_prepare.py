@@ -138,11 +138,16 @@ def small_mnist(folder, pack=gzip.compress, suffix=".gz"):
 
 
 @pytest.mark.parametrize(
-    ("folder", "pack", "suffix"),  # of the last, torchvision reads it
-    [("mnist", gzip.compress, ".gz"), ("mnist", bytes, ""), ("cache/MNIST/raw", bytes, "")],
+    ("folder", "pack", "suffix", "joint"),  # of the third, torchvision reads it
+    [
+        *(("mnist", gzip.compress, ".gz", "-"), ("mnist", bytes, "", "-")),
+        *(("cache/MNIST/raw", bytes, "", "-"), ("mnist", bytes, "", ".")),
+    ],
 )
-def test_mnist_comes_from_the_data_folder_or_else_from_the_cache(copies, folder, pack, suffix):
+def test_mnist_comes_from_the_data_folder_or_else_from_the_cache(copies, folder, pack, suffix, joint):
     small_mnist(copies / folder, pack, suffix)
+    for path in (copies / folder).iterdir():
+        path.rename(path.with_name(path.name.replace("-idx", f"{joint}idx")))
     made = prepare("mnist_binary")
     assert (made.shape, made.levels) == ((1, 28, 28), 2)
     assert made.train[:, 0].tolist() == [0, 0, 1]
@@ -251,6 +256,42 @@ def test_a_folder_is_read_recursively_in_order_of_names(folder):
     assert (made.shape, made.levels, made.train.shape, made.test.shape) == ((1, 2, 3), 16, (1, 6), (2, 6))
     assert made.train_labels is None
     assert sorted([*made.train[:, 0], *made.test[:, 0]]) == [0, 1, 1]
+    assert raw.notes == ()
+
+
+def test_hidden_files_and_folders_are_left_out(folder):
+    root = folder(a_png=np.full((2, 3), 10), _ipynb_checkpoints__b_png=np.zeros((2, 3)))
+    (root / "_ipynb_checkpoints").rename(root / ".ipynb_checkpoints")
+    (root / "._a.png").write_bytes(b"Mac OS X")
+    (root / "__MACOSX").mkdir()
+    (root / "__MACOSX" / "c.png").write_bytes(b"Mac OS X")
+    raw = read_folder(root, progress=False)
+    assert raw.images[:, 0, 0, 0].tolist() == [10]
+    assert raw.notes == (f"{root}: hidden files and folders that were left out: 3, such as ._a.png",)
+    hidden = root.rename(root.with_name(".images"))  # the user chose this one
+    assert len(read_folder(hidden, progress=False).images) == 1
+
+
+@pytest.mark.parametrize(
+    ("ground", "mode", "colour"),
+    [("white", "L", [255]), ("black", "L", [0]), ("#0a6414", "RGB", [10, 100, 20])],
+)
+def test_transparent_images_are_put_on_a_ground(folder, ground, mode, colour):
+    """A black mark on nothing, half of a grey that is seen through, and an opaque image."""
+    pixels = np.zeros((1, 3, 4))
+    pixels[0, 1:] = (0, 0, 0, 255), (100, 100, 100, 51)
+    root = folder(a_png=pixels, b_png=np.full((1, 3, 4), 255))
+    raw = read_folder(root, mode=mode, progress=False, ground=ground)
+    seen = [round(0.8 * value + 0.2 * 100) for value in colour]
+    assert raw.images[0, 0].tolist() == [colour, [0] * len(colour), seen]
+    assert (raw.images[1] == 255).all()
+    assert raw.notes == (f"{root}: 1 of 2 images are transparent; their ground is {ground}",)
+
+
+def test_a_transparent_colour_of_a_grey_image_is_one_too(folder):
+    root = folder(a_png=np.array([[0, 7, 9]]))
+    Image.open(root / "a.png").save(root / "a.png", transparency=7)
+    assert read_folder(root, progress=False).images[0, 0, :, 0].tolist() == [0, 255, 9]
 
 
 def test_size_cuts_the_central_square_and_resizes(folder):

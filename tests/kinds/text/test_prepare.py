@@ -89,19 +89,27 @@ def test_lines_are_rows_and_the_long_and_empty_ones_are_listed(read):
 
 def test_the_files_of_a_folder_follow_in_the_order_of_their_names(read):
     files = {"b.txt": "B" * 80, "a/1.txt": "\ufeff" + "A" * 80 + "\n", "c.txt": b"\xff\xfe", "d.txt": " \n"}
-    prepared = read({**files, "notes.pdf": b"\xff"}, judge_fraction=0.1, validation_fraction=0.1)
+    files |= {".ipynb_checkpoints/b.txt": "C" * 80, "._b.txt": b"\0", "notes.pdf": b"\xff"}
+    files["e.txt"] = "version https://git-lfs.github.com/spec/v1"
+    prepared = read(files, judge_fraction=0.1, validation_fraction=0.1)
     assert prepared.tokeniser.tokens == ("\n", "A", "B")
     assert prepared.tokeniser.decode(prepared.train[0]) == "A" * 8
     assert prepared.tokeniser.decode(prepared.judge[0]) == "B" * 8
-    assert prepared.rejected.place.tolist() == ["c.txt", "d.txt"]
-    assert prepared.rejected.reason.tolist() == ["not UTF-8 text (byte 0 is 0xff)", "empty"]
+    rejected = dict(zip(prepared.rejected.place, prepared.rejected.reason, strict=True))
+    assert rejected.pop("e.txt").startswith("a Git LFS pointer")
+    assert rejected == {
+        "c.txt": "not UTF-8 text (byte 0 is 0xff)",
+        "d.txt": "empty",
+        ".ipynb_checkpoints": "hidden",
+        "._b.txt": "hidden",
+    }
 
 
 @pytest.mark.parametrize(
     ("files", "others", "message"),
     [
         ({"a.txt": b"plain\xe9"}, {}, r"a\.txt: not UTF-8 text \(byte 5 is 0xe9\)$"),
-        ({"a.txt": ""}, {}, r"a\.txt: empty$"),
+        ({"a.txt": ""}, {}, r"a\.txt: empty; copy or download"),
         ({"a.txt": "short"}, {}, r"too little text: its part for train has no piece of 8 tokens$"),
         ({"a.txt": "x" * 99}, {}, r"too little text: its part for validation has no piece of 8 tokens$"),
         (
