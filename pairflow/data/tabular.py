@@ -168,10 +168,10 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
 
 
 class _Header(NamedTuple):
-    """The header of a table: the `index` of its row, its names, how many fields most rows have (`width`), and
+    """The header of a table: the `row` that it is, its names, how many fields most rows have (`width`), and
     which `share` of the rows below it has as many."""
 
-    index: int
+    row: int
     names: list[str]
     width: int
     share: float
@@ -207,8 +207,8 @@ def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
         tried[separator] = records, _find_header([fields for _, fields in records])
     separator = _choose({separator: header for separator, (_, header) in tried.items()})
     records, header = tried[separator]
-    rows = [fields for _, fields in records[header.index + 1 :]]
-    return _Layout(separator, _named(header, rows), skipped + records[header.index][0])
+    rows = [fields for _, fields in records[header.row + 1 :]]
+    return _Layout(separator, _named(header, rows), skipped + records[header.row][0])
 
 
 def _choose(headers: dict[str, _Header]) -> str:
@@ -359,8 +359,8 @@ def _sheets(content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | Non
         head = [*islice(rows, _HEAD)]
         if head:
             header = _find_header([fields for _, fields in head])
-            named = _named(header, [fields for _, fields in head[header.index + 1 :]])
-            below = chain(head[header.index + 1 :], rows)
+            named = _named(header, [fields for _, fields in head[header.row + 1 :]])
+            below = chain(head[header.row + 1 :], rows)
             yield OpenTable(path, named, partial(_pick, below), raw, name)
 
 
