@@ -140,7 +140,7 @@ def header_of(path: Path) -> list[str]:
     """The header of a text file of any name, if its first lines are a table of several columns; else an empty
     list."""
     with opened(path, "text") as (content, _):
-        lines = [*islice(lines_of(content, path, _LONGEST_LINE), _HEAD)]
+        lines = [*islice(lines_of(content, path, 2**20), _HEAD)]
     layout = _find_layout(lines, suffix_of(path))
     return layout.header if layout and layout.agrees else []
 
@@ -217,8 +217,7 @@ def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
         separators = "\t"
     tried = {}
     for separator in (*separators, _NO_SEPARATOR):
-        reader = csv.reader(lines[skipped:], delimiter=separator)
-        records = [(reader.line_num, fields) for fields in reader if any(map(str.strip, fields))]
+        records = [*_split(lines[skipped:], separator)]
         if not records:
             return None
         tried[separator] = records, _find_header([fields for _, fields in records])
@@ -226,6 +225,15 @@ def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
     records, header = tried[separator]
     rows = [fields for _, fields in records[header.row + 1 :]]
     return _Layout(separator, _named(header, rows), skipped + records[header.row][0], header.agrees)
+
+
+def _split(lines: list[str], separator: str) -> Iterator[Record]:
+    """Yield the number of the last line of each record that is not empty, and its fields."""
+    reader = csv.reader(lines, delimiter=separator)
+    with suppress(csv.Error):  # for an open quote
+        for fields in reader:
+            if any(map(str.strip, fields)):
+                yield reader.line_num, fields
 
 
 def _choose(headers: dict[str, _Header]) -> str:

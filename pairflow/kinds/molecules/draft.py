@@ -130,7 +130,7 @@ def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None
             None,
             None,
             {},
-            title + (f", in field {field[1] + 1} of each line" if field and field[1] else ""),
+            title + (f", in field {field[1] + 1} of each line" if field and field != (None, 0) else ""),
         )
     column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)

@@ -148,10 +148,10 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
     """
     seen = dict[str | None, dict[str, list[str]]]()
     for title, fields in columns(path, SAMPLED_ROWS, sheet):
-        usable = [name for name in fields if name == column] if column else _find_smiles(fields)
+        usable = [name for name in fields if name == column] if column else find_smiles(fields)
         if usable:
             name = column or _choose(path, usable)
-            others = [other for other in usable if other != name]
+            others = [other for other in usable if other != name and max(map(len, fields[other])) > 2]
             return SmilesColumn(name, title if sheet or seen else None, fields, others)
         seen[title] = fields
     every = [name for fields in seen.values() for name in fields]
@@ -161,7 +161,7 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
     raise InputError(f"{path}: {problem}; found {_describe_sheets(seen)}")
 
 
-def _find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
+def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """The columns of which most fields are molecules."""
     return [name for name, fields in columns.items() if sum(map(is_molecule, fields)) > len(fields) / 2]
 
@@ -200,16 +200,6 @@ def read_found(path: Path, column: str | None = None, progress: bool = False) ->
         found = find_column(path, column)
         return read_rows(path, found.name, progress, found.sheet)
     return read_rows(path, column or "smiles", progress)
-
-
-def find_smiles(path: Path) -> str:
-    """Say where a text file or a table has SMILES, such as "in column 'smiles'"; empty if nowhere."""
-    with suppress(InputError):
-        if library.is_table(path):
-            return f"in column {find_column(path).name!r}"
-        if field := library.find_field(path):
-            return f"in field {field[1] + 1} of each line"
-    return ""
 
 
 def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:

@@ -15,7 +15,7 @@ from rdkit.Chem import AllChem
 
 from pairflow.data import tabular
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import Row, format_of, name_column, read_rows, unit_of
+from pairflow.kinds.molecules.library import Row, find_field, format_of, name_column, read_rows, unit_of
 
 
 def columns(path, number):
@@ -58,6 +58,18 @@ def test_format_is_told_by_the_name():
     for name in ("a.docx", "a.gz", "a"):
         with pytest.raises(InputError, match=rf"^{name}: unknown kind of file; expected a name .* \.smi, "):
             format_of(name)
+
+
+def test_the_field_with_smiles_is_found(written):
+    texts = {
+        "CCO\nCCN a\n": (None, 0),
+        "M0\tCCO\nM1\tCCN\n": (None, 1),
+        "# all\nM 0;x;CCO\nM 1;x;CCN\n": (";", 2),
+        "I came\nI saw\n": None,  # RDKit would read I
+        "C G Am F\nC G\n": None,
+    }
+    for text, field in texts.items():
+        assert find_field(written("a.txt", text)) == field
 
 
 NAMED = "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n"
