@@ -169,7 +169,7 @@ def _find_field(lines: list[str]) -> tuple[str | None, int] | None:
 
 
 def _field(fields: list[str], place: int) -> str:
-    return fields[place].strip() if place < len(fields) else ""
+    return fields[place].strip(' \t\r\n"') if place < len(fields) else ""
 
 
 def _smiles(lines: Iterator[str], path: Path) -> Iterator[Row]:
@@ -200,7 +200,7 @@ def _row(number: int, line: str) -> Row:
 
 def _other_row(number: int, fields: list[str], place: int) -> Row:
     """The row of a line whose SMILES stands at some place among its fields."""
-    others = (field.strip() for index, field in enumerate(fields) if index != place)
+    others = (_field(fields, index) for index in range(len(fields)) if index != place)
     return Row(number, _field(fields, place), next(filter(None, others), ""))
 
 

@@ -88,7 +88,10 @@ MIXED = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\
         # comments, and a CX extension before the name
         ("a.smi", "# all\n#SMILES name\nCCO |r| a\nCN\n", ["CCO", "CN"]),
         # the SMILES in another field, and tables by their content
-        *(("a.smi", text, ["CCO", "CCN", "x"]) for text in ("M0 CCO b\nM1 CCN\nM2 x", "CCO,a\nCCN,b\nx,c\n")),
+        *(
+            ("a.smi", text, ["CCO", "CCN", "x"])
+            for text in ("M0 CCO b\nM1 CCN\nM2 x", "CCO,a\nCCN,b\nx,c\n", '"CCO","a"\n"CCN","b"\n"x","c"\n')
+        ),
         ("a.txt", "id\tcanonical_smiles\tInChI\nM0\tCCO\tx\nM1\tCCN\tx\nM2\tx\ty\n", ["CCO", "CCN", "x"]),
         ("a.txt", "M0\tCCO\tx\nM1\tCCN\tx\nM2\tx\ty\n", ["CCO", "CCN", "x"]),
         ("a.jsonl", '{"smiles": "CCO", "y": 1}\n{"y": 2}\n', ["CCO", ""]),
