@@ -14,7 +14,7 @@ from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.file import describe, experiment_file, require_free
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
-from pairflow.files import escaped
+from pairflow.files import bare_name, escaped
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
@@ -59,9 +59,10 @@ def main(
 ):
     """Write an experiment on your own molecules or text to experiments/NAME.yaml, and print how to run it.
 
-    FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
-    (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. The command
-    reads it once, and prints a summary of it, the rules applied, and the expected run time.
+    FILE holds SMILES (.smi, .txt: a field of each line), a table (.csv, .tsv, .jsonl, .parquet, .xlsx) or an
+    SDF file (.sdf), perhaps compressed (.gz, .bz2, .zst, .zip); or it is text: a .txt file, or a folder of
+    such files. The command reads it once, and prints a summary of it, the rules applied, and the expected
+    run time.
     """
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)
@@ -142,7 +143,7 @@ def _write_table(path: Path, table: "pd.DataFrame | None") -> None:
 
 def name_of(file: Path) -> str:
     """A name for an experiment, of letters, digits, _ and -, derived from the name of a file."""
-    stem = file.name if file.is_dir() else file.name.removesuffix(".gz").rpartition(".")[0]
+    stem = file.name if file.is_dir() else bare_name(file).rpartition(".")[0]
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:LONGEST_NAME].strip("_-") or "library"
 

@@ -408,6 +408,7 @@ def test_a_path_is_seen_from_the_configurations_folder(project):
         ("my_library.smi", "my_library"),
         ("x/Libraries 2024 (final).v2.csv.gz", "Libraries_2024_final_v2"),
         ("été.sdf", "ete"),
+        ("Enamine.cxsmiles.BZ2", "Enamine"),
         ("分子.smi", "library"),
         ("-a-.smi", "a"),
     ],

@@ -88,16 +88,17 @@ def draft_molecules(request: DraftRequest) -> Draft:
                 f"--representation: {settings.representation}, but the model to start from has {kind}"
             )
         settings = settings.model_copy(update={"representation": kind})
-    column, fields, title = _read_head(file, settings)
+    column, sheet, fields, title = _read_head(file, settings)
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
-    data: Entry = {"source": request.source, **({"column": column} if column else {})}
+    chosen_data = {"column": column, "sheet": sheet}
+    data: Entry = {"source": request.source, **{key: value for key, value in chosen_data.items() if value}}
     if not settings.representation:
-        sample = library.read_rows(file, column or "smiles")
+        sample = library.read_rows(file, column or "smiles", sheet=sheet)
         chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
         settings = settings.model_copy(update={"representation": chosen})
-    condition = find_condition(settings.condition, fields, file) if settings.condition else None
-    every = library.read_rows(file, column or "smiles", progress=not request.quiet)
+    condition = find_condition(settings.condition, fields, file, sheet=sheet) if settings.condition else None
+    every = library.read_rows(file, column or "smiles", not request.quiet, sheet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     rows, total = draw_rows(every, _SURVEYED)
     surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
@@ -118,16 +119,23 @@ def draft_molecules(request: DraftRequest) -> Draft:
     return make(found, advice=(*advice, *sentence), unused=unused, scratch=draft)
 
 
-def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, dict[str, list[str]], str]:
-    """Return the column with SMILES, if the file has columns, the first fields of all columns, and the file's
-    format in words."""
-    if (format_name := library.format_of(file)) not in library.TABLES:
-        return None, {}, format_name
-    column = settings.column or find_column(file)
-    fields = library.columns(file, SAMPLED_ROWS)
+def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None, dict[str, list[str]], str]:
+    """Return the column with SMILES and its sheet, if the file has columns, the first fields of all columns,
+    and the file's format in words."""
+    title = library.format_of(file)
+    if not library.is_table(file):
+        field = library.find_field(file) if title == "SMILES" else None
+        return (
+            None,
+            None,
+            {},
+            title + (f", in field {field[1] + 1} of each line" if field and field != (None, 0) else ""),
+        )
+    column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)
-    remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    return column, fields, f"{format_name}{remark}"
+    title += f", sheet {sheet!r}" * (sheet is not None) + f", column {column!r}"
+    title += f" (--column chooses among {', '.join(map(repr, others))} as well)" * bool(others)
+    return column, sheet, fields, title + f", names in {names!r}" * (names is not None)
 
 
 def _draft(

@@ -1,54 +1,45 @@
 """Reads files of molecules row by row, so that memory does not grow with the file.
 
-Each format has a reader. Header lines and blank lines are not rows. The number of a row, from 1, helps users
-to find it: it is the number of its first line, of its record in an SDF file, or of its row in an Excel file.
+In a SMILES file the SMILES is the first field of each line, or another one if most first fields are none. A
+file with the suffix of a SMILES file is a table if its header names a column of SMILES, and others.
+
+Each format has a reader; `data.tabular` reads tables. Header lines and blank lines are not rows. The number
+of a row, from 1, helps users to find it: it is the number of its first line, of its record in an SDF file, or
+of its row in an Excel or Parquet file.
 """
 
-import csv
-import io
 import re
-import warnings
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
-from itertools import chain, islice
+from contextlib import contextmanager, suppress
+from itertools import chain, dropwhile, islice
+from math import inf
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from pairflow.arguments import nearest
-from pairflow.artifacts import from_cell
+from pairflow.data import tabular
 from pairflow.errors import InputError
-from pairflow.files import GzipFile, require_plausible, require_regular
+from pairflow.files import PACKED, lines_of, opened, suffix_of
 from pairflow.runtime.progress import bar
 
 _FORMATS = {
-    **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
-    **dict.fromkeys((".csv", ".tsv"), "CSV"),
+    **dict.fromkeys((".smi", ".smiles", ".cxsmiles", ".ism", ".txt"), "SMILES"),
+    **tabular.FORMATS,
     **dict.fromkeys((".sdf", ".sd"), "SDF"),
-    ".xlsx": "Excel",
 }
-TABLES = ("CSV", "Excel")  # the formats with columns
-_CONTENT = {
-    "SMILES": "a SMILES at the start of each line",
-    "CSV": "a header line, and rows below it",
-    "SDF": "records that end in $$$$",
-    "Excel": "a sheet with a header line, and rows below it",
-}
-# Usual names of columns with SMILES, in lower case, the most likely first.
-SMILES_COLUMNS = (
-    *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
-    *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
+_CONTENT = {"SMILES": "a SMILES at the start of each line", "SDF": "records that end in $$$$"}
+# Usual names of columns with SMILES, in lower case and without blanks and the like, the most likely first.
+_SMILES_COLUMNS = (
+    *("smiles", "isomericsmiles", "canonicalsmiles", "smilescanonical", "connectivitysmiles"),
+    *("structure", "structures", "molecule", "mol", "compound"),
 )
-# Columns with names of molecules, if no column is called `name`: "Compound ID", "catalog_id", "MolName" ...
-_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
+# Columns with names of molecules, if no column is called `name`: "Compound ID", "IDNUMBER", "MolName" ...
+_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|id[ _]?number|identifier|code))$|[a-z](Name|ID|Id)$")
+_BLANKS = re.compile(r"[ \t]+")  # other white space is no part of the format
+_EXTENSION = re.compile(r"\A\|[^|]*\|\s*")  # of CXSMILES, between a SMILES and a name
+_FIELDS = [(separator, place) for separator in (None, ",", ";", "\t") for place in range(3)]
+_HEAD = 100  # lines from which the field with SMILES is found
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
 _LONGEST_RECORD = 100_000  # lines
-_MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
-_MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
-Record = tuple[int, list[str]]  # the number of the first line or of the row, and the fields
-_UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
 class Row(NamedTuple):
@@ -62,37 +53,50 @@ class Row(NamedTuple):
 
 
 def format_of(path: str | Path) -> str:
-    """Return "SMILES", "CSV", "SDF" or "Excel", by the suffix before `.gz`; else raises InputError."""
-    if (suffix := _suffix(Path(path))) not in _FORMATS:
+    """Return "SMILES", "SDF" or the format of a table, by the suffix of a file; else raises InputError."""
+    if (suffix := suffix_of(Path(path))) not in _FORMATS:
+        packed = ", ".join(PACKED)
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
-            "followed by .gz"
+            f"followed by {packed}"
         )
-    return _FORMATS[suffix]
+    name = _FORMATS[suffix]
+    return "CSV" if name == "SMILES" and _names_smiles(Path(path)) else name
 
 
-def _suffix(path: Path) -> str:
-    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+def _names_smiles(path: Path) -> bool:
+    """Whether a text file is a table in which the header names a column of SMILES."""
+    with suppress(InputError):
+        return path.is_file() and any(usual_place(name) < inf for name in tabular.header_of(path))
+    return False
 
 
-def require_openpyxl(path: Path) -> None:
-    """Raise InputError unless the package that reads and writes Excel files is installed."""
-    if find_spec("openpyxl") is None:
-        raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
+def usual_place(name: str) -> float:
+    """The place of a name in the list of usual names of columns with SMILES; infinite if it is not usual."""
+    plain = re.sub("[ _.-]", "", name.lower())
+    return _SMILES_COLUMNS.index(plain) if plain in _SMILES_COLUMNS else inf
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a file is a table, which has columns."""
+    return format_of(path) not in _READERS
 
 
 def unit_of(path: str | Path) -> str:
-    """Return what the number of a row counts: "line", "record" (SDF) or "row" (Excel)."""
-    return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
+    """Return what the number of a row counts: "line", "record" (SDF) or "row" (Excel, Parquet)."""
+    return "record" if format_of(path) == "SDF" else tabular.unit_of(Path(path))
 
 
-def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
+def read_rows(
+    path: str | Path, column: str = "smiles", progress: bool = False, sheet: str | None = None
+) -> Iterator[Row]:
     """Yield the rows of a file, with their SMILES unchanged (from an SDF file as RDKit writes them).
 
-    - SMILES files: the first field of each line is the SMILES, the rest is the name. A first line that begins
-      with one of `SMILES_COLUMNS` is a header.
-    - CSV files, and the first sheet of Excel files: SMILES are in `column`, names in the column that
-      `name_column` finds.
+    - SMILES files: a field of each line is the SMILES (see `find_field`), the rest is the name, without a CX
+      extension. A first line with a usual name of a column in this field is a header; comments (`#`) may
+      stand above.
+    - Tables: SMILES are in `column`, names in the column that `name_column` finds. Of an Excel file the
+      `sheet` is read, or else the first that is not empty.
     - SDF files: the name is the title, the first line of a record.
 
     Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
@@ -100,73 +104,42 @@ def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) 
     suffix, and for an unknown column.
     """
     path = Path(path)
-    kind = format_of(path)
-    number = 0
-    with _opened(path) as (content, raw):
-        size = path.stat().st_size
-        with bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read:
-            for number, row in enumerate(_READERS[kind](content, path, column), 1):
-                if number % 256 == 0:
-                    read.update(raw.tell() - read.n)
-                yield row
-            read.update(raw.tell() - read.n)
+    number, size = 0, path.stat().st_size if path.is_file() else 0
+    with (
+        _opened_rows(path, column, sheet) as (rows, raw, expected),
+        bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read,
+    ):
+        for number, row in enumerate(rows, 1):
+            if number % 256 == 0:
+                read.update(raw.tell() - read.n)
+            yield row
+        read.update(size - read.n)
     if not number:
-        raise InputError(f"{path}: empty; expected {_CONTENT[kind]}")
-
-
-def columns(path: str | Path, number: int) -> dict[str, list[str]]:
-    """Return the columns of a CSV or Excel file by name, each with the fields of the first `number` rows."""
-    path = Path(path)
-    with _opened(path) as (content, _):
-        header, records = _table(content, path)
-        first = [record for _, record in islice(records, number)]
-    return {
-        name: [record[index] if index < len(record) else "" for record in first]
-        for index, name in enumerate(header)
-        if header.index(name) == index  # the first of two columns with the same name
-    }
-
-
-def read_fields(path: str | Path, column: str) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row of a CSV or Excel file, and its field in a column. Raises InputError for
-    an unknown column, and for a format without columns."""
-    path = Path(path)
-    if (kind := format_of(path)) not in TABLES:
-        raise InputError(f"{path}: a {kind} file has no columns, so there is no column {column!r}")
-    with _opened(path) as (content, _):
-        header, records = _table(content, path)
-        index = _index(header, column, path)
-        for number, record in records:
-            yield number, record[index] if index < len(record) else ""
+        raise InputError(f"{path}: empty; expected {expected}")
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Iterator[Any], BinaryIO]]:
-    """Open a file: gives its lines, or the records of its sheet, and the binary file, for the progress bar.
-    Raises InputError if the file cannot be read."""
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: expected a file of molecules, found a folder or a device")
-    if path.is_file() and path.stat().st_size:  # of an empty file, `read_rows` says what it expects
-        require_regular(path)
-    try:
-        with path.open("rb") as raw:
-            unpacked: Any = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw
-            if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
-            text = io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace", newline="")
-            yield _sheet(unpacked, path) if format_of(path) == "Excel" else _lines(text, path), raw
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except _UNREADABLE as error:
-        raise InputError(f"{path}: not a readable {format_of(path)} file: {error}") from None
+def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[Iterator[Row], BinaryIO, str]]:
+    """Open a file: gives its rows, the file as it is, and what is expected in it."""
+    if is_table(path):
+        with tabular.open_table(path, sheet=sheet) as table:
+            if column not in table.header and not tabular.is_table(path):  # a SMILES file by its name
+                column = min(table.header, key=usual_place)
+            yield _cells(table, column), table.raw, tabular.EXPECTED
+    else:
+        kind = format_of(path)
+        with opened(path, kind) as (content, raw):
+            yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path), raw, _CONTENT[kind]
 
 
-def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
-    """Yield the lines of a text, which end in \\n, \\r\\n or \\r, with these ends."""
-    while line := text.readline(_LONGEST_LINE):
-        if len(line) == _LONGEST_LINE:
-            raise InputError(f"{path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
-        yield line
+def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row of a table, and its field in a column. Raises InputError for an unknown
+    column, and for a format without columns."""
+    if not is_table(path):
+        raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
+    with tabular.open_table(Path(path), sheet=sheet) as table:
+        for number, [field] in table.read(column):
+            yield number, field
 
 
 def name_column(header: Iterable[str], column: str) -> str | None:
@@ -175,92 +148,69 @@ def name_column(header: Iterable[str], column: str) -> str | None:
     return min(named, key=lambda name: name.lower() != "name", default=None)
 
 
-def _sheet(binary: Any, path: Path) -> Iterator[Record]:
-    """Yield the records of the first sheet of an Excel file."""
-    require_openpyxl(path)
-    from openpyxl import load_workbook
-
-    cells = 0
-    try:
-        with zipfile.ZipFile(binary) as archive:  # zipfile never reads more of a part than `file_size`
-            unpacked = sum(part.file_size for part in archive.infolist())
-        require_plausible(path, unpacked)
-        if unpacked > _MOST_UNPACKED:
-            raise InputError(
-                f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
-                f"{unpacked / 2**20:,.0f}; save it as CSV"
-            )
-        with warnings.catch_warnings(action="ignore"):  # about features that openpyxl does not support
-            sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()  # the size that the sheet states may be wrong
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-            cells += len(row)
-            if number > _MOST_ROWS or cells > _MOST_CELLS:
-                raise InputError(
-                    f"{path}: expected at most {_MOST_ROWS:,} rows and {_MOST_CELLS:,} cells in the first "
-                    "sheet, found more; save it as CSV"
-                )
-            fields = ["" if value is None else " ".join(str(value).split()) for value in row]
-            if any(fields):
-                yield number, fields
-    except InputError:
-        raise
-    except Exception as error:  # a damaged file makes openpyxl raise errors of many types
-        raise InputError(f"{path}: not a readable Excel file: {error}") from None
+def find_field(path: Path) -> tuple[str | None, int] | None:
+    """Find the field of the lines of a text file that is mostly SMILES: the separator, None for white space,
+    and the number of the field, from 0. None if there is none."""
+    with opened(path, "SMILES") as (content, _):
+        lines = lines_of(content, path, _LONGEST_LINE)
+        return _find_field([*islice(lines, _HEAD)])
 
 
-def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    rows = (Row(n, *line.strip().split(maxsplit=1)) for n, line in enumerate(lines, 1) if not line.isspace())
+def _find_field(lines: list[str]) -> tuple[str | None, int] | None:
+    from pairflow.kinds.molecules.survey import is_molecule  # which imports RDKit
+
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    for separator, place in _FIELDS:
+        fields = (_field(line.split(separator), place) for line in lines)
+        whole = (field for field in fields if len(field) > 2 and len(field.split()) == 1)
+        if sum(map(is_molecule, whole)) > len(lines) / 2:
+            return separator, place
+    return None
+
+
+def _field(fields: list[str], place: int) -> str:
+    return fields[place].strip(' \t\r\n"') if place < len(fields) else ""
+
+
+def _smiles(lines: Iterator[str], path: Path) -> Iterator[Row]:
+    head = [*islice(lines, _HEAD)]
+    separator, place = _find_field(head) or (None, 0)
+    above = dropwhile(lambda each: not each[1].strip() or each[1].startswith("#"), enumerate(head, 1))
+    numbered = chain(above, enumerate(lines, len(head) + 1))
+    if (separator, place) == (None, 0):
+        rows = (
+            _row(n, line)
+            if "|" in line or "\t" in line or "  " in line
+            else Row(n, *line.strip().split(" ", 1))
+            for n, line in numbered
+            if not line.isspace()
+        )
+    else:
+        filled = ((number, line) for number, line in numbered if not line.isspace())
+        rows = (_other_row(number, line.split(separator), place) for number, line in filled)
     first = next(rows, None)
-    if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
-        yield first
-    yield from rows
+    return rows if first is None or usual_place(first.text) < inf else chain([first], rows)
 
 
-def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:
-    header, records = _table(content, path)
-    index, named = _index(header, column, path), name_column(header, column)
-    name_index = len(header) if named is None else header.index(named)
-    for number, record in records:
-        text, name = (dict(enumerate(record[: len(header)])).get(k, "") for k in (index, name_index))
-        yield Row(number, text, name.strip())
+def _row(number: int, line: str) -> Row:
+    """The row of a line whose name may follow a CX extension, as in `CCO |r| ethanol`."""
+    text, *names = _BLANKS.split(line.strip(), 1)
+    return Row(number, text, *(_EXTENSION.sub("", name, count=1) for name in names))
 
 
-def _index(header: list[str], column: str, path: Path) -> int:
-    """The index of a column in the header. Raises InputError if there is none of that name."""
-    if column not in header:
-        found = ", ".join(map(repr, header[:20]))
-        raise InputError(f"{path}: no column {column!r}{nearest(column, header)}; found {found}")
-    return header.index(column)
+def _other_row(number: int, fields: list[str], place: int) -> Row:
+    """The row of a line whose SMILES stands at some place among its fields."""
+    others = (_field(fields, index) for index in range(len(fields)) if index != place)
+    return Row(number, _field(fields, place), next(filter(None, others), ""))
 
 
-def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Record]]:
-    """Return the names of the columns, and the records below them."""
-    records = content if format_of(path) == "Excel" else _csv(content, path)
-    _, header = next(records, (0, None))
-    if header is None:
-        raise InputError(f"{path}: empty; expected {_CONTENT[format_of(path)]}")
-    return [name.strip() for name in header], records
+def _cells(table: tabular.OpenTable, column: str) -> Iterator[Row]:
+    named = name_column(table.header, column)
+    for number, [text, *names] in table.read(column, *filter(None, [named])):
+        yield Row(number, text, names[0].strip() if names else "")
 
 
-def _csv(lines: Iterator[str], path: Path) -> Iterator[Record]:
-    """Yield the records of a CSV file. Raises InputError for a stray quote."""
-    start, first = next(
-        ((number, line) for number, line in enumerate(lines, 1) if not line.isspace()), (0, "")
-    )
-    separator = "\t" if _suffix(path) == ".tsv" else max(",;\t", key=first.count)
-    reader = csv.reader(chain([first], lines), delimiter=separator, strict=True)
-    number = start
-    try:
-        for record in reader:
-            if record:
-                yield number, [from_cell(field) for field in record]
-            number = start + reader.line_num
-    except csv.Error as error:
-        raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
-
-
-def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+def _sdf(lines: Iterable[str], path: Path) -> Iterator[Row]:
     from rdkit import Chem, rdBase
 
     from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
@@ -294,4 +244,4 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
         yield record
 
 
-_READERS = {"SMILES": _smiles, "CSV": _cells, "SDF": _sdf, "Excel": _cells}
+_READERS = {"SMILES": _smiles, "SDF": _sdf}

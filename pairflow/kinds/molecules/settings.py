@@ -183,9 +183,15 @@ class Molecules(Standardisation, DataSettings):
 
     source: str = Field(
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
-        "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
+        "own file (.smi, .csv, .tsv, .xlsx, .parquet, .jsonl or .sdf, plain or compressed)."
     )
-    column: str = Field("smiles", description="SMILES column of a CSV file.")
+    column: str = Field("smiles", description="SMILES column of a table.")
+    sheet: str | None = Field(
+        None,
+        min_length=1,
+        exclude_if=lambda sheet: sheet is None,
+        description="Sheet of an Excel file; the first that is not empty if not given.",
+    )
     representation: Notation = Field("smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
@@ -264,7 +270,8 @@ def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSetting
 class NewLibrary(LibraryRules, NewSettings):
     """Settings of the command `pairflow new` for a user's file of molecules."""
 
-    column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
+    column: str | None = Field(None, description="SMILES column of a table; detected if not given.")
+    sheet: str | None = Field(None, description="Sheet of an Excel file; detected if not given.")
     representation: Notation | None = Field(
         None,
         description="How a molecule is written in tokens: groups, selfies or smiles. The default is groups, "

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -11,6 +12,7 @@ from pairflow.config import check
 from pairflow.config.conditions import split_conditions
 from pairflow.data.classes import KNOTS, Classes, Properties
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.data_sets import source_of
 from pairflow.kinds.molecules.descriptors import compute, tabulate
 from pairflow.kinds.molecules.measure import measure_targets
 from pairflow.kinds.molecules.nearest_classes import NearestClasses
@@ -201,17 +203,33 @@ def test_a_column_of_the_users_table_is_read_by_row_and_empty_fields_have_no_lab
     assert labels.tolist() == [0, 1, 3, 2, 2]  # the last row validates, and sets no threshold
 
 
+def test_a_column_on_another_sheet_is_read(tmp_path):
+    book = openpyxl.Workbook()
+    for sheet, unit in ((book.active, 1), (book.create_sheet("all"), 10)):
+        for row in (["pIC50", "smiles"], *([unit * n, "C" * n] for n in range(1, 5))):
+            sheet.append(row)
+    book.save(tmp_path / "a.xlsx")
+    conditioned = [Conditioning(column="pIC50", classes=3)]
+    condition, _ = label_molecules(conditioned, prepared(range(4)), tmp_path / "a.xlsx", sheet="all")
+    assert condition.properties[0].thresholds == (10, 20)
+    settings = Molecules(source="a.xlsx", sheet="all", length=8)
+    rows = source_of(settings, tmp_path).read(settings, processes=1)
+    assert rows.smiles["smiles"].tolist() == ["C", "CC", "CCC", "CCCC"]
+    with pytest.raises(InputError, match=r"a\.xlsx: no sheet 'al' \(did you mean 'all'\?\)"):
+        source_of(settings, tmp_path).read(settings.model_copy(update={"sheet": "al"}))
+
+
 @pytest.mark.parametrize(
     ("name", "column", "message"),
     [
         ("a.csv", "IC50", "{path}: no column 'IC50' (did you mean 'pIC50'?); found 'smiles', 'pIC50'"),
         ("a.csv", "smiles", "condition: no training row has a value of smiles"),
-        ("a.smi", "pIC50", "{path}: a SMILES file has no columns, so there is no column 'pIC50'"),
+        ("b.smi", "pIC50", "{path}: a SMILES file has no columns, so there is no column 'pIC50'"),
     ],
 )
 def test_a_table_without_the_column_is_refused(tmp_path, name, column, message):
     path = tmp_path / name
-    path.write_text("smiles,pIC50\nC,5\n")
+    path.write_text("smiles,pIC50\nC,5\n" if name == "a.csv" else "C 5\n")
     with pytest.raises(InputError, match=re.escape(message.format(path=path))):
         label_molecules([Conditioning(column=column)], prepared([0, 0]), path)
 

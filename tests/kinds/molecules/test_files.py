@@ -12,6 +12,7 @@ from pairflow.artifacts import Metadata, read_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.files import writer
 from pairflow.kinds.molecules.library import read_rows
+from pairflow.kinds.molecules.survey import read_found
 
 SMILES = ["CCO", "c1ccncc1", "C[C@H](N)C(=O)O", "F/C=C/F", "[NH3+]CC(=O)[O-]", "C"]
 NAMES, WEIGHTS = [f"pairflow-{n}" for n in range(1, 7)], [46.07, 79.1, 89.09, 64.03, 75.07, 16.04]
@@ -53,6 +54,9 @@ def test_csv_and_parquet_hold_the_table(write):
     found, metadata = read_table(write("x.parquet"), "molecules")
     pd.testing.assert_frame_equal(found.to_pandas(), TABLE)
     assert metadata.parameters == {"seed": 0}
+    assert [(row.text, row.name) for row in read_found(write("x.parquet"))] == [
+        *zip(SMILES, NAMES, strict=True)
+    ]
     odd = pd.DataFrame({"name": ["a", "b", "c"], "smiles": ["C(", '"', "<mask>,"]})
     pd.testing.assert_frame_equal(pd.read_csv(write("x.csv", odd)), odd)
 
@@ -82,7 +86,7 @@ def test_excel_shows_rounded_numbers_and_takes_no_text_for_a_formula(write):
 
 
 def test_excel_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.kinds.molecules.library.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.data.tabular.find_spec", lambda name: None)
     message = r'x\.xlsx: Excel files need the package openpyxl: pip install "pairflow\[excel\]"$'
     with pytest.raises(InputError, match=message):
         writer(tmp_path / "x.xlsx", True, True)

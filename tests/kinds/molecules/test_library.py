@@ -13,9 +13,14 @@ from deadline import within
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
+from pairflow.data import tabular
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.library import Row, columns, format_of, name_column, read_rows, unit_of
+from pairflow.kinds.molecules.library import Row, find_field, format_of, name_column, read_rows, unit_of
+
+
+def columns(path, number):
+    [(_, fields)] = tabular.columns(path, number)
+    return fields
 
 
 def read(path, column="smiles"):
@@ -55,6 +60,18 @@ def test_format_is_told_by_the_name():
             format_of(name)
 
 
+def test_the_field_with_smiles_is_found(written):
+    texts = {
+        "CCO\nCCN a\n": (None, 0),
+        "M0\tCCO\nM1\tCCN\n": (None, 1),
+        "# all\nM 0;x;CCO\nM 1;x;CCN\n": (";", 2),
+        "I came\nI saw\n": None,  # RDKit would read I
+        "C G Am F\nC G\n": None,
+    }
+    for text, field in texts.items():
+        assert find_field(written("a.txt", text)) == field
+
+
 NAMED = "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n"
 QUOTED = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
 MIXED = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\r>")
@@ -68,6 +85,16 @@ MIXED = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\
             ("a.smi", f"{header}CCO\nCN\n", ["CCO", "CN"])
             for header in ("smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", "")
         ),
+        # comments, and a CX extension before the name
+        ("a.smi", "# all\n#SMILES name\nCCO |r| a\nCN\n", ["CCO", "CN"]),
+        # the SMILES in another field, and tables by their content
+        *(
+            ("a.smi", text, ["CCO", "CCN", "x"])
+            for text in ("M0 CCO b\nM1 CCN\nM2 x", "CCO,a\nCCN,b\nx,c\n", '"CCO","a"\n"CCN","b"\n"x","c"\n')
+        ),
+        ("a.txt", "id\tcanonical_smiles\tInChI\nM0\tCCO\tx\nM1\tCCN\tx\nM2\tx\ty\n", ["CCO", "CCN", "x"]),
+        ("a.txt", "M0\tCCO\tx\nM1\tCCN\tx\nM2\tx\ty\n", ["CCO", "CCN", "x"]),
+        ("a.jsonl", '{"smiles": "CCO", "y": 1}\n{"y": 2}\n', ["CCO", ""]),
         # line ends may be mixed
         ("a.smi", b"CCO a\r\nCN b\rC c\nCC\r\r\nN", ["CCO", "CN", "C", "CC", "N"]),
         ("a.csv", b"id,smiles\r\n1,CCO\r2,CN\n3,C", ["CCO", "CN", "C"]),
@@ -101,6 +128,17 @@ def test_columns_of_a_table(written):
         ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
         ("a.csv", '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\n', [(4, "C", "A\nB"), (6, "N", "2")]),
         ("a.csv", "mass,smiles\n1,C\n", [(2, "C", "")]),
+        (
+            "a.smi",
+            "CCO |$a;b$,r|  Z1 x\nCCN\t|r|\nCO a|b\n",
+            [(1, "CCO", "Z1 x"), (2, "CCN", ""), (3, "CO", "a|b")],
+        ),
+        (
+            "a.cxsmiles",
+            "smiles\tid\tType\nCCO |r|\tZ1\tS\nCCN\tZ2\tS\n",
+            [(2, "CCO |r|", "Z1"), (3, "CCN", "Z2")],
+        ),
+        ("a.smi", "M 0,CCO\nM 1,CCN\n", [(1, "CCO", "M 0"), (2, "CCN", "M 1")]),
         (
             "a.sdf",
             sdf("C", "N").replace("  0  0", "  9  9", 1),
@@ -186,9 +224,9 @@ def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
         book.active.append(row)
     book.create_sheet().append(["other"])
     book.save(tmp_path / "a.xlsx")
-    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two lines"), Row(6, "", "8")]
+    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two\nlines"), Row(6, "", "8")]
     assert list(read_rows(tmp_path / "a.xlsx", "SMILES")) == expected
-    assert list(columns(tmp_path / "a.xlsx", 1)) == ["x;y;z;Mol ID", "SMILES"]
+    assert list(next(tabular.columns(tmp_path / "a.xlsx", 1))[1]) == ["x;y;z;Mol ID", "SMILES"]
     (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
     with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
         read(tmp_path / "b.xlsx")
@@ -220,7 +258,7 @@ def cell(text, row="", column=""):
 
 
 IMPLAUSIBLE = r"expected a file that unpacks to at most 100 times its [\d,]+ bytes, found [\d,]+ or more$"
-TOO_LONG = "expected at most 1,048,576 rows and 33,554,432 cells in the first sheet, found more; save it as"
+TOO_LONG = "expected at most 1,048,576 rows and 33,554,432 cells in a sheet, found more; save it as"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +278,7 @@ def test_an_excel_file_that_unpacks_to_too_much_is_refused(excel, rows, text):
 
 def test_an_excel_sheet_of_too_many_cells_is_refused(excel, monkeypatch):
     """Each row claims the last column of Excel."""
-    monkeypatch.setattr(library, "_MOST_CELLS", 2**15)
+    monkeypatch.setattr(tabular, "_MOST_CELLS", 2**15)
     assert len(read(excel(cell("C", column=' r="XFD1"')))) == 1
     with pytest.raises(InputError, match="expected at most 1,048,576 rows and 32,768 cells"):
         read(excel(*[cell("C", column=f' r="XFD{row}"') for row in (2, 3, 4)]))
@@ -260,7 +298,7 @@ def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
 
 
 def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.kinds.molecules.library.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.data.tabular.find_spec", lambda name: None)
     (tmp_path / "a.xlsx").touch()
     with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
         read(tmp_path / "a.xlsx")
@@ -272,7 +310,7 @@ def test_no_file_and_a_folder(tmp_path):
     (tmp_path / "b.smi").mkdir()
     os.mkfifo(tmp_path / "c.smi")
     for name in ("b.smi", "c.smi"):
-        with pytest.raises(InputError, match=f"{name}: expected a file of molecules, found a folder or"):
+        with pytest.raises(InputError, match=f"{name}: is a folder, a pipe or a device"):
             read(tmp_path / name)
 
 
