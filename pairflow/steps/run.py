@@ -175,7 +175,7 @@ def snakemake_arguments(
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
     return [
-        *([] if runs_elsewhere(others) and cores is None else ["--cores", str(cores or "all")]),
+        *([] if runs_elsewhere(others) and cores is None else ["--cores", str(cores or available_cpus())]),
         *(["--resources", f"gpu={gpus}"] if gpus else []),
         *others,
         "--",
