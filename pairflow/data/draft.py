@@ -17,7 +17,8 @@ NO_START = "none"  # instead of the name of a model to start from
 
 
 class DraftRequest(NamedTuple):
-    """What a user asks `pairflow new` for: the file, its path in the experiment (`source`), and the settings.
+    """What a user asks `pairflow new` for: the file, its path in the experiment (`source`), and the settings,
+    whose `held_out` is the path of a second file; `held_out` is its path in the experiment.
 
     `parent` is the folder of a model to start from, and `start` its path or name in the experiment, or
     NO_START to refuse one. The file `rejects` will list the rejected rows, and the file `unused` the rows
@@ -33,6 +34,7 @@ class DraftRequest(NamedTuple):
     unused: Path
     device: str
     quiet: bool
+    held_out: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,12 @@ class Draft:
     with_iterations: Callable[[int], Entry] | None = None
     quality: Callable[[Experiment], str] | None = None
     scratch: "Draft | None" = None
+
+
+def own_split(request: DraftRequest) -> Entry:
+    """The user's own split, as keys of an experiment's section `data`; empty if there is none."""
+    keys = {"split_column": request.settings.split_column, "held_out": request.held_out}
+    return {key: value for key, value in keys.items() if value}
 
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:

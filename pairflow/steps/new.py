@@ -71,8 +71,9 @@ def main(
         require_apart({"--name": path}, [file])
     source, device = _relative(file, configuration), device_type(device)
     parent, start = _start(parent, configuration)
+    held_out = _relative(Path(settings.held_out), configuration) if settings.held_out else None
     draft = draft_experiment(
-        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
+        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet, held_out)
     )
     folder = configuration.resolve().parent
     forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]

@@ -53,12 +53,14 @@ _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 class Row(NamedTuple):
     """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
-    cannot use the row, `reason` says why, and `text` is something to recognise the row by."""
+    cannot use the row, `reason` says why, and `text` is something to recognise the row by. `held_out` is what
+    the user's own split says of the row."""
 
     number: int
     text: str
     name: str = ""
     reason: str = ""
+    held_out: bool = False
 
 
 def format_of(path: str | Path) -> str:
