@@ -225,7 +225,7 @@ def test_images(prepare):
         (
             Images,
             {"source": "image_folder", "folder": "a", "split": "folders", "validation_fraction": 0.2},
-            "has test images of its own",
+            "does not go with test images of your own",
         ),
         (
             Text,

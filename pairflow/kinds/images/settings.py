@@ -167,8 +167,8 @@ class Images(DataSettings):
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Images":
-        if (self.source in WITH_TEST_SET or self.own_split) and self.validation_fraction != 0.1:
-            raise ValueError(f"validation_fraction: {self.source} has test images of its own")
+        if self.own_split and self.validation_fraction != 0.1:
+            raise ValueError("validation_fraction: does not go with test images of your own")
         if self.source == "image_folder":
             if self.folder is None:
                 raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
@@ -180,6 +180,8 @@ class Images(DataSettings):
         for key in ("folder", "size", "mode", "levels"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: only the source image_folder has this key, not {self.source}")
+        if self.source in WITH_TEST_SET and self.validation_fraction != 0.1:
+            raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
 
     def count_rows(self, rows: int) -> int:

@@ -13,7 +13,7 @@ from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.library import HELD_OUT, Row
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.runtime.threads import granted_threads
 
@@ -106,9 +106,9 @@ class MoleculeFile(RowFile, MoleculeSource):
             held_out = {*held_out_rows(labels, f"{self.path}: column {self.split_column!r}")}
         for index, row in enumerate(library.read_rows(self.path, column, progress)):
             number = row.number
-            yield row._replace(held_out=index in held_out)
+            yield row._replace(part=HELD_OUT) if index in held_out else row
         for row in library.read_rows(self.held_out, column, progress) if self.held_out else ():
-            yield row._replace(number=number + row.number, held_out=True)
+            yield row._replace(number=number + row.number, part=HELD_OUT)
 
 
 _GITHUB = "https://raw.githubusercontent.com"

@@ -242,8 +242,8 @@ def plan(
     fitting = counts.lengths <= length
     seed = Molecules.model_fields["split_seed"].default
     groups = counts.groups[fitting] if settings.split == "scaffold" else None
-    held_out = np.flatnonzero(fitting & counts.held_out).tolist() if settings.own_split else None
-    split = split_rows(np.flatnonzero(fitting), settings.validation_fraction, seed, None, held_out, groups)
+    own = np.flatnonzero(fitting & counts.held_out).tolist() if settings.own_split else None
+    split = split_rows(np.flatnonzero(fitting), settings.validation_fraction, seed, None, own, groups)
     sides = len(split), int((split == "train").sum()), int((split == "validation").sum())
     total, available, held_out = (round(number / counts.share) for number in sides)
     training_rows = suggest.training_rows(available, device)

@@ -51,16 +51,19 @@ Record = tuple[int, list[str]]  # the number of the first line or of the row, an
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
+HELD_OUT = "held out"
+
+
 class Row(NamedTuple):
     """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
-    cannot use the row, `reason` says why, and `text` is something to recognise the row by. `held_out` is what
-    the user's own split says of the row."""
+    cannot use the row, `reason` says why, and `text` is something to recognise the row by. `part` is
+    HELD_OUT if the user's own split holds the row out."""
 
     number: int
     text: str
     name: str = ""
     reason: str = ""
-    held_out: bool = False
+    part: str = ""
 
 
 def format_of(path: str | Path) -> str:

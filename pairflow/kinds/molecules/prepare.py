@@ -165,9 +165,9 @@ def prepare(
     rejected texts.
 
     `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it, and so does the
-    user's own split, which rows have as `held_out`. Without either `split_rows` draws one. The vocabulary has
-    the tokens of the `parent`, if there is one, and all tokens of the molecules. `processes` is the number of
-    processes at work, and `saved` has what an interrupted run has read.
+    user's own split, which rows have as their `part`. Without either `split_rows` draws one. The vocabulary
+    has the tokens of the `parent`, if there is one, and all tokens of the molecules. `processes` is the
+    number of processes at work, and `saved` has what an interrupted run has read.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
     if `validation_rows` has a row that does not exist, if the parent has another representation, and if the

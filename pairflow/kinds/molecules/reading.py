@@ -18,7 +18,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.library import HELD_OUT, Row
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise, write_smiles
@@ -96,7 +96,7 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
                 rejected.append((index, row.text, str(reason), row.number))
                 continue
             group = scaffold(molecule) if settings.split == "scaffold" else ""
-            facts = row.text, smiles, row.name, group, len(tokens), row.held_out
+            facts = row.text, smiles, row.name, group, len(tokens), row.part == HELD_OUT
             molecules.append(_Molecule(index, row.number, *facts))
             written.extend(numbers.setdefault(token, len(numbers)) for token in tokens)
     return _Chunk(len(rows), molecules, _numbers(written), [*numbers], rejected, counts)
