@@ -1,5 +1,6 @@
 """The experiment that a kind of data suggests to `pairflow new` for a user's own file."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,7 @@ NO_START = "none"  # instead of the name of a model to start from
 
 
 class DraftRequest(NamedTuple):
-    """What a user asks `pairflow new` for: the file, its path in the experiment (`source`), and the settings,
-    whose `held_out` is the path of a second file; `held_out` is its path in the experiment.
+    """What a user asks `pairflow new` for: the file, its path in the experiment (`source`), and the settings.
 
     `parent` is the folder of a model to start from, and `start` its path or name in the experiment, or
     NO_START to refuse one. The file `rejects` will list the rejected rows, and the file `unused` the rows
@@ -34,7 +34,7 @@ class DraftRequest(NamedTuple):
     unused: Path
     device: str
     quiet: bool
-    held_out: str | None = None
+    configuration: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +72,15 @@ class Draft:
 
 def own_split(request: DraftRequest) -> Entry:
     """The user's own split, as keys of an experiment's section `data`; empty if there is none."""
-    keys = {"split_column": request.settings.split_column, "held_out": request.held_out}
+    settings = request.settings
+    held_out = settings.held_out and relative(Path(settings.held_out), request.configuration)
+    keys = {"split_column": settings.split_column, "held_out": held_out}
     return {key: value for key, value in keys.items() if value}
+
+
+def relative(file: Path, configuration: Path) -> str:
+    """The path of the file relative to the folder of the configuration; an absolute path stays absolute."""
+    return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:

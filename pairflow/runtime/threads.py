@@ -68,9 +68,13 @@ def useful_threads(asked: int | None) -> int:
     return min(asked or cpus, cpus)
 
 
+def all_cpus() -> int:
+    """The number of CPUs that this process may run on, as Snakemake's `--cores all` counts them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def available_cpus() -> int:
     """The number of CPUs that this process may use: those that it may run on, or the quota of its container,
     rounded down, but at least 1."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits = read_limits("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
-    return max(1, min([allowed, *(quota // period for quota, period in limits if quota > 0)]))
+    return max(1, min([all_cpus(), *(quota // period for quota, period in limits if quota > 0)]))

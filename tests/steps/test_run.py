@@ -27,7 +27,6 @@ from pairflow.estimate.outlook import outset
 from pairflow.plan import execution, last_report
 from pairflow.plan.jobs import jobs
 from pairflow.plan.own_files import require_own_files
-from pairflow.runtime.threads import available_cpus
 from pairflow.steps.run import advice, expect, forcing
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -296,7 +295,7 @@ def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakema
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [
-        ("", f"snakemake --cores {available_cpus()} -- {{}}"),
+        ("", "snakemake --cores all -- {}"),
         ("--cores 4 --gpus 2 -- --keep-going", "snakemake --cores 4 --resources gpu=2 --keep-going -- {}"),
         ("-- --profile profiles/slurm", "snakemake --profile profiles/slurm -- {}"),
         ("--cores 4 -- --executor=slurm", "snakemake --cores 4 --executor=slurm -- {}"),
