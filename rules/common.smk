@@ -158,6 +158,11 @@ def raw_file(wildcards):
     return experiment_of(wildcards).data.file or []
 
 
+def held_out_file(wildcards):
+    """The user's own file of rows that are held out; none if there is none, or if it is a folder."""
+    return experiment_of(wildcards).data.held_out_file or []
+
+
 def own_folder(wildcards):
     """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
     return kind_for(wildcards).folder_digest(experiment_of(wildcards).data)

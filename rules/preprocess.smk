@@ -8,6 +8,7 @@ for kind in map(load_kind, KINDS):
         input:
             unpack(parent_vocabulary),
             raw=raw_file,
+            held_out=held_out_file,
         output:
             **{Path(file).stem: f"results/{{experiment}}/data/{file}" for file in kind.prepared},
         log:

@@ -9,6 +9,7 @@ import venv
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -110,17 +111,36 @@ def test_an_editable_installation_is_found_from_the_folder_that_contains_the_clo
     assert run(python, "-m", "pairflow", "--help", cwd=source.parent).startswith("Usage: pairflow [OPTIONS]")
 
 
-def test_the_workflow_catalogue_finds_the_workflow(snakemake, tmp_path):
-    shutil.copy(REPOSITORY / "workflow_config.yaml", tmp_path)
-    snakefile = str(REPOSITORY / "workflow/Snakefile")
-    plan = snakemake(tmp_path, "--snakefile", snakefile, "--dry-run", "results/demo/report.html")
+CATALOGUE = ("--snakefile", str(REPOSITORY / "workflow/Snakefile"))
+
+
+def test_the_workflow_catalogue_plans_the_repositorys_configuration_in_any_folder(snakemake, tmp_path):
+    (tmp_path / "empty").mkdir()
+    plan = snakemake(tmp_path, *CATALOGUE, "--directory", "empty", "--dry-run")
     assert plan.returncode == 0, plan.stderr
     assert "rule preprocess_molecules:" in plan.stdout
     assert "rule describe_molecules:" in plan.stdout  # in a file of its kind
-    assert "rule report:" in plan.stdout
+    assert "results/demo/report.html" in plan.stdout
+    assert "pairflow+dcd" in plan.stdout  # a method of the repository's demo
+    assert not list(tmp_path.glob("*.yaml"))
     usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert usage["report"] is True
     assert (REPOSITORY / "config/README.md").exists()
+
+
+def test_the_workflow_catalogue_runs_the_small_configuration(snakemake, tmp_path):
+    shutil.copytree(
+        REPOSITORY / ".test", tmp_path / ".test", ignore=shutil.ignore_patterns("results", ".snakemake")
+    )
+    catalogue = (*CATALOGUE, "--directory", ".test")
+    run = snakemake(tmp_path, *catalogue, "--until", "pair")
+    assert run.returncode == 0, run.stderr
+    results = tmp_path / ".test/results/demo"
+    assert len(pd.read_parquet(results / "seed0/pairs/pairflow.parquet")) == 327
+    assert [path.name for path in tmp_path.iterdir()] == [".test"]
+    plan = snakemake(tmp_path, *catalogue, "--dry-run")
+    assert "rule train:" in plan.stdout
+    assert "rule pair:" not in plan.stdout
 
 
 def test_the_citation_names_this_version():

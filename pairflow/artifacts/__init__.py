@@ -4,7 +4,7 @@ from pairflow.artifacts.atomic import atomic, digest, replacing, require_writabl
 from pairflow.artifacts.cells import as_cell, from_cell
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
-from pairflow.artifacts.rows import read_array, read_rows
+from pairflow.artifacts.rows import read_array, read_rows, read_words
 from pairflow.artifacts.tables import (
     METRIC_COLUMNS,
     Metadata,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pairflow.arguments import nearest
 from pairflow.arrays import as_array, checked_tokens
 from pairflow.errors import InputError
 from pairflow.files import fault, require_plausible, require_regular
@@ -155,3 +156,18 @@ def _read_column(path: Path, name: str | None) -> np.ndarray:
         unequal = f"{lengths[0]} tokens in row 0 and {lengths[others[0]]} in row {others[0]}"
         raise InputError(f"{path}: expected rows of one length, found {unequal}")
     return values.to_numpy(zero_copy_only=False).reshape(len(column), lengths[0] if len(lengths) else 0)
+
+
+def read_words(path: Path, column: str) -> list[str]:
+    """A column of words (M) of a .parquet file, empty where it has none."""
+    if path.suffix.lower() != ".parquet":
+        raise InputError(f"{path}: expected a .parquet file, which can have a column {column!r}")
+    require_regular(path)
+    with named_when_damaged(path, "not a Parquet file, or damaged"):
+        names = pq.read_schema(path).names
+        if column not in names:
+            raise InputError(
+                f"{path}: no column {column!r}{nearest(column, names)}; it has {', '.join(names)}"
+            )
+        words = pq.ParquetFile(path).read(columns=[column])[column].to_pylist()
+    return ["" if word is None else str(word) for word in words]

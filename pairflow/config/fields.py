@@ -1,9 +1,10 @@
 """Types and base classes for the settings of the kinds of data, such as molecules, images and text."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from pairflow.config.check import Name, Settings
 from pairflow.config.conditions import Choice
@@ -24,6 +25,22 @@ def without_braces(file: str) -> str:
 
 
 OwnFile = Annotated[str, Field(min_length=1), AfterValidator(without_braces)]
+SplitColumn = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        exclude_if=lambda column: column is None,
+        description="Column of your own table that says which rows are for training: train, and valid, test "
+        "or the like. All rows that are not for training are held out.",
+    ),
+]
+HeldOut = Annotated[
+    OwnFile | None,
+    Field(
+        exclude_if=lambda path: path is None,
+        description="Second file or folder of your own, whose rows are held out; the first is for training.",
+    ),
+]
 
 
 class RowLayout(Settings):
@@ -51,7 +68,29 @@ class RowLayout(Settings):
     )
 
 
-class DataSettings(Settings):
+class SplitSettings(Settings):
+    """The base of settings that may say which rows of the user's data are held out."""
+
+    @property
+    def own_split(self) -> bool:
+        """Whether the user's data say which rows are held out, so that no random share is."""
+        keys = getattr(self, "split_column", None), getattr(self, "held_out", None)
+        return any(keys) or getattr(self, "split", "") == "folders"
+
+    @model_validator(mode="after")
+    def _one_split(self) -> Self:
+        own = [key for key in ("split_column", "held_out") if getattr(self, key, None)]
+        own += [f"split: {split}"] if (split := getattr(self, "split", "random")) != "random" else []
+        if len(own) > 1:
+            raise ValueError(f"{own[0]}: does not go with {own[1]}")
+        held_out, first = getattr(self, "held_out", None), getattr(self, "folder", None)
+        first = first or getattr(self, "file", None)
+        if held_out and first and PurePath(held_out).is_relative_to(first):
+            raise ValueError(f"held_out: expected a path outside {first}, found {held_out}")
+        return self
+
+
+class DataSettings(SplitSettings):
     """The section `data` of an experiment. Each kind of data has a subclass, in its module `settings`."""
 
     kind: ClassVar[str]  # the name of its folder in pairflow.kinds
@@ -67,6 +106,12 @@ class DataSettings(Settings):
         @property
         def file(self) -> str | None:
             """The user's file; None if `source` is a folder or the name of a data set."""
+
+    @property
+    def held_out_file(self) -> str | None:
+        """The user's file of held-out rows; None if there is none. A path without a suffix is a folder."""
+        path = getattr(self, "held_out", None)
+        return path if path and PurePath(path).suffix else None
 
     def count_rows(self, rows: int) -> int:
         """The number of rows that an experiment trains on, if the data set has `rows` training rows."""
@@ -85,11 +130,12 @@ class DataSettings(Settings):
         """Raise ValueError, which names the settings, if settings of the experiment do not fit such data."""
 
 
-class NewSettings(Settings):
+class NewSettings(SplitSettings):
     """Settings of `pairflow new`, which suggests an experiment on a file. Kinds of data may add to them."""
 
     name: Name | None = Field(None, description="Name of the experiment. Default: derived from the file's.")
     validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")
+    held_out: HeldOut = None
     hours: float | None = Field(
         None,
         gt=0,

@@ -1,5 +1,6 @@
 """The experiment that a kind of data suggests to `pairflow new` for a user's own file."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ class DraftRequest(NamedTuple):
     unused: Path
     device: str
     quiet: bool
+    configuration: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,19 @@ class Draft:
     most: int | None = None
     with_iterations: Callable[[int], Entry] | None = None
     scratch: "Draft | None" = None
+
+
+def own_split(request: DraftRequest) -> Entry:
+    """The user's own split, as keys of an experiment's section `data`; empty if there is none."""
+    settings = request.settings
+    held_out = settings.held_out and relative(Path(settings.held_out), request.configuration)
+    keys = {"split_column": settings.split_column, "held_out": held_out}
+    return {key: value for key, value in keys.items() if value}
+
+
+def relative(file: Path, configuration: Path) -> str:
+    """The path of the file relative to the folder of the configuration; an absolute path stays absolute."""
+    return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:

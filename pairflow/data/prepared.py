@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from pairflow.artifacts import (
 )
 from pairflow.config import DataSettings
 from pairflow.data.known import KnownMolecules
-from pairflow.data.split import split_rows
+from pairflow.data.split import describe_split, split_rows
 from pairflow.errors import InputError
 
 
@@ -38,20 +39,30 @@ class PreparedRows:
     symbols: int = 0
 
     @classmethod
-    def split(cls, rows: np.ndarray, symbols: int, settings: DataSettings) -> "PreparedRows":
-        """Split token rows (M, N) by the settings `validation_fraction`, `split_seed` and `training_rows`."""
+    def split(
+        cls,
+        rows: np.ndarray,
+        symbols: int,
+        settings: DataSettings,
+        validation_rows: Sequence[int] | None = None,
+    ) -> "PreparedRows":
+        """Split token rows (M, N) by the settings `validation_fraction`, `split_seed` and `training_rows`, or
+        hold out the `validation_rows`, given by their indices."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
-        split = split_rows(range(len(rows)), **options)
+        split = split_rows(range(len(rows)), validation_rows=validation_rows, **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
         return cls(settings.kind, rows[split == "train"], rows[split == "validation"], symbols)
 
-    def write(self, files: Mapping[str, Path], settings: DataSettings, source: Path | None) -> None:
-        """Write both parts, and a vocabulary with the kind, N and K. `source` is the file they come from."""
+    def write(self, files: Mapping[str, Path], settings: DataSettings, *sources: Path | None) -> None:
+        """Write both parts, and a vocabulary with the kind, N and K. `sources` are the files that they come
+        from: of all rows, and perhaps of those that are held out."""
         facts = {"kind": self.kind, "length": self.train.shape[1]}
         if self.symbols:
             facts["symbols"] = self.symbols
         parts = {"train": self.train, "validation": self.validation}
-        inputs = {"source": digest(source)} if source else {}
+        inputs = {
+            key: digest(path) for key, path in zip(("source", "held_out"), sources, strict=False) if path
+        }
         write_prepared(
             files, parts, contract(**facts), self.symbols, settings.model_dump(mode="json"), inputs
         )
@@ -101,6 +112,9 @@ def write_prepared(
         "parameters": parameters,
         "inputs": inputs,
     }
+    if {"split_column", "held_out"} & {*parameters} or parameters.get("split") == "folders":
+        note = describe_split(parts["train"], parts["validation"])
+        print(f"pairflow preprocess: note: {note}", file=sys.stderr)
     row_format |= {"length": parts["train"].shape[1], "vocabulary_size": symbols or None}
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))

@@ -1,12 +1,56 @@
 """Splits a data set into rows for training and rows that are held out."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from pairflow.errors import InputError
+
+_TRAIN = {"train", "training", "trainset", "trn", "tr"}
+_HELD_OUT = {
+    *("valid", "validation", "val", "vld", "dev", "development", "test", "testing", "testset", "tst"),
+    *("eval", "evaluation", "held", "heldout", "hold", "holdout"),
+}
+
+
+def is_held_out(label: str) -> bool | None:
+    """Whether a label names rows that are held out, such as `Valid` or `test_scaffolds`, or rows for training
+    (False). None if it names neither or both."""
+    words = {*re.split("[^a-z]+", label.lower())}
+    train, held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
+    return None if train == held_out else held_out
+
+
+def held_out_rows(labels: Iterable[str], where: str) -> list[int]:
+    """Return the indices of the rows that their labels hold out. `where` says where the labels are.
+
+    Raises InputError for a label that `is_held_out` does not know, and unless there are rows of both parts.
+    """
+    rows = [*labels]
+    counts = Counter(rows)
+    sides = {label: is_held_out(label) for label in counts}
+    for label, side in sides.items():
+        if side is None:
+            found = f"{label[:60]!r} in {counts[label]:,} of {len(rows):,} rows"
+            raise InputError(f"{where}: expected train, valid or test, found {found}")
+    if len({*sides.values()}) < 2:
+        found = ", ".join(map(repr, counts)) or "no rows"
+        raise InputError(f"{where}: expected rows for training and rows that are held out, found {found}")
+    return [row for row, label in enumerate(rows) if sides[label]]
+
+
+def describe_split(train: np.ndarray, held_out: np.ndarray) -> str:
+    """Say how many rows, (M, N) and (V, N), the two parts of a split have, and how many they share."""
+    counts = Counter(map(bytes, held_out))
+    shared = sum(counts[row] for row in {row for row in map(bytes, train) if row in counts})
+    return (
+        f"your split has {len(train):,} rows for training and {len(held_out):,} that are held out; "
+        f"{shared:,} of these are equal to a training row"
+    )
 
 
 def split_rows(

@@ -99,16 +99,19 @@ class Kind(ABC):
         """
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
-        """Return the path of the user's raw data, to be checked before a run, by its key (`data.file`). The
-        path is None for data that do not come from the user."""
+        """Return the paths of the user's raw data, to be checked before a run, by their keys (`data.file`).
+        A path is None for data that do not come from the user."""
         key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
-        return {f"data.{key}": settings.file or getattr(settings, "folder", None)}
+        first = settings.file or getattr(settings, "folder", None)
+        return {f"data.{key}": first, "data.held_out": getattr(settings, "held_out", None)}
 
     def folder_digest(self, settings: Any) -> str:
-        """Return a digest of the files in the user's folder of raw data; empty without such a folder.
+        """Return a digest of the files in the user's folders of raw data; empty without such a folder.
         Preprocessing runs again if the digest changes."""
-        folder = getattr(settings, "folder", None)
-        return listing(folder, *self.load("settings").FILES) if folder else ""
+        folders = (
+            [settings.folder, getattr(settings, "held_out", None)] if hasattr(settings, "folder") else []
+        )
+        return "".join(listing(folder, *self.load("settings").FILES) for folder in folders if folder)
 
     def preparing(self, raw_mb: float) -> Needs:
         """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""

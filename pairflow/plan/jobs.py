@@ -54,8 +54,9 @@ def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> di
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Yield preprocessing, the kind's jobs on real data, and the floors (metrics of real data)."""
-    kind, file = kind_of(experiment.data), experiment.data.file
-    raw = {"raw": root.parent.parent / file} if file else {}
+    kind, data = kind_of(experiment.data), experiment.data
+    own = {"raw": data.file, "held_out": data.held_out_file}
+    raw = {key: root.parent.parent / file for key, file in own.items() if file}
     inputs = raw | paths.parent_vocabulary(root, experiment)
     threads = None if kind.takes_long else 1
     yield Job("preprocess", inputs, paths.data_files(root, experiment), experiment.data, threads=threads)

@@ -19,7 +19,7 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     """
     if name not in DEVICES:
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")
-    if threads:
+    if threads or torch.get_num_threads() > useful_threads(None):  # torch does not know of quotas
         torch.set_num_threads(max(1, useful_threads(threads) // distributed.local_world_size()))
     if name != "cpu":
         gpus.take()

@@ -3,12 +3,10 @@
 import ctypes
 import os
 import platform
-from contextlib import suppress
-from pathlib import Path
+
+from pairflow.runtime.cgroups import read_limits
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names in glibc's malloc.h
-
-GROUPS = ("memory.max", "memory/memory.limit_in_bytes")  # memory limits of a container or a SLURM job
 
 
 def installed_memory() -> int:
@@ -17,12 +15,10 @@ def installed_memory() -> int:
 
 
 def usable_memory() -> int:
-    """Return the bytes of memory that this process may use: the machine's, or the limit of a container."""
-    usable = installed_memory()
-    for name in GROUPS:
-        with suppress(OSError, ValueError):  # no such file, or no limit in it
-            usable = min(usable, int(Path("/sys/fs/cgroup", name).read_text()))
-    return usable
+    """Return the bytes of memory that this process may use: the machine's, or the limit of a container or
+    of a cluster's job."""
+    limits = read_limits("memory", "memory.max", "memory.limit_in_bytes")
+    return min([installed_memory(), *(limit for [limit] in limits)])
 
 
 def keep_freed() -> None:

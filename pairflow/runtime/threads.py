@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
+from pairflow.runtime.cgroups import read_limits
 from pairflow.runtime.progress import bar
 
 SPINS = "1000"  # so often threads of OpenMP look whether they still have to wait, before they sleep
@@ -67,6 +68,13 @@ def useful_threads(asked: int | None) -> int:
     return min(asked or cpus, cpus)
 
 
-def available_cpus() -> int:
-    """The number of CPUs that this process may run on."""
+def all_cpus() -> int:
+    """The number of CPUs that this process may run on, as Snakemake's `--cores all` counts them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_cpus() -> int:
+    """The number of CPUs that this process may use: those that it may run on, or the quota of its container,
+    rounded down, but at least 1."""
+    limits = read_limits("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+    return max(1, min([all_cpus(), *(quota // period for quota, period in limits if quota > 0)]))

@@ -1,6 +1,5 @@
 """Adds an experiment on a user's own file, in experiments/ next to workflow_config.yaml."""
 
-import os
 import re
 import shlex
 import unicodedata
@@ -13,7 +12,7 @@ import click
 from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.file import describe, experiment_file, require_free
-from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
+from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, relative
 from pairflow.files import bare_name, escaped
 from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
@@ -70,10 +69,10 @@ def main(
     rejects, unused = (configuration.parent / f"{name}.{end}.csv" for end in ("rejected", "condition"))
     for path in (rejects, unused):
         require_apart({"--name": path}, [file])
-    source, device = _relative(file, configuration), device_type(device)
+    source, device = relative(file, configuration), device_type(device)
     parent, start = _start(parent, configuration)
     draft = draft_experiment(
-        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
+        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet, configuration)
     )
     folder = configuration.resolve().parent
     forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]
@@ -129,7 +128,7 @@ def _start(parent: Path | None, configuration: Path) -> tuple[Path | None, str]:
     """Return the folder of the model to start from, if any, and its name in the experiment, or NO_START."""
     if parent is None or str(parent) == NO_START:
         return None, NO_START if parent else ""
-    return parent, published.name_of(parent) or _relative(parent, configuration)
+    return parent, published.name_of(parent) or relative(parent, configuration)
 
 
 def _write_table(path: Path, table: "pd.DataFrame | None") -> None:
@@ -146,11 +145,6 @@ def name_of(file: Path) -> str:
     stem = file.name if file.is_dir() else bare_name(file).rpartition(".")[0]
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:LONGEST_NAME].strip("_-") or "library"
-
-
-def _relative(file: Path, configuration: Path) -> str:
-    """The path of the file relative to the folder of the configuration; an absolute path stays absolute."""
-    return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pairflow.config.file import describe, experiment_file, read
 from pairflow.config.file import experiment as named
 from pairflow.errors import InputError
 from pairflow.runtime.memory import usable_memory
-from pairflow.runtime.threads import available_cpus
+from pairflow.runtime.threads import all_cpus, available_cpus
 from pairflow.steps.command import step
 from pairflow.steps.options import WORKFLOW, RealRange, device_type
 
@@ -174,8 +174,9 @@ def snakemake_arguments(
     """The arguments for Snakemake. Raises InputError if `others` do not begin with an option."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
+    default = "all" if available_cpus() == all_cpus() else available_cpus()  # a quota, unknown to Snakemake
     return [
-        *([] if runs_elsewhere(others) and cores is None else ["--cores", str(cores or "all")]),
+        *([] if runs_elsewhere(others) and cores is None else ["--cores", str(cores or default)]),
         *(["--resources", f"gpu={gpus}"] if gpus else []),
         *others,
         "--",

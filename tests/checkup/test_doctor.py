@@ -177,8 +177,7 @@ def test_folders_and_memory(tmp_path, monkeypatch):
     full = line(machine.writable(results, ""))
     assert full.startswith("needs attention: ")
     assert full.endswith(f" -> df -h {tmp_path}")
-    (tmp_path / "limit").write_text(f"{2**30}\n")
-    monkeypatch.setattr(memory, "GROUPS", (tmp_path / "absent", tmp_path / "limit"))
+    monkeypatch.setattr(memory, "read_limits", lambda *files: [[2**30]])
     assert line(machine.memory()).startswith("needs attention: 1.0 GB, ")
 
 

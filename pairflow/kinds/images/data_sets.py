@@ -5,9 +5,10 @@ A new data set is an entry of `_IMAGES` at the end, and its name in the settings
 
 import gzip
 import math
+import sys
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import numpy as np
 from pairflow.artifacts.rows import named_when_damaged
 from pairflow.data.download import DATA_DIR, RawFile, cache, local_copy
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
+from pairflow.data.split import held_out_rows, is_held_out
 from pairflow.errors import InputError
 from pairflow.files import gunzip, require_regular
 from pairflow.kinds.images.prepare import PreparedImages, RawImages, prepare
@@ -289,21 +291,58 @@ class PublishedFolder(ImageSource):
 @dataclass(frozen=True)
 class ImageFolder(RowFile, ImageSource):
     """A user's folder of images, cut to squares of `side` pixels and converted to `mode` if these are set.
-    Transparent pixels get the colour `ground`."""
+    Transparent pixels get the colour `ground`. Test images are in a second folder `held_out`, or in folders
+    whose names say so if `split` is "folders".
+    """
 
     side: int | None = None
     mode: str | None = None
     ground: str = "white"
+    split: str = "random"
+    held_out: Path | None = None
     name = "image_folder"
     what = "folder"
 
     def load(self, progress: bool = True) -> RawImages:
-        return read_folder(self.path, self.side, self.mode, progress, self.ground)
+        raw = self._read(self.path, progress)
+        if self.held_out:
+            test = self._read(self.held_out, progress).images
+            if test.shape[1:] != raw.images.shape[1:]:
+                (height, width, _), (rows, columns, _) = test.shape[1:], raw.images.shape[1:]
+                sizes = f"{width} x {height} pixels, but those in {self.path} have {columns} x {rows}"
+                raise InputError(
+                    f"{self.held_out}: images of {sizes}, or another mode; set `size` and `mode`"
+                )
+            raw = RawImages(np.concatenate([raw.images, test]))
+        names = sorted({*self._names()})
+        if not self.held_out and self.split == "random" and len({*map(is_held_out, names)} - {None}) == 2:
+            keeps = f"has the folders {', '.join(names)}; `split: folders` keeps them apart"
+            print(f"pairflow preprocess: note: {self.path}: {keeps}", file=sys.stderr)
+        return replace(raw, test_rows=self.test_rows())
+
+    def _read(self, folder: Path, progress: bool) -> RawImages:
+        return read_folder(folder, self.side, self.mode, progress, self.ground)
+
+    def _names(self) -> list[str]:
+        """The folder in this one that each image is in; empty for none."""
+        paths = (path.relative_to(self.path).parts for path in files(self.path, *FILES))
+        return [name if rest else "" for name, *rest in paths]
+
+    def test_rows(self) -> Sequence[int] | None:
+        """The rows of the test images, from 0; None if they are drawn at random."""
+        names = self._names()
+        if self.held_out:
+            return range(len(names), len(names) + len(files(self.held_out, *FILES)))
+        return held_out_rows(names, f"{self.path}: folders") if self.split == "folders" else None
 
     def measure(self, settings: Images) -> DatasetSize:
-        paths = files(self.path, *FILES)
+        paths, test = files(self.path, *FILES), self.test_rows()
         height, width, channels = read_image(paths[0], self.side, self.mode)[0].shape
-        return split_size(len(paths), settings.levels or 256, (channels, height, width), settings)
+        levels, shape = settings.levels or 256, (channels, height, width)
+        if test is None:
+            return split_size(len(paths), levels, shape, settings)
+        rows = len(paths) - (0 if self.held_out else len(test))
+        return DatasetSize.shaped(rows, len(test), levels, shape).limited(settings)
 
     def guess(self, settings: Images) -> DatasetSize:
         try:
@@ -347,5 +386,7 @@ DATA_SETS: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
 
 def source_of(settings: Images, folder: Path = Path()) -> ImageSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    users = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode, settings.ground)
+    held_out = folder / settings.held_out if settings.held_out else None
+    shape = settings.size, settings.mode, settings.ground
+    users = ImageFolder(folder / (settings.folder or ""), *shape, settings.split, held_out)
     return DATA_SETS.get(settings.source, users)

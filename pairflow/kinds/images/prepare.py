@@ -12,7 +12,7 @@ an image and back do not change.
 import hashlib
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class RawImages:
-    """Images (M, H, W, C) uint8, labels (M,) if there are any, and the rows of a published test set.
+    """Images (M, H, W, C) uint8, labels (M,) if there are any, and the rows of a given test set.
 
     `partial` is a sentence on missing images, if the local copy of a published data set is not complete.
     `notes` are further sentences for the user.
@@ -38,7 +38,7 @@ class RawImages:
 
     images: np.ndarray
     labels: np.ndarray | None = None
-    test_rows: range | None = None
+    test_rows: Sequence[int] | None = None
     partial: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ class PreparedImages:
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
     """Split images into training and test rows of K = `levels` grey levels.
 
-    The test rows are the published test set, or a random share if there is none. Raises InputError for fewer
+    The test rows are the given test set, or a random share if there is none. Raises InputError for fewer
     rows than `training_rows`.
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.fields import DataSettings, Share, TrainingRows
+from pairflow.config.fields import DataSettings, HeldOut, Share, TrainingRows
 from pairflow.config.flows import FLOWS
 from pairflow.config.sampling import RealDraws
 from pairflow.errors import InputError
@@ -144,6 +144,13 @@ class Images(DataSettings):
     levels: int | None = Field(
         None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
     )
+    split: Literal["random", "folders"] = Field(
+        "random",
+        exclude_if=lambda split: split == "random",
+        description="How test images are chosen from a folder of your own: `random`, or `folders`, if it has "
+        "the folders train, and valid, test or the like; all images that are not in train are held out.",
+    )
+    held_out: HeldOut = None
     flips: bool = Field(False, description="Append the mirror image of every training image.")
     training_rows: TrainingRows = None
     validation_fraction: Share = Field(
@@ -166,10 +173,16 @@ class Images(DataSettings):
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Images":
+        if self.own_split and self.validation_fraction != 0.1:
+            raise ValueError("validation_fraction: does not go with test images of your own")
         if self.source == "image_folder":
             if self.folder is None:
                 raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
             return self
+        if self.own_split:
+            raise ValueError(
+                f"split, held_out: only the source image_folder has these keys, not {self.source}"
+            )
         for key in ("folder", "size", "mode", "levels", "ground"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key}: only the source image_folder has this key, not {self.source}")

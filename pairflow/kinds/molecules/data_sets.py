@@ -1,6 +1,7 @@
 """Data sets of molecules. A new one is an entry of `_TABLES`, and a name in MOLECULE_SOURCES."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile
+from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.library import HELD_OUT, Row
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.runtime.threads import granted_threads
 
@@ -24,6 +27,7 @@ class MoleculeSource(DataSource):
     the names of the rows."""
 
     named = False
+    held_out: Path | None = None
 
     @abstractmethod
     def fetch(self) -> Path:
@@ -32,6 +36,10 @@ class MoleculeSource(DataSource):
     def validation_rows(self) -> list[int] | None:
         """Row numbers, from 0, of the published validation split; None if there is none."""
         return None
+
+    def rows(self, column: str, progress: bool = False, sheet: str | None = None) -> Iterator[Row]:
+        """Yield the rows of the raw file, whose SMILES are in a column, of a sheet, if it is a table."""
+        return library.read_rows(self.fetch(), column, progress, sheet)
 
     def read(
         self,
@@ -48,7 +56,7 @@ class MoleculeSource(DataSource):
         """
         from pairflow.kinds.molecules.prepare import prepare
 
-        rows = library.read_rows(self.fetch(), settings.column, progress, settings.sheet)
+        rows = self.rows(settings.column, progress, settings.sheet)
         named = rows if self.named else (row._replace(name="") for row in rows)
         processes = processes or granted_threads()
         prepared = prepare(named, settings, self.validation_rows(), parent, processes, saved)
@@ -80,9 +88,28 @@ class MoleculeTable(PublishedFile, MoleculeSource):
 
 @dataclass(frozen=True)
 class MoleculeFile(RowFile, MoleculeSource):
-    """A user's file of molecules."""
+    """A user's file of molecules, and the user's own split of it, if there is one: a column, or a second file
+    `held_out`. The numbers of rows of the second file continue those of the first."""
 
+    held_out: Path | None = None
+    split_column: str | None = None
     named = True
+
+    def rows(self, column: str, progress: bool = False, sheet: str | None = None) -> Iterator[Row]:
+        own_split = self.split_column or self.held_out
+        read = self._split_rows if own_split else super().rows
+        return read(column, progress, sheet)
+
+    def _split_rows(self, column: str, progress: bool, sheet: str | None) -> Iterator[Row]:
+        number, held_out = 0, set[int]()
+        if self.split_column:
+            labels = (label for _, label in library.read_fields(self.path, self.split_column, sheet))
+            held_out = {*held_out_rows(labels, f"{self.path}: column {self.split_column!r}")}
+        for index, row in enumerate(library.read_rows(self.path, column, progress, sheet)):
+            number = row.number
+            yield row._replace(part=HELD_OUT) if index in held_out else row
+        for row in library.read_rows(self.held_out, column, progress, sheet) if self.held_out else ():
+            yield row._replace(number=number + row.number, part=HELD_OUT)
 
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -118,4 +145,6 @@ DATA_SETS: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
 
 def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
     """The source that the settings name; a user's relative path starts at `folder`."""
-    return DATA_SETS.get(settings.source) or MoleculeFile(folder / settings.source)
+    held_out = folder / settings.held_out if settings.held_out else None
+    own = MoleculeFile(folder / settings.source, held_out, settings.split_column)
+    return DATA_SETS.get(settings.source) or own

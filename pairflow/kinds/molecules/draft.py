@@ -1,6 +1,7 @@
 """Suggests an experiment on a user's molecules: its rules and its scale."""
 
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,11 +14,12 @@ from rdkit import rdBase
 
 from pairflow import published
 from pairflow.config import check, parse_method, suggest
-from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, table_lines
+from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, own_split, table_lines
 from pairflow.data.source import DatasetSize
-from pairflow.data.split import split_rows
+from pairflow.data.split import is_held_out, split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.data_sets import MoleculeFile
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.prepare import SPECIALS
@@ -91,23 +93,24 @@ def draft_molecules(request: DraftRequest) -> Draft:
     column, sheet, fields, title = _read_head(file, settings)
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
-    chosen_data = {"column": column, "sheet": sheet}
+    chosen_data = {"column": column, "sheet": sheet, **own_split(request)}
     data: Entry = {"source": request.source, **{key: value for key, value in chosen_data.items() if value}}
     if not settings.representation:
         sample = library.read_rows(file, column or "smiles", sheet=sheet)
         chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
         settings = settings.model_copy(update={"representation": chosen})
     condition = find_condition(settings.condition, fields, file, sheet=sheet) if settings.condition else None
-    every = library.read_rows(file, column or "smiles", not request.quiet, sheet)
+    source = MoleculeFile(file, settings.held_out and Path(settings.held_out), settings.split_column)
+    every = source.rows(column or "smiles", not request.quiet, sheet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     rows, total = draw_rows(every, _SURVEYED)
     surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
     counts = Survey(surveyed, rules, library.unit_of(file), available_cpus(), total)
-    advice, unused = [*_advice(counts, settings), *suggest_columns(fields)], None
+    advice, unused = [*_advice(counts, settings, fields), *suggest_columns(fields)], None
     if condition:
         condition = condition.fitted(counts)
         data["condition"] = condition.entry()
-        advice = [*_advice(counts, settings), *condition.describe(counts, request.unused)]
+        advice = [*_advice(counts, settings, fields), *condition.describe(counts, request.unused)]
         unused = condition.unused(counts)
     make = partial(_draft, request, settings, counts, data, title)
     draft = make(start, advice=advice, unused=unused)
@@ -230,8 +233,9 @@ def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation
 
 def chosen_rules(settings: NewLibrary) -> Entry:
     """Return the rules to standardise and split molecules, as keys of an experiment's section `data`."""
-    split = "split", "validation_fraction", "max_too_long_share"
-    return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, *split)}
+    split = () if settings.own_split else ("split", "validation_fraction")
+    keys = "representation", *Standardisation.model_fields, *split, "max_too_long_share"
+    return {key: getattr(settings, key) for key in keys}
 
 
 def plan(
@@ -243,7 +247,8 @@ def plan(
     fitting = counts.lengths <= length
     seed = Molecules.model_fields["split_seed"].default
     groups = counts.groups[fitting] if settings.split == "scaffold" else None
-    split = split_rows(np.flatnonzero(fitting), settings.validation_fraction, seed, None, groups=groups)
+    own = np.flatnonzero(fitting & counts.held_out).tolist() if settings.own_split else None
+    split = split_rows(np.flatnonzero(fitting), settings.validation_fraction, seed, None, own, groups)
     sides = len(split), int((split == "train").sum()), int((split == "validation").sum())
     total, available, held_out = (round(number / counts.share) for number in sides)
     training_rows = suggest.training_rows(available, device)
@@ -331,6 +336,8 @@ def _lines(
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
     reference = ("  only for reference", left_out, "not novel, but not trained on")
+    key = next(key for key in ("split_column", "held_out", "split") if key in data)
+    split, own = f"{key}: {data[key]}", key != "split"
     sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
@@ -344,15 +351,18 @@ def _lines(
         ("N, tokens per row", size.length, spread),
         ("distinct molecules", len(counts.lengths), ""),
         ("  longer than N, left out", too_long, f"max_too_long_share: {data['max_too_long_share']:g}"),
-        ("  for training", size.rows, f"split: {data['split']}"),
-        ("  for validation", size.validation_rows, ""),
+        ("  for training", size.rows, split),
+        ("  for validation", size.validation_rows, f"{counts.in_both:,} more are in both parts" * own),
         *([reference] if left_out else []),
         ("K, symbols", size.vocabulary_size, ""),
     ]
 
 
-def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
+def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield sentences that advise further rules if they suit the file."""
+    for name, labels in fields.items() if not settings.own_split else ():
+        if all(is_held_out(label) is not None for label in labels):
+            yield f"The column {name!r} holds a split. To keep it: --split-column {shlex.quote(name)}."
     charged = counts.features["with charges, nitro groups aside"]
     if counts.ions and settings.charges == "keep":
         yield (

@@ -42,14 +42,19 @@ _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not 
 _LONGEST_RECORD = 100_000  # lines
 
 
+HELD_OUT = "held out"
+
+
 class Row(NamedTuple):
     """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
-    cannot use the row, `reason` says why, and `text` is something to recognise the row by."""
+    cannot use the row, `reason` says why, and `text` is something to recognise the row by. `part` is
+    HELD_OUT if the user's own split holds the row out."""
 
     number: int
     text: str
     name: str = ""
     reason: str = ""
+    part: str = ""
 
 
 def format_of(path: str | Path) -> str:

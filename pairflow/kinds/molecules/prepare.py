@@ -164,10 +164,10 @@ def prepare(
     Rows that cannot be used are listed with their reason. Memory holds only canonical SMILES, tokens and
     rejected texts.
 
-    `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it. Without it
-    `split_rows` draws one. The vocabulary has the tokens of the `parent`, if there is one, and all tokens of
-    the molecules. `processes` is the number of processes at work, and `saved` has what an interrupted run has
-    read.
+    `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it, and so does the
+    user's own split, which rows have as their `part`. Without either `split_rows` draws one. The vocabulary
+    has the tokens of the `parent`, if there is one, and all tokens of the molecules. `processes` is the
+    number of processes at work, and `saved` has what an interrupted run has read.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
     if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
@@ -189,8 +189,16 @@ def prepare(
     vocabulary = (parent or Vocabulary(kind=kind)).extended(read.tokens)
     table = np.full((len(read), length), PAD, token_dtype(vocabulary.size))
     read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
-    groups = None
-    if settings.split == "scaffold":
+    groups, indices = None, read.column("rows")
+    if settings.own_split:
+        validation_rows = indices[read.column("held_out") == 1]
+        if read.in_both:
+            print(
+                f"pairflow preprocess: note: {read.in_both:,} rows are left out, because they repeat a "
+                "molecule of the other part of your split: the first row counts",
+                file=sys.stderr,
+            )
+    elif settings.split == "scaffold":
         validation_rows, groups = None, read.column("scaffolds")
     else:
         outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
@@ -198,7 +206,7 @@ def prepare(
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
     drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
-    indices, names = read.column("rows"), read.texts("names")
+    names = read.texts("names")
     side = split_rows(indices, *drawn, validation_rows, groups)
     columns = {"row": indices, "smiles": as_series(read.texts("smiles")), "split": side}
     if pc.any(pc.not_equal(names, "")).as_py():
@@ -264,7 +272,8 @@ def store(
 
 
 def _digests(source: data_sets.MoleculeSource, parent: Path | None) -> dict[str, str]:
-    return {"source": digest(source.fetch()), **parent_digest(parent)}
+    held_out = {"held_out": digest(source.held_out)} if source.held_out else {}
+    return {"source": digest(source.fetch()), **held_out, **parent_digest(parent)}
 
 
 def label_molecules(

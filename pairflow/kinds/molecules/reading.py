@@ -18,7 +18,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.library import HELD_OUT, Row
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise, write_smiles
@@ -60,6 +60,7 @@ class _Molecule(NamedTuple):
     name: str
     scaffold: str
     size: int  # its number of tokens
+    held_out: bool = False
 
 
 class _Chunk(NamedTuple):
@@ -95,7 +96,8 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
                 rejected.append((index, row.text, str(reason), row.number))
                 continue
             group = scaffold(molecule) if settings.split == "scaffold" else ""
-            molecules.append(_Molecule(index, row.number, row.text, smiles, row.name, group, len(tokens)))
+            facts = row.text, smiles, row.name, group, len(tokens), row.part == HELD_OUT
+            molecules.append(_Molecule(index, row.number, *facts))
             written.extend(numbers.setdefault(token, len(numbers)) for token in tokens)
     return _Chunk(len(rows), molecules, _numbers(written), [*numbers], rejected, counts)
 
@@ -148,6 +150,7 @@ class _Part(NamedTuple):
     names: pa.LargeStringArray
     scaffolds: np.ndarray
     sizes: np.ndarray
+    held_out: np.ndarray
     written: np.ndarray
 
     def only(self, kept: np.ndarray) -> "_Part":
@@ -155,9 +158,8 @@ class _Part(NamedTuple):
         written = self.written[np.repeat(kept, self.sizes)]
         chosen = pa.array(kept)
         texts = self.smiles.filter(chosen), self.names.filter(chosen)
-        return _Part(
-            self.rows[kept], self.numbers[kept], *texts, self.scaffolds[kept], self.sizes[kept], written
-        )
+        numbers = self.scaffolds[kept], self.sizes[kept], self.held_out[kept]
+        return _Part(self.rows[kept], self.numbers[kept], *texts, *numbers, written)
 
 
 class ReadMolecules:
@@ -170,6 +172,7 @@ class ReadMolecules:
         tokens: token -> its number.
         rejected: index (from 0), text, reason and number in the file of each rejected row.
         duplicates: the number of molecules that are left out because they are equal to an earlier one.
+        in_both: the number of them for which the user's split holds out only one, this or the earlier one.
         repeats: the number in the file of each of them, and the index of the earlier row.
         too_long: the numbers of tokens of the molecules that are too long.
         counts: how often `count` has named what.
@@ -190,7 +193,8 @@ class ReadMolecules:
         self.total, self.tokens, self.counts = 0, dict[str, int](), Counter[str]()
         self.rejected: list[tuple[int, str, str, int]] = []
         self.too_long: list[int] = []
-        self.duplicates = 0
+        self.duplicates = self.in_both = 0
+        self._held_out = set[int]()  # rows
         self._parts: list[_Part] = []
         self._scaffolds: dict[str, int] = {}  # scaffold: its number
         first = dict[int, int]() if settings.drop_duplicates else None  # hash of SMILES: its first row
@@ -211,10 +215,12 @@ class ReadMolecules:
         """Add a chunk, without molecules that repeat one of the rows in `first`, or that do not fit."""
         rejected, kept = [*chunk.rejected], np.zeros(len(chunk.molecules), bool)
         scaffolds = np.zeros(len(chunk.molecules), np.int64)
-        for place, (row, number, text, smiles, _, group, size) in enumerate(chunk.molecules):
+        self._held_out.update(molecule.row for molecule in chunk.molecules if molecule.held_out)
+        for place, (row, number, text, smiles, _, group, size, held_out) in enumerate(chunk.molecules):
             original = first.setdefault(hash_text(smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
+                self.in_both += held_out != (original in self._held_out)
                 self.repeats.append((number, original))
                 if self.lists_duplicates:
                     rejected.append((row, text, f"duplicate of row {original}", number))
@@ -240,6 +246,7 @@ class ReadMolecules:
                 pa.array([molecule.name for molecule in molecules], pa.large_string()),
                 scaffolds[kept],
                 sizes[kept],
+                np.array([molecule.held_out for molecule in molecules], bool),
                 _numbers(np.array(joined, np.uint32)[written]),
             )
         )
@@ -272,9 +279,10 @@ class ReadMolecules:
         """The number of molecules that fit."""
         return sum(len(part.rows) for part in self._parts)
 
-    def column(self, name: Literal["rows", "numbers", "sizes", "scaffolds"]) -> np.ndarray:
+    def column(self, name: Literal["rows", "numbers", "sizes", "scaffolds", "held_out"]) -> np.ndarray:
         """A number of each molecule (M,): the index of its row, from 0; the number of its row in the file;
-        how many tokens it has; or the number of its scaffold, 0 for all without a scaffold split."""
+        how many tokens it has; the number of its scaffold, 0 for all without a scaffold split; or 1 if the
+        user's own split holds it out."""
         return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
     def texts(self, name: Literal["smiles", "names"]) -> pa.LargeStringArray:

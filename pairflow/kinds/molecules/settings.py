@@ -8,7 +8,15 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator,
 
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.conditions import Choice
-from pairflow.config.fields import DataSettings, NewSettings, Share, TrainingRows, without_braces
+from pairflow.config.fields import (
+    DataSettings,
+    HeldOut,
+    NewSettings,
+    Share,
+    SplitColumn,
+    TrainingRows,
+    without_braces,
+)
 from pairflow.config.sampling import RealDraws, SampleSettings
 from pairflow.kinds import list_settings
 
@@ -196,6 +204,8 @@ class Molecules(Standardisation, DataSettings):
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
     split: Split = "random"
+    split_column: SplitColumn = None
+    held_out: HeldOut = None
     validation_fraction: Share = Field(
         0.05, gt=0, description="Share of the rows that is held out for validation."
     )
@@ -228,6 +238,16 @@ class Molecules(Standardisation, DataSettings):
             expected = f"known are {', '.join(names)}, and paths of files"
             raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
         return without_braces(source)
+
+    @model_validator(mode="after")
+    def _splits_fit(self) -> "Molecules":
+        if self.own_split and self.source in MOLECULE_SOURCES:
+            raise ValueError(f"split_column, held_out: only for a file of your own, not for {self.source}")
+        if self.held_out and any(setting.column for setting in self.conditioned):
+            raise ValueError(
+                "held_out: does not go with a condition on a column; join the files, and set split_column"
+            )
+        return self
 
     @property
     def file(self) -> str | None:
@@ -284,6 +304,7 @@ class NewLibrary(LibraryRules, NewSettings):
         "can then be asked for low, middle or high values.",
     )
     split: Split = "random"
+    split_column: SplitColumn = None
     max_too_long_share: LongShare = 0.001
 
 

@@ -51,6 +51,7 @@ class Survey(ReadMolecules):
         ions: the number of molecules that are charged because a counter-ion was removed.
         lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
         groups: the numbers (D,) of their scaffolds.
+        held_out: whether the user's own split holds them out (D,).
         lines: the numbers (D,) of their first rows in the file.
         unit: what the number of a row counts (line, record or row).
         rejects: a table of the rejected rows, without duplicates: number, text, reason.
@@ -84,7 +85,7 @@ class Survey(ReadMolecules):
             )
             raise InputError(f"no molecule in {self.total:,} rows: {examples}")
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
-        self.lines = self.column("numbers")
+        self.lines, self.held_out = self.column("numbers"), self.column("held_out") == 1
         line_of = dict(zip(self.column("rows"), self.lines, strict=True))
         self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
         self.of = of or self.total

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -222,6 +222,22 @@ class OwnText(RowFile, TextSource):
         return Finding.ok(str(self.path))
 
 
+@dataclass(frozen=True)
+class SplitText(OwnText):
+    """A user's text, and another one that is its part for validation."""
+
+    held_out: OwnText = field(kw_only=True)
+
+    def digest(self) -> str:
+        return hashlib.sha256(f"{super().digest()} {self.held_out.digest()}".encode()).hexdigest()
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        unsplit = settings.model_copy(update={"validation_fraction": 0.0})
+        whole = unsplit.model_copy(update={"judge_fraction": 0.0})
+        validation = self.held_out.parts(whole, rejected)["train"]
+        return {**super().parts(unsplit, rejected), "validation": validation}
+
+
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
 _SHAKESPEARE = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # SHA-256 of its UTF-8
 _EMBEDDED = Path(__file__).with_name("shakespeare.txt.xz")
@@ -256,4 +272,6 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
+    if settings.held_out:
+        return SplitText(folder / settings.source, held_out=OwnText(folder / settings.held_out))
     return DATA_SETS.get(settings.source) or OwnText(folder / settings.source)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.fields import DataSettings, NewSettings, OwnFile, Share, TrainingRows
+from pairflow.config.fields import DataSettings, HeldOut, NewSettings, OwnFile, Share, TrainingRows
 from pairflow.config.sampling import RealDraws
 from pairflow.limits import MAX_LENGTH
 
@@ -82,6 +82,7 @@ class Text(DataSettings):
         description="Share of the text that is held out for validation; a published held-out set replaces "
         "it.",
     )
+    held_out: HeldOut = None
     judge_fraction: Share = Field(
         0.05, gt=0, description="Share of the text, at its end, for the judge of samples."
     )
@@ -104,6 +105,8 @@ class Text(DataSettings):
     def _keys_fit(self) -> "Text":
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: works only with packed rows; found rows: lines")
+        if self.held_out and self.source in TEXT_SOURCES:
+            raise ValueError(f"held_out: only for text of your own, not for {self.source}")
         if self.validation_fraction + self.judge_fraction >= 1:
             raise ValueError("validation_fraction and judge_fraction: expected a sum below 1")
         return self

@@ -5,10 +5,10 @@ from math import ceil
 from pathlib import Path
 
 from pairflow.config import suggest
-from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
+from pairflow.data.draft import Draft, DraftRequest, Entry, own_split, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
-from pairflow.kinds.text.data_sets import OwnText
+from pairflow.kinds.text.data_sets import OwnText, SplitText
 from pairflow.kinds.text.prepare import PARTS, PreparedText
 from pairflow.kinds.text.settings import Text
 
@@ -18,7 +18,7 @@ MOST_WORDS = 3  # of a line that is a row of its own, such as a name or a sequen
 MOST = 0.95  # share of lines with so few words that makes all lines rows, and that is no longer than N
 LONGEST = 256  # N of lines at most
 # Settings of `pairflow new` that work for text.
-_SETTINGS = {"name", "validation_fraction", "compare", "rows"}
+_SETTINGS = {"name", "validation_fraction", "compare", "rows", "held_out"}
 
 
 def draft_text(request: DraftRequest) -> Draft:
@@ -30,13 +30,15 @@ def draft_text(request: DraftRequest) -> Draft:
     if unsupported := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
         raise InputError(f"{path}: text; --{next(iter(unsupported)).replace('_', '-')} is for molecules")
     source = request.source if set("/.") & set(request.source) else f"./{request.source}"
-    text = OwnText(path)
+    text = SplitText(path, held_out=OwnText(Path(settings.held_out))) if settings.held_out else OwnText(path)
     lines = [line for line in text.lines() if line.strip()]
     kind = settings.rows or ("lines" if are_rows(lines) else "packed")
     if not lines:  # which is refused below
         kind = "packed"
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
-    data |= {"validation_fraction": settings.validation_fraction, "judge_fraction": 0.05}
+    own = own_split(request)
+    data |= own or {"validation_fraction": settings.validation_fraction}
+    data["judge_fraction"] = 0.05
     most = suggest.training_rows(10**9, request.device) or 10**9
     if kind == "lines":
         data |= {"length": length_of(lines), "rows": "lines"}
@@ -108,12 +110,13 @@ def _remark(data: Entry) -> str:
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:
     """Make the lines that describe the text, each a label, a number and a remark."""
     rows = {name: len(getattr(prepared, name)) for name in PARTS}
+    share = data.get("held_out") or f"{data['validation_fraction']:.0%} of the text"
     return [
         ("files", files, ""),
         ("rejected pieces", len(prepared.rejected), ""),
         ("N, tokens per row", data["length"], _remark(data)),
         ("K, symbols", prepared.tokeniser.size, f"tokeniser: {data['tokeniser']}"),
         ("rows for training", rows["train"], ""),
-        ("rows for validation", rows["validation"], f"{data['validation_fraction']:.0%} of the text"),
+        ("rows for validation", rows["validation"], share),
         ("rows for the judge", rows["judge"], f"{data['judge_fraction']:.0%} of the text"),
     ]

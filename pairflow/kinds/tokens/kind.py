@@ -36,7 +36,8 @@ class TokensKind(Kind):
         (.parquet), or from a stream of integers (.bin), which is cut into rows.
         """
         source = self.source(settings)
-        source.read(settings).write(files, settings, source.fetch())
+        held_out = Path(settings.held_out) if settings.held_out else None
+        source.read(settings).write(files, settings, source.fetch(), held_out)
 
     def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compare each trial's samples with the nearest training rows, and n-gram frequencies of samples and

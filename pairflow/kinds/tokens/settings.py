@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed
-from pairflow.config.fields import DataSettings, OwnFile, RowLayout, Share, TrainingRows
+from pairflow.config.fields import DataSettings, HeldOut, OwnFile, RowLayout, Share, SplitColumn, TrainingRows
 from pairflow.limits import MAX_VOCABULARY
 
 
@@ -24,6 +24,8 @@ class Tokens(DataSettings, RowLayout):
     validation_fraction: Share = Field(0.05, gt=0, description="Share of the rows that is held out.")
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
+    split_column: SplitColumn = None
+    held_out: HeldOut = None
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Tokens":
