@@ -10,7 +10,7 @@ import pandas as pd
 
 from pairflow.artifacts import as_cell
 from pairflow.errors import InputError
-from pairflow.files import read_text
+from pairflow.files import read_text, split_lines
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -188,7 +188,7 @@ class ScoredLines(Scored):
 
     def split(self, text: str) -> Iterator[Candidate]:
         """The rows of a file's text."""
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(split_lines(text), 1):
             try:
                 tokens = self.encode(line)
                 if len(tokens) != self.length:

@@ -18,7 +18,14 @@ from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
-from pairflow.files import read_bytes, read_text, require_plausible, require_regular
+from pairflow.files import (
+    read_bytes,
+    read_text,
+    require_plausible,
+    require_regular,
+    split_lines,
+    unify_line_ends,
+)
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
@@ -154,6 +161,7 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
             for member in archive:
                 if member.name.rpartition("/")[2] in names and (file := archive.extractfile(member)):
                     require_plausible(path, member.size)
+                    # str.splitlines cuts at more than line ends; without it the data set would change.
                     for line in file.read().decode("utf-8").splitlines():
                         yield normalise(detokenise(line), settings)
     except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
@@ -191,13 +199,13 @@ class OwnText(RowFile, TextSource):
 
     def lines(self) -> list[str]:
         """The lines of all files that can be read."""
-        return [line for text in self._texts([]) for line in text.splitlines()]
+        return [line for text in self._texts([]) for line in split_lines(text)]
 
     def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
         for path in self.files():
             content = read_bytes(path, MOST_BYTES)
             try:
-                text = content.decode("utf-8-sig")
+                text = unify_line_ends(content.decode("utf-8-sig"))
             except UnicodeDecodeError as error:
                 reason = f"not UTF-8 text (byte {error.start} is {content[error.start]:#04x})"
                 rejected.append(Rejected(path.name, content.decode("utf-8", errors="replace"), reason))

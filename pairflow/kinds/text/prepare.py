@@ -18,6 +18,7 @@ from pairflow.artifacts import token_dtype
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
+from pairflow.files import split_lines
 from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces, load_tokeniser
 
@@ -94,7 +95,7 @@ def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
     between characters, or between lines if rows are lines. The last two shares are rounded up."""
     packed = settings.rows == "packed"
     units: Any = (
-        normalise(text, settings) if packed else [normalise(line, settings) for line in text.splitlines()]
+        normalise(text, settings) if packed else [normalise(line, settings) for line in split_lines(text)]
     )
     # As a Fraction 0.05 is exact. As a float it is slightly larger, and would be rounded up to one unit more.
     shares = [Fraction(str(share)) for share in (settings.validation_fraction, settings.judge_fraction)]

@@ -54,6 +54,21 @@ def test_the_parts_follow_one_another_and_share_no_text():
     assert "".join(text for texts in parts.values() for text in texts) == text
 
 
+def test_a_row_is_a_line_as_editors_count_them(read):
+    lines = [f"{number}\u2028\x85\x0b\x0c" for number in range(10, 50)]
+    prepared = read({"a.txt": "\r\n".join(lines)}, rows="lines", length=12)
+    rows = [prepared.tokeniser.decode(row) for part in (prepared.train, prepared.validation) for row in part]
+    assert rows == lines[:38]
+    assert "\r" not in prepared.tokeniser.tokens
+
+
+def test_running_text_has_one_kind_of_line_end(read):
+    lines = [f"{number}\r\n{number}\r" for number in range(10, 50)]
+    prepared = read({"a.txt": "".join(lines)}, stride=1)
+    assert prepared.tokeniser.decode(prepared.train[0]) == "10\n10\n11"
+    assert prepared.tokeniser.tokens == ("\n", *"0123456789")
+
+
 def test_training_rows_overlap_as_the_stride_says(read):
     text = "".join(map(chr, range(0x100, 0x200)))
     prepared = read({"a.txt": text}, stride=3)
