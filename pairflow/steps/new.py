@@ -15,7 +15,7 @@ from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.file import describe, experiment_file, require_free
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
 from pairflow.files import escaped
-from pairflow.kinds import draft_experiment, new_settings
+from pairflow.kinds import READINGS, draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, device_type, model_folder, quiet
@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     default=True,
     help="Measure for up to a minute how long the experiment will take on this machine.  [default: yes]",
 )
+@click.option(
+    "--as",
+    "taken_as",
+    type=click.Choice(READINGS),
+    help="What FILE holds, whatever its name: `rows` is text in which each line or record is a row, and a "
+    "table has a column of molecules or of text.  [default: found from name and content]",
+)
 @model_folder(
     "--from",
     "parent",
@@ -53,6 +60,7 @@ def main(
     configuration: Path,
     force: bool,
     estimate: bool,
+    taken_as: str | None,
     parent: Path | None,
     device: str,
     quiet: bool,
@@ -71,9 +79,8 @@ def main(
         require_apart({"--name": path}, [file])
     source, device = _relative(file, configuration), device_type(device)
     parent, start = _start(parent, configuration)
-    draft = draft_experiment(
-        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet)
-    )
+    request = DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet, taken_as)
+    draft = draft_experiment(request)
     folder = configuration.resolve().parent
     forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]
     _write(configuration, target, forecasts[0][1], draft, force)

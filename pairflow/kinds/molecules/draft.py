@@ -37,10 +37,10 @@ from pairflow.kinds.molecules.survey import (
     SAMPLED_ROWS,
     TINY,
     Survey,
+    are_molecules,
     draw_rows,
     find_column,
     first_rejected,
-    is_molecule,
 )
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
@@ -54,15 +54,20 @@ _STARTS = {"groups": "zinc250k_groups", "selfies": "zinc250k"}  # representation
 _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
 
 
-def holds_molecules(path: Path) -> bool:
-    """Whether a file may hold molecules: no folder, and no .txt file unless most lines begin with SMILES."""
-    if path.is_dir():
-        return False
-    if path.suffix.lower() != ".txt" or not path.is_file():
-        return True
-    with path.open(encoding="utf-8", errors="replace") as file:
-        lines = list(islice((line for line in file if line.strip()), SAMPLED_ROWS))
-    return sum(is_molecule(line.split()[0]) for line in lines) > len(lines) / 2
+def recognise(request: DraftRequest) -> str:
+    """Return why a file is taken for molecules; empty if it is not. Of a .txt file it depends on the
+    different texts that its first lines begin with."""
+    path = request.file
+    if request.taken_as:
+        return f"by --as {request.taken_as}" if request.taken_as in ("molecules", "table") else ""
+    if path.suffix.lower() != ".txt":
+        return "by its suffix" if library.is_known(path) else ""
+    if request.settings.rows or not path.is_file():
+        return ""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        lines = islice((line for line in file if line.strip()), SAMPLED_ROWS)
+        firsts = {line.split()[0] for line in lines}
+    return "because most of its lines begin with a molecule" if are_molecules(firsts) else ""
 
 
 class Start(NamedTuple):
@@ -76,7 +81,7 @@ class Start(NamedTuple):
     symbols: tuple[str, ...]
 
 
-def draft_molecules(request: DraftRequest) -> Draft:
+def draft_molecules(request: DraftRequest, reason: str) -> Draft:
     """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
     settings, file = request.settings, request.file
     if settings.rows:
@@ -90,6 +95,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
             )
         settings = settings.model_copy(update={"representation": kind})
     column, fields, title = _read_head(file, settings)
+    title += f", {reason}"
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data: Entry = {"source": request.source, **({"column": column} if column else {})}

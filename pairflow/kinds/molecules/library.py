@@ -71,6 +71,11 @@ def format_of(path: str | Path) -> str:
     return _FORMATS[suffix]
 
 
+def is_known(path: Path) -> bool:
+    """Whether a suffix is that of a file of molecules."""
+    return _suffix(path) in _FORMATS
+
+
 def _suffix(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
 

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
@@ -167,11 +167,16 @@ def column_of(path: Path) -> str:
     return find_column(path) if library.format_of(path) in library.TABLES else "smiles"
 
 
-def is_molecule(text: str) -> bool:
-    """Whether RDKit reads a text as a molecule of at least one atom."""
+def is_molecule(text: str, atoms: int = 1) -> bool:
+    """Whether RDKit reads a text as a molecule of at least so many atoms."""
     with rdBase.BlockLogs(), suppress(InputError):
-        return parse(text.strip()).GetNumAtoms() > 0
+        return parse(text.strip()).GetNumAtoms() >= atoms
     return False
+
+
+def are_molecules(texts: Collection[str]) -> bool:
+    """Whether most texts are molecules of several atoms. A single atom may also be a letter or a word."""
+    return sum(is_molecule(text, 2) for text in texts) > len(texts) / 2
 
 
 def _is_charged(atom: Chem.Atom) -> bool:

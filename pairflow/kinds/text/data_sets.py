@@ -7,7 +7,7 @@ import tarfile
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -26,6 +26,7 @@ from pairflow.files import (
     split_lines,
     unify_line_ends,
 )
+from pairflow.kinds.text.fasta import is_fasta, read_fasta
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
@@ -52,6 +53,9 @@ _RULES = [  # remove spaces that LM1B has before punctuation and inside brackets
         (r"([$£]) ", r"\1"),
     )
 ]
+
+
+Content = str | list[str]  # of a file: its text, or the texts of its records
 
 
 class TextSource(DataSource):
@@ -170,7 +174,12 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class OwnText(RowFile, TextSource):
-    """A user's UTF-8 file, or a folder whose files are read in the order of their names."""
+    """A user's UTF-8 file, or a folder whose files are read in the order of their names.
+
+    `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content.
+    """
+
+    form: str | None = None
 
     def fetch(self) -> Path:
         if not self.path.exists():
@@ -190,18 +199,17 @@ class OwnText(RowFile, TextSource):
         return content.hexdigest()
 
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        texts = list(self._texts(rejected))
-        if not texts:
-            first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
-            raise InputError(f"{self.path}: {first}{rejected[0].reason}")
+        contents = [*self.contents(rejected)]
+        if settings.rows == "lines":
+            return cut_parts(rows_of(contents), settings)
+        texts = [content if isinstance(content, str) else "\n".join(content) for content in contents]
         ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
-    def lines(self) -> list[str]:
-        """The lines of all files that can be read."""
-        return [line for text in self._texts([]) for line in split_lines(text)]
-
-    def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
+    def contents(self, rejected: list[Rejected]) -> Iterator[Content]:
+        """Yield the text of each file, or the texts of its records; files that cannot be read are added to
+        `rejected`. Raises InputError if none can be read."""
+        usable = False
         for path in self.files():
             content = read_bytes(path, MOST_BYTES)
             try:
@@ -210,10 +218,15 @@ class OwnText(RowFile, TextSource):
                 reason = f"not UTF-8 text (byte {error.start} is {content[error.start]:#04x})"
                 rejected.append(Rejected(path.name, content.decode("utf-8", errors="replace"), reason))
                 continue
-            if text.strip():
-                yield text
-            else:
+            if not text.strip():
                 rejected.append(Rejected(path.name, "", "empty"))
+                continue
+            usable = True
+            form = self.form or ("fasta" if is_fasta(path, text) else "plain")
+            yield [row for _, row in read_fasta(path, text)] if form == "fasta" else text
+        if not usable:
+            first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
+            raise InputError(f"{self.path}: {first}{rejected[0].reason}")
 
     def status(self, offline: bool = False) -> Finding:
         try:
@@ -221,6 +234,11 @@ class OwnText(RowFile, TextSource):
         except InputError as error:
             return Finding.attention(str(error), f"ls -l {self.path.parent}")
         return Finding.ok(str(self.path))
+
+
+def rows_of(contents: Iterable[Content]) -> list[str]:
+    """Return the lines of texts, and the texts of records."""
+    return [row for text in contents for row in (split_lines(text) if isinstance(text, str) else text)]
 
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
@@ -257,4 +275,4 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    return DATA_SETS.get(settings.source) or OwnText(folder / settings.source)
+    return DATA_SETS.get(settings.source) or OwnText(folder / settings.source, settings.format)

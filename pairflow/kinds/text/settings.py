@@ -55,6 +55,12 @@ class Text(DataSettings):
         description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
         "UTF-8 text file or of a folder of such files."
     )
+    format: Literal["plain", "fasta"] | None = Field(
+        None,
+        exclude_if=lambda form: form is None,
+        description="`plain`: lines of text; `fasta`: records, each a header, which is left out, and a "
+        "sequence. If it is not given, it is found from the name and the content of the file.",
+    )
     tokeniser: Literal["characters", "subwords", "bert"] = Field(
         description="`characters`: each character is a symbol; `subwords`: byte-level pieces of words, "
         "learnt from the training text; `bert`: the word pieces of bert-base-uncased."

@@ -8,7 +8,8 @@ from pairflow.config import suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
-from pairflow.kinds.text.data_sets import OwnText
+from pairflow.kinds.text import fasta
+from pairflow.kinds.text.data_sets import OwnText, rows_of
 from pairflow.kinds.text.prepare import PARTS, PreparedText
 from pairflow.kinds.text.settings import Text
 
@@ -22,7 +23,22 @@ LONGEST = 256  # N of lines at most
 _SETTINGS = {"name", "validation_fraction", "compare", "rows"}
 
 
-def draft_text(request: DraftRequest) -> Draft:
+def recognise(request: DraftRequest) -> str:
+    """Return why a file that is of no other kind is text; empty if it is not."""
+    suffix = request.file.suffix.lower()
+    if request.taken_as:
+        return f"by --as {request.taken_as}" if request.taken_as in ("text", "rows") else ""
+    if request.file.is_dir():
+        return "because it is a folder"
+    if suffix in fasta.SUFFIXES:
+        return "by its suffix"
+    by_content = "because most of its lines begin with no molecule"
+    return (
+        ("because you say what a row is" if request.settings.rows else by_content) if suffix == ".txt" else ""
+    )
+
+
+def draft_text(request: DraftRequest, reason: str) -> Draft:
     """Read a text and suggest an experiment on it, for `pairflow new`. Raises InputError for too little text,
     and for settings that work only for molecules."""
     path, settings = request.file, request.settings
@@ -32,11 +48,17 @@ def draft_text(request: DraftRequest) -> Draft:
         raise InputError(f"{path}: text; --{next(iter(unsupported)).replace('_', '-')} is for molecules")
     source = request.source if set("/.") & set(request.source) else f"./{request.source}"
     text = OwnText(path)
-    lines = [line for line in text.lines() if line.strip()]
-    kind = settings.rows or ("lines" if are_rows(lines) else "packed")
-    if not lines:  # which is refused below
-        kind = "packed"
+    contents = [*text.contents([])]
+    has_records = not all(isinstance(content, str) for content in contents)
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
+    if has_records and request.taken_as == "text":
+        data["format"], has_records = "plain", False
+        contents = [*OwnText(path, "plain").contents([])]
+    if has_records:
+        reason = f"FASTA, {'because its first line begins with >' if path.suffix == '.txt' else reason}"
+    lines = [line for line in rows_of(contents) if line.strip()]
+    by_rows = has_records or request.taken_as == "rows" or are_rows(lines)
+    kind = settings.rows or ("lines" if by_rows else "packed")
     data |= {"validation_fraction": settings.validation_fraction, "judge_fraction": 0.05}
     most = suggest.training_rows(10**9, request.device) or 10**9
     if kind == "lines":
@@ -69,7 +91,7 @@ def draft_text(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=DatasetSize(rows, len(prepared.validation), symbols, data["length"]),
         content=f"{rows:,} training rows of text.",
-        table=table_lines(f"{path} (text)", _lines(prepared, data, len(text.files()))),
+        table=table_lines(f"{path} (text, {reason})", _lines(prepared, data, len(text.files()))),
         rejected=prepared.rejected,
         advice=tuple(_advice(kind, lines, guessed=settings.rows is None)),
     )

@@ -69,6 +69,16 @@ def test_running_text_has_one_kind_of_line_end(read):
     assert prepared.tokeniser.tokens == ("\n", *"0123456789")
 
 
+def test_the_records_of_fasta_are_rows_without_their_headers(read):
+    fasta = "".join(f">P{number} name\r\nMK\r\n{'ACDE'[number % 4]}T\r\n" for number in range(40))
+    prepared = read({"a.txt": fasta}, rows="lines")
+    assert [prepared.tokeniser.decode(row) for row in prepared.train[:4]] == ["MKAT", "MKCT", "MKDT", "MKET"]
+    assert [len(rows) for rows in (prepared.train, prepared.validation, prepared.judge)] == [36, 2, 2]
+    assert read({"a.txt": fasta}).tokeniser.decode(read({"a.txt": fasta}).train[0]) == "MKAT\nMKC"
+    plain = read({"a.txt": fasta}, rows="lines", length=9, format="plain")
+    assert [plain.tokeniser.decode(row) for row in plain.train[:3]] == [">P0 name", "MK", "AT"]
+
+
 def test_training_rows_overlap_as_the_stride_says(read):
     text = "".join(map(chr, range(0x100, 0x200)))
     prepared = read({"a.txt": text}, stride=3)
