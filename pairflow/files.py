@@ -3,12 +3,16 @@
 Decompression is limited, too, because a few bytes can expand to gigabytes.
 """
 
+import bz2
 import gzip
+import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pairflow.errors import InputError
 
@@ -163,20 +167,116 @@ def require_plausible(path: Path, unpacked: int) -> None:
         )
 
 
-class GzipFile(gzip.GzipFile):
-    """Decompresses a gzip file; reading raises InputError as soon as the file is implausibly large."""
+PACKED = (".gz", ".bz2", ".zst", ".zip")  # suffixes of compressed files that `opened` reads
 
-    def __init__(self, path: Path, raw: Any):
-        super().__init__(fileobj=raw)
-        self.path = path
 
-    def read1(self, size: int = -1) -> bytes:
-        content = super().read1(size)
-        require_plausible(self.path, self.tell())
-        return content
+def bare_name(path: Path) -> str:
+    """The name of a file without the suffix of its compression."""
+    return path.stem if path.suffix.lower() in PACKED else path.name
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix of a file in lower case; of a compressed file the suffix of its content."""
+    name = bare_name(path)
+    if path.suffix.lower() == ".zip" and path.is_file():
+        with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+            name = _only_member(path, archive).filename
+    return Path(name).suffix.lower()
+
+
+@contextmanager
+def opened(path: Path, what: str) -> Iterator[tuple[io.BufferedReader, BinaryIO]]:
+    """Open a regular file, and decompress it if its suffix is in PACKED.
+
+    Gives the content, and the file as it is, whose position says how much is read. `what` is expected in the
+    file, such as "CSV", for messages. Raises InputError if the file cannot be read, also within the block,
+    and for UTF-16 text.
+    """
+    require_regular(path)
+    try:
+        with path.open("rb") as raw:
+            content = _content(path, raw)
+            if content.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
+            yield content, raw
+    except OSError as error:
+        raise InputError(f"{path}: not a readable {what} file: {error}") from None
+
+
+def _content(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
+    """The content of an open file, decompressed."""
+    suffix = path.suffix.lower()
+    if suffix not in PACKED:
+        return raw
+    source: Any
+    try:
+        if suffix == ".gz":
+            source = gzip.GzipFile(fileobj=raw)
+        elif suffix == ".bz2":
+            source = bz2.BZ2File(raw)
+        elif suffix == ".zst":
+            import pyarrow
+
+            source = pyarrow.CompressedInputStream(raw, "zstd")
+        else:
+            archive = zipfile.ZipFile(raw)
+            source = archive.open(_only_member(path, archive))
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # not ZIP, or with a password
+        raise OSError(str(error)) from None
+    return io.BufferedReader(_Unpacked(path, source), 2**16)
+
+
+def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The only file of an archive, apart from hidden ones. Raises InputError if there is none, or several."""
+    members = [
+        member
+        for member in archive.infolist()
+        if not member.is_dir() and not any(part[0] in "._" for part in Path(member.filename).parts)
+    ]
+    if len(members) != 1:
+        names = ", ".join(member.filename for member in members[:5])
+        raise InputError(
+            f"{path}: expected one file in the archive, found {len(members)}: {names}; unpack it"
+        )
+    return members[0]
+
+
+class _Unpacked(io.RawIOBase):
+    """Decompressed content. Reading raises InputError as soon as it is implausibly large, and OSError if it
+    is damaged."""
+
+    def __init__(self, path: Path, source: Any):
+        self.path, self.source, self.size = path, source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            content = self.source.read(len(buffer))
+        except Exception as error:  # each format has errors of its own
+            raise OSError(str(error)) from None
+        self.size += len(content)
+        require_plausible(self.path, self.size)
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def gunzip(path: Path) -> bytes:
     """Return the decompressed content of a gzip file. Raise InputError if it is implausibly large."""
-    with path.open("rb") as raw, GzipFile(path, raw) as packed:
-        return b"".join(iter(lambda: packed.read1(FREE), b""))
+    with path.open("rb") as raw:
+        return _Unpacked(path, gzip.GzipFile(fileobj=raw)).readall()
+
+
+def lines_of(content: io.BufferedReader, path: Path, longest: int) -> Iterator[str]:
+    """Yield the lines of UTF-8 text with their ends, which are \\n, \\r\\n or \\r. Other bytes become U+FFFD.
+    Raises InputError for a line of `longest` characters."""
+    text = io.TextIOWrapper(content, encoding="utf-8-sig", errors="replace", newline="")
+    try:
+        while line := text.readline(longest):
+            if len(line) == longest:
+                raise InputError(f"{path}: a line of over {longest:,} characters: not a text file")
+            yield line
+    finally:
+        with suppress(ValueError):  # if the file is closed already
+            text.detach()  # does not close the file

@@ -16,6 +16,7 @@ from pairflow.config import check, parse_method, suggest
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
+from pairflow.data.tabular import columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
@@ -128,13 +129,13 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
 def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, dict[str, list[str]], str]:
     """Return the column with SMILES, if the file has columns, the first fields of all columns, and the file's
     format in words."""
-    if (format_name := library.format_of(file)) not in library.TABLES:
-        return None, {}, format_name
+    if not library.is_table(file):
+        return None, {}, library.format_of(file)
     column = settings.column or find_column(file)
-    fields = library.columns(file, SAMPLED_ROWS)
+    _, fields = next(columns(file, SAMPLED_ROWS))
     names = library.name_column(fields, column)
     remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    return column, fields, f"{format_name}{remark}"
+    return column, fields, f"{library.format_of(file)}{remark}"
 
 
 def _draft(

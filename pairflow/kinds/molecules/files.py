@@ -16,9 +16,9 @@ from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
 from pairflow.artifacts import Metadata, as_cell, write_table
+from pairflow.data.tabular import require_openpyxl
 from pairflow.errors import InputError
 from pairflow.files import split_lines
-from pairflow.kinds.molecules.library import require_openpyxl
 
 DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
 """Digits after the decimal point of each property."""

@@ -12,6 +12,7 @@ import pandas as pd
 from rdkit import Chem, rdBase
 from scipy.optimize import brentq
 
+from pairflow.data.tabular import columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
@@ -133,7 +134,7 @@ def find_column(path: Path) -> str:
     """
     mostly_molecules = {
         name: sum(map(is_molecule, fields)) > len(fields) / 2
-        for name, fields in library.columns(path, SAMPLED_ROWS).items()
+        for name, fields in next(columns(path, SAMPLED_ROWS))[1].items()
     }
     usable = [name for name, holds in mostly_molecules.items() if holds]
     usual = sorted(
@@ -164,7 +165,7 @@ def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
 
 def column_of(path: Path) -> str:
     """The column of a table with SMILES (see `find_column`); "smiles" for a format without columns."""
-    return find_column(path) if library.format_of(path) in library.TABLES else "smiles"
+    return find_column(path) if library.is_table(path) else "smiles"
 
 
 def is_molecule(text: str, atoms: int = 1) -> bool:

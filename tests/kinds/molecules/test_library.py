@@ -13,9 +13,14 @@ from deadline import within
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
+from pairflow.data import tabular
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.library import Row, columns, format_of, name_column, read_rows, unit_of
+from pairflow.kinds.molecules.library import Row, format_of, name_column, read_rows, unit_of
+
+
+def columns(path, number):
+    [(_, fields)] = tabular.columns(path, number)
+    return fields
 
 
 def read(path, column="smiles"):
@@ -186,9 +191,9 @@ def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
         book.active.append(row)
     book.create_sheet().append(["other"])
     book.save(tmp_path / "a.xlsx")
-    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two lines"), Row(6, "", "8")]
+    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two\nlines"), Row(6, "", "8")]
     assert list(read_rows(tmp_path / "a.xlsx", "SMILES")) == expected
-    assert list(columns(tmp_path / "a.xlsx", 1)) == ["x;y;z;Mol ID", "SMILES"]
+    assert list(next(tabular.columns(tmp_path / "a.xlsx", 1))[1]) == ["x;y;z;Mol ID", "SMILES"]
     (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
     with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
         read(tmp_path / "b.xlsx")
@@ -220,7 +225,7 @@ def cell(text, row="", column=""):
 
 
 IMPLAUSIBLE = r"expected a file that unpacks to at most 100 times its [\d,]+ bytes, found [\d,]+ or more$"
-TOO_LONG = "expected at most 1,048,576 rows and 33,554,432 cells in the first sheet, found more; save it as"
+TOO_LONG = "expected at most 1,048,576 rows and 33,554,432 cells in a sheet, found more; save it as"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +245,7 @@ def test_an_excel_file_that_unpacks_to_too_much_is_refused(excel, rows, text):
 
 def test_an_excel_sheet_of_too_many_cells_is_refused(excel, monkeypatch):
     """Each row claims the last column of Excel."""
-    monkeypatch.setattr(library, "_MOST_CELLS", 2**15)
+    monkeypatch.setattr(tabular, "_MOST_CELLS", 2**15)
     assert len(read(excel(cell("C", column=' r="XFD1"')))) == 1
     with pytest.raises(InputError, match="expected at most 1,048,576 rows and 32,768 cells"):
         read(excel(*[cell("C", column=f' r="XFD{row}"') for row in (2, 3, 4)]))
@@ -260,7 +265,7 @@ def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
 
 
 def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.kinds.molecules.library.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.data.tabular.find_spec", lambda name: None)
     (tmp_path / "a.xlsx").touch()
     with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
         read(tmp_path / "a.xlsx")
@@ -272,7 +277,7 @@ def test_no_file_and_a_folder(tmp_path):
     (tmp_path / "b.smi").mkdir()
     os.mkfifo(tmp_path / "c.smi")
     for name in ("b.smi", "c.smi"):
-        with pytest.raises(InputError, match=f"{name}: expected a file of molecules, found a folder or"):
+        with pytest.raises(InputError, match=f"{name}: is a folder, a pipe or a device"):
             read(tmp_path / name)
 
 

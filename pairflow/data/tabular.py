@@ -1,0 +1,419 @@
+"""Reads tables that people have, row by row: CSV, JSON lines, Parquet and Excel, also compressed.
+
+All fields are text. Rows are numbered from 1, as an editor numbers the lines of a text file (the first line
+of a record counts), or a spreadsheet its rows; the rows of a Parquet file are counted.
+
+Above the header of a CSV file or of an Excel sheet, a line `sep=;`, comments (`#`) and titles are passed
+over. The separator of a CSV file is found from its first lines.
+"""
+
+import csv
+import json
+import re
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
+from io import BufferedReader, BytesIO
+from itertools import chain, count, islice, repeat, zip_longest
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pairflow.arguments import nearest
+from pairflow.artifacts import from_cell
+from pairflow.errors import InputError
+from pairflow.files import PACKED, lines_of, opened, require_plausible, suffix_of
+
+EXPECTED = "a header line, and rows below it"
+FORMATS = {
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "CSV"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "JSON lines"),
+    ".parquet": "Parquet",
+    ".xlsx": "Excel",
+}
+_LONGEST_LINE = 2**24  # characters; a longer line is a sign that it is not a text file
+_HEAD = 100  # lines or rows from which header and separator are found
+_BATCH = 1024  # rows of a Parquet file that are read at a time
+_MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
+_MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # Excel's own
+_SEPARATORS = ",;\t|"
+_NO_SEPARATOR = "\x1f"  # for a CSV file of one column, whose fields may have commas
+_AGREEING = 0.8  # least share of lines with equally many fields, so that a separator is one
+_USUAL_NAME = re.compile(r".*smiles|id|name|text|sequence|structure|molecule|compound", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[+-]?[\d.,]+(e[+-]?\d+)?\s*", re.IGNORECASE)
+Record = tuple[int, list[str]]  # the number of a row, and its fields
+csv.field_size_limit(_LONGEST_LINE)
+
+
+class OpenTable(NamedTuple):
+    """A table that is read.
+
+    Attributes:
+        path: its file.
+        header: the names of its columns; `column 3` for the third column if it has no name.
+        records: a function that yields the number of each row, and its fields in the columns with some
+            indices. It can be called once.
+        raw: the open file, whose position says how much is read.
+        sheet: the name of the sheet of an Excel file.
+    """
+
+    path: Path
+    header: list[str]
+    records: Callable[[Sequence[int]], Iterator[Record]]
+    raw: BinaryIO
+    sheet: str | None = None
+
+    def read(self, *columns: str) -> Iterator[Record]:
+        """Yield the number of each row, and its fields in some columns. Raises InputError for an unknown
+        column."""
+        return self.records([self._index(column) for column in columns])
+
+    def _index(self, column: str) -> int:
+        if column not in self.header:
+            found = ", ".join(map(repr, self.header[:20]))
+            where = f"{self.path}, sheet {self.sheet!r}" if self.sheet else str(self.path)
+            raise InputError(f"{where}: no column {column!r}{nearest(column, self.header)}; found {found}")
+        return self.header.index(column)
+
+
+def unit_of(path: Path) -> str:
+    """Return what the number of a row counts: "line" or "row"."""
+    return "row" if FORMATS.get(suffix_of(path)) in ("Excel", "Parquet") else "line"
+
+
+def require_openpyxl(path: Path) -> None:
+    """Raise InputError unless the package that reads and writes Excel files is installed."""
+    if find_spec("openpyxl") is None:
+        raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
+
+
+def is_table(path: Path) -> bool:
+    """Whether the suffix of a file is that of a table."""
+    return suffix_of(path) in FORMATS
+
+
+@contextmanager
+def open_table(path: Path, column: str | None = None, sheet: str | None = None) -> Iterator[OpenTable]:
+    """Open a table by its suffix; a file with any other suffix as CSV.
+
+    Of an Excel file, this is the sheet with the name `sheet`, or else the first that has the `column`, or
+    else the first that is not empty. Raises InputError if the file cannot be read, or is empty.
+    """
+    with _tables(path, sheet) as tables:
+        first = table = next(tables, None)
+        while table and column and column not in table.header:
+            table = next(tables, None)
+        if not first:
+            raise InputError(f"{path}: empty; expected {EXPECTED}")
+        yield table or first
+
+
+def columns(path: Path, number: int) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
+    """Yield the columns of a table, or of each sheet of an Excel file: the name of the sheet, and by the name
+    of each column the fields of the first `number` rows. Columns without a name and fields are left out."""
+    with _tables(path) as tables:
+        for table in tables:
+            names = [*dict.fromkeys(table.header)]  # the first of two columns with the same name counts
+            first = [fields for _, fields in islice(table.read(*names), number)]
+            found = {name: [fields[place] for fields in first] for place, name in enumerate(names)}
+            unnamed = {f"column {place}" for place in range(1, len(names) + 1)}
+            yield (
+                table.sheet,
+                {name: fields for name, fields in found.items() if any(fields) or name not in unnamed},
+            )
+
+
+@contextmanager
+def _tables(path: Path, sheet: str | None = None) -> Iterator[Iterator[OpenTable]]:
+    """Open a file, and give its tables that are not empty: of an Excel file those on its sheets, else one."""
+    kind = FORMATS.get(suffix_of(path), "CSV")
+    with opened(path, kind) as (content, raw):
+        if kind == "Excel":
+            yield _sheets(content, path, raw, sheet)
+        else:
+            if sheet:
+                raise InputError(f"{path}: no sheet {sheet!r}: only Excel files have sheets")
+            yield iter(filter(None, [_READERS[kind](content, path, raw)]))
+
+
+def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None:
+    lines = lines_of(content, path, _LONGEST_LINE)
+    head = [*islice(lines, _HEAD)]
+    layout = _find_layout(head, suffix_of(path))
+    if not layout:
+        return None
+    start = layout.lines + 1
+
+    def records(indices: Sequence[int]) -> Iterator[Record]:
+        reader = csv.reader(chain(head[layout.lines :], lines), delimiter=layout.separator, strict=True)
+        number = start
+        try:
+            for record in reader:
+                if record:
+                    size = len(record)
+                    yield number, [from_cell(record[index]) if index < size else "" for index in indices]
+                number = start + reader.line_num
+        except csv.Error as error:
+            where = f"{path}: the record in line {number}"
+            raise InputError(f'{where} has a stray quote ("): {error}') from None
+
+    return OpenTable(path, layout.header, records, raw)
+
+
+class _Header(NamedTuple):
+    """The header of a table: the `index` of its row, its names, how many fields most rows have (`width`), and
+    which `share` of the rows below it has as many."""
+
+    index: int
+    names: list[str]
+    width: int
+    share: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the rows below have as many fields as the header, several."""
+        return len(self.names) > 1 and self.width - len(self.names) in (0, 1) and self.share >= _AGREEING
+
+
+class _Layout(NamedTuple):
+    """How a CSV file is written: its separator, its header, and the number of `lines` up to the header."""
+
+    separator: str
+    header: list[str]
+    lines: int
+
+
+def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
+    """Find how a CSV file is written from its first lines; None if it is empty."""
+    skipped = next((number for number, line in enumerate(lines) if not line.isspace()), len(lines))
+    separators = _SEPARATORS
+    if lines[skipped:] and (stated := _SEPARATOR_LINE.fullmatch(lines[skipped])):
+        separators, skipped = stated[1], skipped + 1
+    elif suffix in (".tsv", ".tab") and any("\t" in line for line in lines):
+        separators = "\t"
+    tried = {}
+    for separator in (*separators, _NO_SEPARATOR):
+        reader = csv.reader(lines[skipped:], delimiter=separator)
+        records = [(reader.line_num, fields) for fields in reader if any(map(str.strip, fields))]
+        if not records:
+            return None
+        tried[separator] = records, _find_header([fields for _, fields in records])
+    separator = _choose({separator: header for separator, (_, header) in tried.items()})
+    records, header = tried[separator]
+    rows = [fields for _, fields in records[header.index + 1 :]]
+    return _Layout(separator, _named(header, rows), skipped + records[header.index][0])
+
+
+def _choose(headers: dict[str, _Header]) -> str:
+    """Choose a separator: one with which the rows have as many fields as the header; or else one that is in
+    the header; or else, for a header of one name, one with which the rows have equally many fields."""
+    *separators, _ = headers
+    best = max(separators, key=lambda key: (headers[key].agrees, headers[key].share, headers[key].width))
+    if headers[best].agrees:
+        return best
+    longest = max(separators, key=lambda key: len(headers[key].names))
+    if len(headers[longest].names) > 1:
+        return longest
+    even = [key for key in separators if headers[key].width > 1 and headers[key].share >= _AGREEING]
+    return next((key for key in even if key != "|"), _NO_SEPARATOR)  # a SMILES may end in `|...|`
+
+
+def _find_header(rows: list[list[str]]) -> _Header:
+    """Find the header among the first rows of a table, below comments and titles. The last comment is the
+    header if it has as many fields as the rows, and the row below it is none."""
+    plain = [row for row in rows if not _is_comment(row)] or rows
+    width = Counter(map(len, plain)).most_common(1)[0][0]
+    several = sum(_count_filled(row) > 1 for row in plain) > len(plain) / 2
+    passed = (_is_comment(row) or (several and _is_title(row, width)) for row in rows)
+    index = next((index for index, above in enumerate(passed) if not above), 0)
+    if index and _is_comment(rows[index - 1]) and len(rows[index - 1]) == width > 1:
+        index -= not _has_names(rows[index], rows[index + 1 :])
+    below = rows[index + 1 :]
+    share = sum(len(row) == width for row in below) / len(below) if below else 1.0
+    return _Header(index, rows[index], width, share)
+
+
+def _has_names(row: list[str], below: list[list[str]]) -> bool:
+    """Whether a row has a usual name of a column, or no number in a column that has only numbers below."""
+    columns = zip_longest(*below, fillvalue="")
+    numeric = [all(map(_NUMBER.fullmatch, column)) for column in columns] if len(below) > 1 else []
+    return any(
+        _USUAL_NAME.fullmatch(name.strip()) or (numbers and not _NUMBER.fullmatch(name))
+        for name, numbers in zip_longest(row, numeric, fillvalue="")
+    )
+
+
+def _count_filled(row: list[str]) -> int:
+    return sum(map(bool, map(str.strip, row)))
+
+
+def _is_comment(row: list[str]) -> bool:
+    return row[0].lstrip().startswith("#")
+
+
+def _is_title(row: list[str], width: int) -> bool:
+    """Whether a row is a title above a table of `width` columns: few fields, and words."""
+    few = _count_filled(row) == 1 or len(row) < width - 1
+    return few and any(len(field.split()) > 1 for field in row)
+
+
+def _named(header: _Header, rows: list[list[str]]) -> list[str]:
+    """The names of all columns. If the header has one name less than the rows have fields, and these begin
+    with 1, 2, 3 ..., it does not name this first column, as R writes tables."""
+    names = [name.strip() for name in header.names]
+    names[0] = re.sub(r"^#+\s+", "", names[0])
+    counted = [str(number) for number in range(1, len(rows) + 1)]
+    if rows and len(names) == header.width - 1 and [row[0] for row in rows] == counted:
+        names.insert(0, "")
+    names += [""] * (header.width - len(names))
+    return [name or f"column {place}" for place, name in enumerate(names, 1)]
+
+
+def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None:
+    lines = enumerate(lines_of(content, path, _LONGEST_LINE), 1)
+    rows = ((number, _object(line, number, path)) for number, line in lines if not line.isspace())
+    head = [*islice(rows, _HEAD)]
+    header = [*dict.fromkeys(key for _, row in head for key in row)]
+
+    def records(indices: Sequence[int]) -> Iterator[Record]:
+        for number, row in chain(head, rows):
+            yield number, [_text(row.get(header[index])) for index in indices]
+
+    return OpenTable(path, header, records, raw) if head else None
+
+
+def _object(line: str, number: int, path: Path) -> dict[str, Any]:
+    """The JSON object in a line."""
+    with suppress(ValueError, RecursionError):
+        if isinstance(row := json.loads(line, strict=False), dict):
+            return row
+    raise InputError(f"{path}: line {number}: expected a JSON object, found {line.strip()[:40]!r}")
+
+
+def _text(value: Any) -> str:
+    """A value of a table as text; empty if it is missing."""
+    if value is None or value != value:  # NaN
+        return ""
+    return (
+        json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+    )
+
+
+def _parquet(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None:
+    try:
+        file = pq.ParquetFile(_seekable(content, path))
+        names = file.schema_arrow.names
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a readable Parquet file: {error}") from None
+
+    def records(indices: Sequence[int]) -> Iterator[Record]:
+        numbers, wanted = count(1), [names[index] for index in indices]
+        try:
+            for batch in file.iter_batches(_BATCH, columns=wanted):
+                fields = (map(_text, batch.column(name).to_pylist()) for name in wanted)
+                for record in zip(*fields, strict=True):
+                    yield next(numbers), [*record]
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise InputError(f"{path}: not a readable Parquet file: {error}") from None
+
+    return OpenTable(path, names, records, raw) if file.metadata.num_rows else None
+
+
+def _seekable(content: BufferedReader, path: Path) -> BufferedReader | BytesIO:
+    """The content of a file in which readers jump: in memory if it was compressed."""
+    return BytesIO(content.read()) if path.suffix.lower() in PACKED else content
+
+
+def _sheets(content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | None) -> Iterator[OpenTable]:
+    """Yield the tables on the sheets of an Excel file that are not empty, or that on one `sheet`."""
+    require_openpyxl(path)
+    from openpyxl import load_workbook
+
+    with _named_as_excel(path):
+        binary = _seekable(content, path)
+        with zipfile.ZipFile(binary) as archive:  # zipfile never reads more of a part than `file_size`
+            unpacked = sum(part.file_size for part in archive.infolist())
+            require_plausible(path, unpacked)
+            if unpacked > _MOST_UNPACKED:
+                raise InputError(
+                    f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
+                    f"{unpacked / 2**20:,.0f}; save it as CSV"
+                )
+            formulas = _has_formulas(archive)
+        with warnings.catch_warnings(action="ignore"):  # about features that openpyxl does not support
+            book = load_workbook(binary, read_only=True, data_only=True)
+            written = load_workbook(binary, read_only=True) if formulas else None
+    names = [page.title for page in book.worksheets]
+    if sheet and sheet not in names:
+        found = ", ".join(map(repr, names))
+        raise InputError(f"{path}: no sheet {sheet!r}{nearest(sheet, names)}; found {found}")
+    for name in [sheet] if sheet else names:
+        rows = _rows(path, book[name], written[name] if written else None)
+        head = [*islice(rows, _HEAD)]
+        if head:
+            header = _find_header([fields for _, fields in head])
+            named = _named(header, [fields for _, fields in head[header.index + 1 :]])
+            below = chain(head[header.index + 1 :], rows)
+            yield OpenTable(path, named, partial(_pick, below), raw, name)
+
+
+def _pick(rows: Iterable[Record], indices: Sequence[int]) -> Iterator[Record]:
+    """Yield only some fields of rows, empty where a row is too short."""
+    for number, row in rows:
+        yield number, [row[index] if index < len(row) else "" for index in indices]
+
+
+def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
+    """Yield the rows of a sheet that are not empty. `written` is the same sheet with formulas, which stand
+    for cells without a stored value; None if there are none."""
+    cells = 0
+    with _named_as_excel(path):
+        for each in filter(None, (sheet, written)):
+            each.reset_dimensions()  # the size that the sheet states may be wrong
+        values = sheet.iter_rows(values_only=True)
+        formulas = written.iter_rows(values_only=True) if written else repeat(())
+        for number, (row, others) in enumerate(zip(values, formulas, strict=False), 1):
+            cells += len(row)
+            if number > _MOST_ROWS or cells > _MOST_CELLS:
+                raise InputError(
+                    f"{path}: expected at most {_MOST_ROWS:,} rows and {_MOST_CELLS:,} cells in a sheet, "
+                    "found more; save it as CSV"
+                )
+            pairs = zip_longest(row, others)
+            fields = [
+                _text(getattr(other, "text", other) if value is None else value) for value, other in pairs
+            ]
+            if any(fields := [field.strip() for field in fields]):
+                yield number, fields
+
+
+def _has_formulas(archive: zipfile.ZipFile) -> bool:
+    """Whether a sheet of an Excel file has formulas."""
+    for part in archive.namelist():
+        if part.startswith("xl/worksheets/") and part.endswith(".xml"):
+            with archive.open(part) as file:
+                while block := file.read(2**20):
+                    if b"<f>" in block or b"<f " in block:
+                        return True
+    return False
+
+
+@contextmanager
+def _named_as_excel(path: Path) -> Iterator[None]:
+    """Name the file in errors of openpyxl, of which a damaged file raises many types."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{path}: not a readable Excel file: {error}") from None
+
+
+_READERS = {"CSV": _csv, "JSON lines": _json_lines, "Parquet": _parquet}
