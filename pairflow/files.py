@@ -22,7 +22,8 @@ DEEPEST_JSON = 64  # levels of nesting; files of pairflow have less than a tenth
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a regular file of at most `most` bytes. Raise InputError for anything else.
+    """Return the content of a regular file, decompressed if its suffix is in PACKED, of at most `most` bytes.
+    Raise InputError for anything else.
 
     A pipe is refused because opening it would block, and a device such as /dev/zero because it has no end.
     """
@@ -31,7 +32,10 @@ def read_bytes(path: Path, most: int) -> bytes:
         size = path.stat().st_size
         if size > most:
             raise InputError(f"{path}: {size:,} bytes are more than the {most:,} that such a file may have")
-        return path.read_bytes()
+        if path.suffix.lower() not in PACKED:
+            return path.read_bytes()
+        with opened(path, "text") as (content, _):
+            return content.read()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -614,6 +614,23 @@ def test_each_record_of_fasta_is_a_row(project, name, reason):
     assert re.search(r"rows for training +270\n", run.stdout)
 
 
+def test_a_column_of_text_in_a_table_is_text(project):
+    rows = [f"{'NPO'[number % 3]}\tText number {number:03}\tx\n" for number in range(200)]
+    (project / "in.tsv").write_text("".join(["label\ttext\tother\n", *rows]))
+    run = new("in.tsv")
+    assert run.stdout.startswith("in.tsv (text, column 'text', which holds no SMILES)\n")
+    data = experiment(project, "in").data
+    assert (data.column, data.rows, data.length) == ("text", "lines", 16)
+    assert new("in.tsv", "--name", "b", "--column", "other").exit_code == 0
+    assert experiment(project, "b").data.column == "other"
+    (project / "in.txt").write_text("".join(["label,text\n", *rows]).replace("\t", ","))
+    run = new("in.txt", "--name", "c", "--as", "table")
+    assert experiment(project, "c").data.column == "text"
+    (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))
+    message = "found 'mark', 'review'; --column names one with text\n"
+    assert new("reviews.csv").stderr.endswith(message)
+
+
 def test_any_file_is_what_the_user_says(project):
     (project / "notes.md").write_text(DIARY)
     (project / "drugs.smi").write_text("\n".join(SMILES))
@@ -625,9 +642,11 @@ def test_any_file_is_what_the_user_says(project):
         ("drugs.smi", "rows", "lines", None),
         ("farsi.fa", "text", "lines", "plain"),
     ):
-        assert new(name, "--as", taken_as).stdout.startswith(f"{name} (text, by --as {taken_as})\n")
+        run = new(name, "--as", taken_as)
+        assert run.stdout.startswith(f"{name} (text, by --as {taken_as})\n")
         data = experiment(project, name[:5]).data
         assert [data.rows, data.format] == found
+    assert re.search(r"rows for training +810\n", run.stdout)  # also the headers
 
 
 def test_a_folder_of_texts_lists_what_it_leaves_out(project):

@@ -16,8 +16,9 @@ from pairflow.config import check, parse_method, suggest
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
-from pairflow.data.tabular import columns
+from pairflow.data.tabular import columns, is_table
 from pairflow.errors import InputError
+from pairflow.files import opened, split_lines, suffix_of
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
 from pairflow.kinds.molecules.library import Row
@@ -48,6 +49,7 @@ from pairflow.runtime.threads import available_cpus
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
+_HEAD = 2**20  # bytes of a .txt file from which its kind is found
 _EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
 _SURVEYED = 50_000  # rows that are looked at, because groups take RDKit 3 ms a molecule
 FEW = 20_000  # molecules; with fewer, a training on drug-like ones starts from a model of _STARTS
@@ -56,19 +58,32 @@ _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SE
 
 
 def recognise(request: DraftRequest) -> str:
-    """Return why a file is taken for molecules; empty if it is not. Of a .txt file it depends on the
-    different texts that its first lines begin with."""
-    path = request.file
-    if request.taken_as:
-        return f"by --as {request.taken_as}" if request.taken_as in ("molecules", "table") else ""
-    if path.suffix.lower() != ".txt":
-        return "by its suffix" if library.is_known(path) else ""
+    """Return why a file is taken for molecules; empty if it is not: a table without a column of SMILES, or a
+    .txt file of which few lines begin with SMILES."""
+    path, column, taken_as = request.file, request.settings.column, request.taken_as
+    reason = f"by --as {taken_as}" if taken_as else "by its suffix"
+    if taken_as in ("molecules", "text", "rows"):
+        return reason * (taken_as == "molecules")
+    if taken_as or is_table(path):
+        return reason * _has_smiles(path, column)
+    if (suffix := suffix_of(path)) != ".txt":
+        return reason * library.is_known(path)
     if request.settings.rows or not path.is_file():
         return ""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        lines = islice((line for line in file if line.strip()), SAMPLED_ROWS)
-        firsts = {line.split()[0] for line in lines}
+    with opened(path, suffix) as (content, _):
+        head = content.read(_HEAD).decode("utf-8-sig", errors="replace")
+    lines = islice((line for line in split_lines(head) if line.strip()), SAMPLED_ROWS)
+    firsts = [line.split()[0] for line in lines]
     return "because most of its lines begin with a molecule" if are_molecules(firsts) else ""
+
+
+def _has_smiles(path: Path, column: str | None) -> bool:
+    """Whether a table has SMILES in a column, or in the given one; also if the table or the column is missing,
+    which is reported later."""
+    heads = [fields for _, fields in columns(path, SAMPLED_ROWS)]
+    if column:
+        heads = [{column: fields[column]} for fields in heads if column in fields]
+    return not heads or any(are_molecules(texts) for head in heads for texts in head.values())
 
 
 class Start(NamedTuple):

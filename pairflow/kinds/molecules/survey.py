@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
@@ -133,8 +133,7 @@ def find_column(path: Path) -> str:
     none, if the choice is not clear, or if the name of the column is a molecule: the header line is missing.
     """
     mostly_molecules = {
-        name: sum(map(is_molecule, fields)) > len(fields) / 2
-        for name, fields in next(columns(path, SAMPLED_ROWS))[1].items()
+        name: are_molecules(fields) for name, fields in next(columns(path, SAMPLED_ROWS))[1].items()
     }
     usable = [name for name, holds in mostly_molecules.items() if holds]
     usual = sorted(
@@ -168,16 +167,24 @@ def column_of(path: Path) -> str:
     return find_column(path) if library.is_table(path) else "smiles"
 
 
-def is_molecule(text: str, atoms: int = 1) -> bool:
-    """Whether RDKit reads a text as a molecule of at least so many atoms."""
+def are_molecules(texts: Iterable[str]) -> bool:
+    """Whether most of the different texts are molecules, at least half of these with several atoms: a single
+    atom may also be a letter of a text, such as a chord."""
+    different = {*texts}
+    sizes = [size for text in different if (size := _count_atoms(text))]
+    return len(sizes) > len(different) / 2 and 2 * sum(size > 1 for size in sizes) >= len(sizes)
+
+
+def is_molecule(text: str) -> bool:
+    """Whether RDKit reads a text as a molecule of at least one atom."""
+    return _count_atoms(text) > 0
+
+
+def _count_atoms(text: str) -> int:
+    """The number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
     with rdBase.BlockLogs(), suppress(InputError):
-        return parse(text.strip()).GetNumAtoms() >= atoms
-    return False
-
-
-def are_molecules(texts: Collection[str]) -> bool:
-    """Whether most texts are molecules of several atoms. A single atom may also be a letter or a word."""
-    return sum(is_molecule(text, 2) for text in texts) > len(texts) / 2
+        return parse(text.strip()).GetNumAtoms()
+    return 0
 
 
 def _is_charged(atom: Chem.Atom) -> bool:

@@ -26,13 +26,14 @@ from pairflow.files import (
     split_lines,
     unify_line_ends,
 )
-from pairflow.kinds.text.fasta import is_fasta, read_fasta
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
+from pairflow.kinds.text.records import Record, is_fasta, read_column, read_fasta
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased; K of a to z and the space
+_NO_UTF_8 = "\ufffd"  # what tables have in the place of bytes that are not UTF-8
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
 HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
@@ -55,7 +56,7 @@ _RULES = [  # remove spaces that LM1B has before punctuation and inside brackets
 ]
 
 
-Content = str | list[str]  # of a file: its text, or the texts of its records
+Content = str | list[Record]  # of a file: its text, or its records
 
 
 class TextSource(DataSource):
@@ -176,10 +177,12 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
 class OwnText(RowFile, TextSource):
     """A user's UTF-8 file, or a folder whose files are read in the order of their names.
 
-    `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content.
+    `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content. With
+    a `column`, the file is a table.
     """
 
     form: str | None = None
+    column: str | None = None
 
     def fetch(self) -> Path:
         if not self.path.exists():
@@ -202,13 +205,19 @@ class OwnText(RowFile, TextSource):
         contents = [*self.contents(rejected)]
         if settings.rows == "lines":
             return cut_parts(rows_of(contents), settings)
-        texts = [content if isinstance(content, str) else "\n".join(content) for content in contents]
+        texts = [content if isinstance(content, str) else join(content) for content in contents]
         ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
     def contents(self, rejected: list[Rejected]) -> Iterator[Content]:
-        """Yield the text of each file, or the texts of its records; files that cannot be read are added to
-        `rejected`. Raises InputError if none can be read."""
+        """Yield the text of each file, or its records; what cannot be read is added to `rejected`. Raises
+        InputError if nothing can be read."""
+        if self.column is not None:
+            records = read_column(self.path, self.column)
+            broken = [record for record in records if _NO_UTF_8 in record.text]
+            rejected += (Rejected(f"row {row.number}", row.text, "not UTF-8 text") for row in broken)
+            yield [record for record in records if _NO_UTF_8 not in record.text]
+            return
         usable = False
         for path in self.files():
             content = read_bytes(path, MOST_BYTES)
@@ -223,7 +232,7 @@ class OwnText(RowFile, TextSource):
                 continue
             usable = True
             form = self.form or ("fasta" if is_fasta(path, text) else "plain")
-            yield [row for _, row in read_fasta(path, text)] if form == "fasta" else text
+            yield read_fasta(path, text) if form == "fasta" else text
         if not usable:
             first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
             raise InputError(f"{self.path}: {first}{rejected[0].reason}")
@@ -238,7 +247,15 @@ class OwnText(RowFile, TextSource):
 
 def rows_of(contents: Iterable[Content]) -> list[str]:
     """Return the lines of texts, and the texts of records."""
-    return [row for text in contents for row in (split_lines(text) if isinstance(text, str) else text)]
+    rows = list[str]()
+    for content in contents:
+        rows += split_lines(content) if isinstance(content, str) else (record.text for record in content)
+    return rows
+
+
+def join(records: Iterable[Record]) -> str:
+    """Return the texts of records as running text."""
+    return "\n".join(record.text for record in records)
 
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
@@ -275,4 +292,6 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    return DATA_SETS.get(settings.source) or OwnText(folder / settings.source, settings.format)
+    return DATA_SETS.get(settings.source) or OwnText(
+        folder / settings.source, settings.format, settings.column
+    )

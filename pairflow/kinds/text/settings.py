@@ -13,6 +13,7 @@ from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 
 Rows = Literal["packed", "lines"]
 FILES = (".txt", (".txt",))  # what a folder may hold: name in messages, suffixes
+COLUMN = "text"  # the usual name of a column with text
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 
@@ -54,6 +55,12 @@ class Text(DataSettings):
     source: OwnFile = Field(
         description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
         "UTF-8 text file or of a folder of such files."
+    )
+    column: str | None = Field(
+        None,
+        exclude_if=lambda column: column is None,
+        description="Column with the text, if the file is a table (such as .csv, .jsonl or .parquet): each "
+        "row has a text.",
     )
     format: Literal["plain", "fasta"] | None = Field(
         None,

@@ -1,5 +1,8 @@
 """Text to token rows: how it is cut, what is left out, and what is refused."""
 
+import bz2
+import gzip
+
 import numpy as np
 import pytest
 
@@ -77,6 +80,23 @@ def test_the_records_of_fasta_are_rows_without_their_headers(read):
     assert read({"a.txt": fasta}).tokeniser.decode(read({"a.txt": fasta}).train[0]) == "MKAT\nMKC"
     plain = read({"a.txt": fasta}, rows="lines", length=9, format="plain")
     assert [plain.tokeniser.decode(row) for row in plain.train[:3]] == [">P0 name", "MK", "AT"]
+
+
+def test_each_row_of_a_table_has_a_text(read):
+    table = "".join(f'{{"n": 1, "text": "{number}\\r\\n"}}\n' for number in range(10, 50)).encode()
+    prepared = read({"a.jsonl.gz": gzip.compress(table)}, rows="lines", column="text")
+    assert [prepared.tokeniser.decode(row) for row in prepared.train[[0, -1]]] == ["10\n", "45\n"]
+    latin = b"text\n" + b"caf\xe9\n" * 2 + b"tea\n" * 40
+    rejected = read({"b.csv": latin}, rows="lines", column="text").rejected
+    assert rejected[["place", "reason"]].to_numpy().tolist() == [
+        ["row 2", "not UTF-8 text"],
+        ["row 3", "not UTF-8 text"],
+    ]
+
+
+def test_compressed_text_is_read(read):
+    text = "To be, or not to be. " * 20
+    assert (read({"a.txt.bz2": bz2.compress(text.encode())}).train == read({"a.txt": text}).train).all()
 
 
 def test_training_rows_overlap_as_the_stride_says(read):
