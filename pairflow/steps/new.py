@@ -67,9 +67,10 @@ def main(
 ):
     """Write an experiment on your own molecules or text to experiments/NAME.yaml, and print how to run it.
 
-    FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
-    (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. The command
-    reads it once, and prints a summary of it, the rules applied, and the expected quality and run time.
+    FILE holds SMILES (.smi, .txt: the first field of each line), a table with a column of SMILES or of text
+    (.csv, .tsv, .jsonl, .parquet, .xlsx), an SDF file (.sdf), FASTA (.fasta) or text (.txt), also compressed
+    (.gz, .bz2, .zst, .zip); or it is a folder of .txt files. The command reads it once, and prints what it
+    took it for, a summary of it, the rules applied, and the expected quality and run time.
     """
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)

@@ -78,8 +78,8 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _has_smiles(path: Path, column: str | None) -> bool:
-    """Whether a table has SMILES in a column, or in the given one; also if the table or the column is missing,
-    which is reported later."""
+    """Whether a table has SMILES in a column, or in the given one. True also if the table is empty, or without
+    such a column, which is reported later."""
     heads = [fields for _, fields in columns(path, SAMPLED_ROWS)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]
