@@ -78,7 +78,7 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _has_smiles(path: Path, column: str | None) -> bool:
-    """Whether a table has SMILES in a column, or in the given one. True also if the table is empty, or without
+    """Whether a table has SMILES in a column, or in the given one. True also of an empty table, and without
     such a column, which is reported later."""
     heads = [fields for _, fields in columns(path, SAMPLED_ROWS)]
     if column:
