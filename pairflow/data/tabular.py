@@ -115,10 +115,14 @@ def open_table(path: Path, column: str | None = None, sheet: str | None = None) 
         yield table or first
 
 
-def columns(path: Path, number: int) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
-    """Yield the columns of a table, or of each sheet of an Excel file: the name of the sheet, and by the name
-    of each column the fields of the first `number` rows. Columns without a name and fields are left out."""
-    with _tables(path) as tables:
+def columns(
+    path: Path, number: int, sheet: str | None = None
+) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
+    """Yield the columns of a table, or of each sheet of an Excel file, or of one `sheet`: the name of the
+    sheet, and by the name of each column the fields of the first `number` rows. Columns without a name and
+    fields are left out. Raises InputError if the file is empty."""
+    table = None
+    with _tables(path, sheet) as tables:
         for table in tables:
             names = [*dict.fromkeys(table.header)]  # the first of two columns with the same name counts
             first = [fields for _, fields in islice(table.read(*names), number)]
@@ -128,6 +132,17 @@ def columns(path: Path, number: int) -> Iterator[tuple[str | None, dict[str, lis
                 table.sheet,
                 {name: fields for name, fields in found.items() if any(fields) or name not in unnamed},
             )
+    if table is None:
+        raise InputError(f"{path}: empty; expected {EXPECTED}")
+
+
+def header_of(path: Path) -> list[str]:
+    """The header of a text file of any name, if its first lines are a table of several columns; else an empty
+    list."""
+    with opened(path, "text") as (content, _):
+        lines = [*islice(lines_of(content, path, _LONGEST_LINE), _HEAD)]
+    layout = _find_layout(lines, suffix_of(path))
+    return layout.header if layout and layout.agrees else []
 
 
 @contextmanager
@@ -168,10 +183,10 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
 
 
 class _Header(NamedTuple):
-    """The header of a table: the `index` of its row, its names, how many fields most rows have (`width`), and
+    """The header of a table: the `row` that it is, its names, how many fields most rows have (`width`), and
     which `share` of the rows below it has as many."""
 
-    index: int
+    row: int
     names: list[str]
     width: int
     share: float
@@ -183,11 +198,13 @@ class _Header(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How a CSV file is written: its separator, its header, and the number of `lines` up to the header."""
+    """How a CSV file is written: its separator, its header, and the number of `lines` up to the header.
+    `agrees` says whether the rows have as many fields."""
 
     separator: str
     header: list[str]
     lines: int
+    agrees: bool
 
 
 def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
@@ -207,8 +224,8 @@ def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
         tried[separator] = records, _find_header([fields for _, fields in records])
     separator = _choose({separator: header for separator, (_, header) in tried.items()})
     records, header = tried[separator]
-    rows = [fields for _, fields in records[header.index + 1 :]]
-    return _Layout(separator, _named(header, rows), skipped + records[header.index][0])
+    rows = [fields for _, fields in records[header.row + 1 :]]
+    return _Layout(separator, _named(header, rows), skipped + records[header.row][0], header.agrees)
 
 
 def _choose(headers: dict[str, _Header]) -> str:
@@ -267,7 +284,7 @@ def _is_title(row: list[str], width: int) -> bool:
 def _named(header: _Header, rows: list[list[str]]) -> list[str]:
     """The names of all columns. If the header has one name less than the rows have fields, and these begin
     with 1, 2, 3 ..., it does not name this first column, as R writes tables."""
-    names = [name.strip() for name in header.names]
+    names = [re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in header.names]
     names[0] = re.sub(r"^#+\s+", "", names[0])
     counted = [str(number) for number in range(1, len(rows) + 1)]
     if rows and len(names) == header.width - 1 and [row[0] for row in rows] == counted:
@@ -359,8 +376,8 @@ def _sheets(content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | Non
         head = [*islice(rows, _HEAD)]
         if head:
             header = _find_header([fields for _, fields in head])
-            named = _named(header, [fields for _, fields in head[header.index + 1 :]])
-            below = chain(head[header.index + 1 :], rows)
+            named = _named(header, [fields for _, fields in head[header.row + 1 :]])
+            below = chain(head[header.row + 1 :], rows)
             yield OpenTable(path, named, partial(_pick, below), raw, name)
 
 

@@ -14,7 +14,7 @@ from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.file import describe, experiment_file, require_free
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
-from pairflow.files import escaped
+from pairflow.files import bare_name, escaped
 from pairflow.kinds import READINGS, draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
@@ -147,7 +147,7 @@ def _write_table(path: Path, table: "pd.DataFrame | None") -> None:
 
 def name_of(file: Path) -> str:
     """A name for an experiment, of letters, digits, _ and -, derived from the name of a file."""
-    stem = file.name if file.is_dir() else file.name.removesuffix(".gz").rpartition(".")[0]
+    stem = file.name if file.is_dir() else Path(bare_name(file)).stem
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:LONGEST_NAME].strip("_-") or "library"
 

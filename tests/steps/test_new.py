@@ -521,7 +521,7 @@ def test_a_text_is_known_by_what_it_holds(project):
     run = new("play.txt")
     assert run.exit_code == 0, run.stderr
     printed = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
-    assert printed[0] == ["play.txt (text, because most of its lines begin with no molecule)"]
+    assert printed[0] == ["play.txt (text, because most of its lines hold no molecule)"]
     assert ["K, symbols", "30", "tokeniser: characters"] in printed
     assert run.stdout.splitlines()[-1] == "  pairflow run play"
     found = experiment(project, "play")
@@ -585,7 +585,7 @@ FASTA = "".join(
 def test_lines_that_begin_with_letters_are_text(project, content):
     (project / "in.txt").write_text(content)
     run = new("in.txt")
-    assert run.stdout.startswith("in.txt (text, because most of its lines begin with no molecule)\n")
+    assert run.stdout.startswith("in.txt (text, because most of its lines hold no molecule)\n")
     assert experiment(project, "in").data.rows == "packed"
     assert new("in.txt", "--name", "b", "--rows", "lines").stdout.startswith(
         "in.txt (text, because you say what a row is)\n"
@@ -596,7 +596,7 @@ def test_lines_that_begin_with_letters_are_text(project, content):
 def test_small_molecules_in_a_text_file_are_molecules(project):
     (project / "in.txt").write_text("\n".join(["C", "N", "O", *SMILES]))
     run = new("in.txt")
-    assert run.stdout.startswith("in.txt (SMILES, because most of its lines begin with a molecule)\n")
+    assert run.stdout.startswith("in.txt (SMILES, because most of its lines hold a molecule)\n")
     assert experiment(project, "in").data.kind == "molecules"
     assert new("in.txt", "--name", "b", "--as", "text").stdout.startswith("in.txt (text, by --as text)\n")
     assert (experiment(project, "b").data.kind, experiment(project, "b").data.rows) == ("text", "lines")

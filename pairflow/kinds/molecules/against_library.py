@@ -19,13 +19,13 @@ from pairflow.kinds.molecules import chemistry, files, plausible
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.descriptors import PROPERTIES, describe, tabulate
 from pairflow.kinds.molecules.kind import METRICS
-from pairflow.kinds.molecules.library import Row, read_rows
+from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.standardise import say_rules, write_smiles
-from pairflow.kinds.molecules.survey import column_of
+from pairflow.kinds.molecules.survey import read_found
 from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingNeighbours, some
 from pairflow.runtime.processes import map_chunks
 
@@ -138,7 +138,7 @@ def _read(
 ) -> list[Standardised]:
     """Read and standardise the rows of a file, in several processes if it is long. Raises InputError if
     `out` cannot hold a line for each."""
-    rows = [*read_rows(path, column_of(path), progress)]
+    rows = [*read_found(path, progress=progress)]
     if out:
         _writer(out, len(rows))
     chunks = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]

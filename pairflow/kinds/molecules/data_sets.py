@@ -48,7 +48,7 @@ class MoleculeSource(DataSource):
         """
         from pairflow.kinds.molecules.prepare import prepare
 
-        rows = library.read_rows(self.fetch(), settings.column, progress)
+        rows = library.read_rows(self.fetch(), settings.column, progress, settings.sheet)
         named = rows if self.named else (row._replace(name="") for row in rows)
         processes = processes or granted_threads()
         prepared = prepare(named, settings, self.validation_rows(), parent, processes, saved)

@@ -42,6 +42,7 @@ from pairflow.kinds.molecules.survey import (
     are_molecules,
     draw_rows,
     find_column,
+    find_smiles,
     first_rejected,
 )
 from pairflow.runtime.progress import bar
@@ -59,31 +60,33 @@ _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SE
 
 def recognise(request: DraftRequest) -> str:
     """Return why a file is taken for molecules; empty if it is not: a table without a column of SMILES, or a
-    .txt file of which few lines begin with SMILES."""
-    path, column, taken_as = request.file, request.settings.column, request.taken_as
+    .txt file of which few lines hold SMILES."""
+    path, taken_as = request.file, request.taken_as
     reason = f"by --as {taken_as}" if taken_as else "by its suffix"
     if taken_as in ("molecules", "text", "rows"):
         return reason * (taken_as == "molecules")
     if taken_as or is_table(path):
-        return reason * _has_smiles(path, column)
+        return reason * _has_smiles(path, request.settings)
     if (suffix := suffix_of(path)) != ".txt":
         return reason * library.is_known(path)
     if request.settings.rows or not path.is_file():
         return ""
+    if library.is_table(path):
+        return "because its header names a column of SMILES"
     with opened(path, suffix) as (content, _):
         head = content.read(_HEAD).decode("utf-8-sig", errors="replace")
     lines = islice((line for line in split_lines(head) if line.strip()), SAMPLED_ROWS)
-    firsts = [line.split()[0] for line in lines]
-    return "because most of its lines begin with a molecule" if are_molecules(firsts) else ""
+    holds = are_molecules(line.split()[0] for line in lines) or library.holds_smiles(path)
+    return "because most of its lines hold a molecule" if holds else ""
 
 
-def _has_smiles(path: Path, column: str | None) -> bool:
-    """Whether a table has SMILES in a column, or in the given one. True also of an empty table, and without
-    such a column, which is reported later."""
-    heads = [fields for _, fields in columns(path, SAMPLED_ROWS)]
+def _has_smiles(path: Path, settings: NewLibrary) -> bool:
+    """Whether a table has SMILES in a column, or in the given one, or if there is none of that name, which is
+    reported later."""
+    column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]
-    return not heads or any(are_molecules(texts) for head in heads for texts in head.values())
+    return not heads or any(map(find_smiles, heads))
 
 
 class Start(NamedTuple):
@@ -110,17 +113,18 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
                 f"--representation: {settings.representation}, but the model to start from has {kind}"
             )
         settings = settings.model_copy(update={"representation": kind})
-    column, fields, title = _read_head(file, settings)
+    column, sheet, fields, title = _read_head(file, settings)
     title += f", {reason}"
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
-    data: Entry = {"source": request.source, **({"column": column} if column else {})}
+    chosen_data = {"column": column, "sheet": sheet}
+    data: Entry = {"source": request.source, **{key: value for key, value in chosen_data.items() if value}}
     if not settings.representation:
-        sample = library.read_rows(file, column or "smiles")
+        sample = library.read_rows(file, column or "smiles", sheet=sheet)
         chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
         settings = settings.model_copy(update={"representation": chosen})
-    condition = find_condition(settings.condition, fields, file) if settings.condition else None
-    every = library.read_rows(file, column or "smiles", progress=not request.quiet)
+    condition = find_condition(settings.condition, fields, file, sheet=sheet) if settings.condition else None
+    every = library.read_rows(file, column or "smiles", not request.quiet, sheet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     rows, total = draw_rows(every, _SURVEYED)
     surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
@@ -141,16 +145,23 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
     return make(found, advice=(*advice, *sentence), unused=unused, scratch=draft)
 
 
-def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, dict[str, list[str]], str]:
-    """Return the column with SMILES, if the file has columns, the first fields of all columns, and the file's
-    format in words."""
+def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None, dict[str, list[str]], str]:
+    """Return the column with SMILES and its sheet, if the file has columns, the first fields of all columns,
+    and the file's format in words."""
+    title = library.format_of(file)
     if not library.is_table(file):
-        return None, {}, library.format_of(file)
-    column = settings.column or find_column(file)
-    _, fields = next(columns(file, SAMPLED_ROWS))
+        field = library.find_field(file) if title == "SMILES" else None
+        return (
+            None,
+            None,
+            {},
+            title + (f", in field {field[1] + 1} of each line" if field and field[1] else ""),
+        )
+    column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)
-    remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    return column, fields, f"{library.format_of(file)}{remark}"
+    title += f", sheet {sheet!r}" * (sheet is not None) + f", column {column!r}"
+    title += f" (--column chooses among {', '.join(map(repr, others))} as well)" * bool(others)
+    return column, sheet, fields, title + f", names in {names!r}" * (names is not None)
 
 
 def _draft(

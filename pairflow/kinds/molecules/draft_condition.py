@@ -69,12 +69,12 @@ def ask_for_classes(condition: Entry) -> Entry:
     }
 
 
-def find_condition(name: str, header: Iterable[str], file: Path) -> DraftCondition:
+def find_condition(name: str, header: Iterable[str], file: Path, sheet: str | None = None) -> DraftCondition:
     """Return the condition on a column of numbers of a file, or else on a property that RDKit computes.
     Raises InputError for any other name, and for a column of too few numbers."""
     header = [*header]
     if name in header:
-        column = OwnColumn(file, name)
+        column = OwnColumn(file, name, sheet)
         try:
             return choose_classes(column, column.numbers)
         except InputError:

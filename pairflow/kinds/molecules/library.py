@@ -1,5 +1,8 @@
 """Reads files of molecules row by row, so that memory does not grow with the file.
 
+In a SMILES file the SMILES is the first field of each line, or another one if most first fields are none. A
+file with the suffix of a SMILES file is a table if its header names a column of SMILES, and others.
+
 Each format has a reader; `data.tabular` reads tables. Header lines and blank lines are not rows. The number
 of a row, from 1, helps users to find it: it is the number of its first line, of its record in an SDF file, or
 of its row in an Excel or Parquet file.
@@ -7,6 +10,9 @@ of its row in an Excel or Parquet file.
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, dropwhile, islice
+from math import inf
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -21,13 +27,17 @@ _FORMATS = {
     **dict.fromkeys((".sdf", ".sd"), "SDF"),
 }
 _CONTENT = {"SMILES": "a SMILES at the start of each line", "SDF": "records that end in $$$$"}
-# Usual names of columns with SMILES, in lower case, the most likely first.
-SMILES_COLUMNS = (
-    *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
-    *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
+# Usual names of columns with SMILES, in lower case and without blanks and the like, the most likely first.
+_SMILES_COLUMNS = (
+    *("smiles", "isomericsmiles", "canonicalsmiles", "smilescanonical", "connectivitysmiles"),
+    *("structure", "structures", "molecule", "mol", "compound"),
 )
-# Columns with names of molecules, if no column is called `name`: "Compound ID", "catalog_id", "MolName" ...
-_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
+# Columns with names of molecules, if no column is called `name`: "Compound ID", "IDNUMBER", "MolName" ...
+_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|id[ _]?number|identifier|code))$|[a-z](Name|ID|Id)$")
+_BLANKS = re.compile(r"[ \t]+")  # other white space is no part of the format
+_EXTENSION = re.compile(r"\A\|[^|]*\|\s*")  # of CXSMILES, between a SMILES and a name
+_FIELDS = [(separator, place) for separator in (None, ",", ";", "\t") for place in range(3)]
+_HEAD = 100  # lines from which the field with SMILES is found
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
 _LONGEST_RECORD = 100_000  # lines
 
@@ -43,14 +53,36 @@ class Row(NamedTuple):
 
 
 def format_of(path: str | Path) -> str:
-    """Return "SMILES", "SDF" or the format of a table, by the suffix of a file; else raises InputError."""
-    if (suffix := suffix_of(Path(path))) not in _FORMATS:
+    """Return "SMILES", "SDF" or the format of a table, by the suffix of a file or, for an unknown suffix, by
+    its content. Raises InputError if it is unknown."""
+    if (suffix := suffix_of(Path(path))) not in _FORMATS and not holds_smiles(Path(path)):
         packed = ", ".join(PACKED)
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
             f"followed by {packed}"
         )
-    return _FORMATS[suffix]
+    name = _FORMATS.get(suffix, "SMILES")
+    return "CSV" if name == "SMILES" and _names_smiles(Path(path)) else name
+
+
+def _names_smiles(path: Path) -> bool:
+    """Whether a text file is a table in which the header names a column of SMILES."""
+    with suppress(InputError):
+        return path.is_file() and any(usual_place(name) < inf for name in tabular.header_of(path))
+    return False
+
+
+def holds_smiles(path: Path) -> bool:
+    """Whether a text file of any name holds SMILES in most lines, or is a table with a column of SMILES."""
+    with suppress(InputError):
+        return path.is_file() and (_names_smiles(path) or find_field(path) is not None)
+    return False
+
+
+def usual_place(name: str) -> float:
+    """The place of a name in the list of usual names of columns with SMILES; infinite if it is not usual."""
+    plain = re.sub("[ _.-]", "", name.lower())
+    return _SMILES_COLUMNS.index(plain) if plain in _SMILES_COLUMNS else inf
 
 
 def is_known(path: Path) -> bool:
@@ -68,12 +100,16 @@ def unit_of(path: str | Path) -> str:
     return "record" if format_of(path) == "SDF" else tabular.unit_of(Path(path))
 
 
-def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
+def read_rows(
+    path: str | Path, column: str = "smiles", progress: bool = False, sheet: str | None = None
+) -> Iterator[Row]:
     """Yield the rows of a file, with their SMILES unchanged (from an SDF file as RDKit writes them).
 
-    - SMILES files: the first field of each line is the SMILES, the rest is the name. A first line that begins
-      with one of `SMILES_COLUMNS` is a header.
-    - Tables: SMILES are in `column`, names in the column that `name_column` finds.
+    - SMILES files: a field of each line is the SMILES (see `find_field`), the rest is the name, without a CX
+      extension. A first line with a usual name of a column in this field is a header; comments (`#`) may
+      stand above.
+    - Tables: SMILES are in `column`, names in the column that `name_column` finds. Of an Excel file the
+      `sheet` is read, or else the first that is not empty.
     - SDF files: the name is the title, the first line of a record.
 
     Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
@@ -81,20 +117,11 @@ def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) 
     suffix, and for an unknown column.
     """
     path = Path(path)
-    if is_table(path):
-        with tabular.open_table(path, column) as table:
-            yield from _counted(_cells(table, column), table.raw, path, tabular.EXPECTED, progress)
-    else:
-        kind = format_of(path)
-        with opened(path, kind) as (content, raw):
-            rows = _READERS[kind](lines_of(content, path, _LONGEST_LINE), path)
-            yield from _counted(rows, raw, path, _CONTENT[kind], progress)
-
-
-def _counted(rows: Iterable[Row], raw: BinaryIO, path: Path, expected: str, progress: bool) -> Iterator[Row]:
-    """Yield rows with a progress bar. Raises InputError if there are none."""
-    number, size = 0, path.stat().st_size
-    with bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read:
+    number, size = 0, path.stat().st_size if path.is_file() else 0
+    with (
+        _opened_rows(path, column, sheet) as (rows, raw, expected),
+        bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read,
+    ):
         for number, row in enumerate(rows, 1):
             if number % 256 == 0:
                 read.update(raw.tell() - read.n)
@@ -104,12 +131,26 @@ def _counted(rows: Iterable[Row], raw: BinaryIO, path: Path, expected: str, prog
         raise InputError(f"{path}: empty; expected {expected}")
 
 
-def read_fields(path: str | Path, column: str) -> Iterator[tuple[int, str]]:
+@contextmanager
+def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[Iterator[Row], BinaryIO, str]]:
+    """Open a file: gives its rows, the file as it is, and what is expected in it."""
+    if is_table(path):
+        with tabular.open_table(path, sheet=sheet) as table:
+            if column not in table.header and not tabular.is_table(path):  # a SMILES file by its name
+                column = min(table.header, key=usual_place)
+            yield _cells(table, column), table.raw, tabular.EXPECTED
+    else:
+        kind = format_of(path)
+        with opened(path, kind) as (content, raw):
+            yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path), raw, _CONTENT[kind]
+
+
+def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iterator[tuple[int, str]]:
     """Yield the number of each row of a table, and its field in a column. Raises InputError for an unknown
     column, and for a format without columns."""
     if not is_table(path):
         raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
-    with tabular.open_table(Path(path), column) as table:
+    with tabular.open_table(Path(path), sheet=sheet) as table:
         for number, [field] in table.read(column):
             yield number, field
 
@@ -120,12 +161,60 @@ def name_column(header: Iterable[str], column: str) -> str | None:
     return min(named, key=lambda name: name.lower() != "name", default=None)
 
 
-def _smiles(lines: Iterable[str], path: Path) -> Iterator[Row]:
-    rows = (Row(n, *line.strip().split(maxsplit=1)) for n, line in enumerate(lines, 1) if not line.isspace())
+def find_field(path: Path) -> tuple[str | None, int] | None:
+    """Find the field of the lines of a text file that is mostly SMILES: the separator, None for white space,
+    and the number of the field, from 0. None if there is none."""
+    with opened(path, "SMILES") as (content, _):
+        lines = lines_of(content, path, _LONGEST_LINE)
+        return _find_field([*islice(lines, _HEAD)])
+
+
+def _find_field(lines: list[str]) -> tuple[str | None, int] | None:
+    from pairflow.kinds.molecules.survey import is_molecule  # which imports RDKit
+
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    for separator, place in _FIELDS:
+        fields = (_field(line.split(separator), place) for line in lines)
+        whole = (field for field in fields if len(field) > 2 and len(field.split()) == 1)
+        if sum(map(is_molecule, whole)) > len(lines) / 2:
+            return separator, place
+    return None
+
+
+def _field(fields: list[str], place: int) -> str:
+    return fields[place].strip() if place < len(fields) else ""
+
+
+def _smiles(lines: Iterator[str], path: Path) -> Iterator[Row]:
+    head = [*islice(lines, _HEAD)]
+    separator, place = _find_field(head) or (None, 0)
+    above = dropwhile(lambda each: not each[1].strip() or each[1].startswith("#"), enumerate(head, 1))
+    numbered = chain(above, enumerate(lines, len(head) + 1))
+    if (separator, place) == (None, 0):
+        rows = (
+            _row(n, line)
+            if "|" in line or "\t" in line or "  " in line
+            else Row(n, *line.strip().split(" ", 1))
+            for n, line in numbered
+            if not line.isspace()
+        )
+    else:
+        filled = ((number, line) for number, line in numbered if not line.isspace())
+        rows = (_other_row(number, line.split(separator), place) for number, line in filled)
     first = next(rows, None)
-    if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
-        yield first
-    yield from rows
+    return rows if first is None or usual_place(first.text) < inf else chain([first], rows)
+
+
+def _row(number: int, line: str) -> Row:
+    """The row of a line whose name may follow a CX extension, as in `CCO |r| ethanol`."""
+    text, *names = _BLANKS.split(line.strip(), 1)
+    return Row(number, text, *(_EXTENSION.sub("", name, count=1) for name in names))
+
+
+def _other_row(number: int, fields: list[str], place: int) -> Row:
+    """The row of a line whose SMILES stands at some place among its fields."""
+    others = (field.strip() for index, field in enumerate(fields) if index != place)
+    return Row(number, _field(fields, place), next(filter(None, others), ""))
 
 
 def _cells(table: tabular.OpenTable, column: str) -> Iterator[Row]:

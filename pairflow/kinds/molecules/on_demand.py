@@ -28,7 +28,7 @@ from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.groups import join_groups, tokenize_groups
-from pairflow.kinds.molecules.library import read_rows, unit_of
+from pairflow.kinds.molecules.library import unit_of
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, UnknownToken, Vocabulary
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
@@ -37,7 +37,7 @@ from pairflow.kinds.molecules.selection import KnownByRules, Selection, filters_
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.kinds.molecules.standardise import say_rules
-from pairflow.kinds.molecules.survey import column_of
+from pairflow.kinds.molecules.survey import read_found
 from pairflow.kinds.molecules.training_molecules import TrainingNeighbours
 from pairflow.kinds.molecules.unknown_groups import KnownGroups
 from pairflow.limits import USABLE
@@ -310,7 +310,7 @@ class ScoredMolecules(Scored):
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
         with rdBase.BlockLogs():
-            for row in read_rows(path, column or column_of(path)):
+            for row in read_found(path, column):
                 text, tokens, reason = row.text, None, ""
                 try:
                     _, text = canonicalise(read_molecule(row), self.rules)

@@ -33,10 +33,10 @@ class OwnColumn:
         numbers: the number of each row (R,), NaN where the field is empty or no plain, finite number.
     """
 
-    def __init__(self, table: Path, name: str):
+    def __init__(self, table: Path, name: str, sheet: str | None = None):
         """Read the column. Raises InputError if the table does not have it, or if it is no table."""
         self.name, self.unit = name, library.unit_of(table)
-        rows = [*library.read_fields(table, name)]
+        rows = [*library.read_fields(table, name, sheet)]
         self.lines, self.fields = [line for line, _ in rows], [field.strip() for _, field in rows]
         self._row = {line: row for row, line in enumerate(self.lines)}
         self.numbers = np.array([plain_number(field) for field in self.fields], np.float64)

@@ -243,7 +243,7 @@ def store(
     labels = None
     if settings.conditioned:
         condition, every = label_molecules(
-            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats
+            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats, settings.sheet
         )
         labels = {split: every[prepared.smiles["split"] == split] for split in parts}
         row_format["condition"] = condition.facts
@@ -272,13 +272,14 @@ def label_molecules(
     molecules: pd.DataFrame,
     table: Path,
     repeats: Sequence[tuple[int, int]] = (),
+    sheet: str | None = None,
 ) -> tuple[Properties, np.ndarray]:
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
     Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`; `repeats` is as in
-    `PreparedMolecules`. Says on stderr which fields of a column are not used. Raises InputError for a column
-    that is missing, and if a class would be empty.
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`, or of its `sheet`;
+    `repeats` is as in `PreparedMolecules`. Says on stderr which fields of a column are not used. Raises
+    InputError for a column that is missing, and if a class would be empty.
     """
     training, values = (molecules["split"] == "train").to_numpy(), []
     kept = {*molecules["row"]}
@@ -286,7 +287,7 @@ def label_molecules(
         if setting.property:
             values.append(compute(setting.property, molecules["smiles"].tolist()))
             continue
-        column = OwnColumn(table, str(setting.column))
+        column = OwnColumn(table, str(setting.column), sheet)
         pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
         print(f"pairflow preprocess: note: {escaped(column.summarise(pairs))}", file=sys.stderr)
         values.append(column.numbers[molecules["row"]])

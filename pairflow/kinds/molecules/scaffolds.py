@@ -22,11 +22,11 @@ from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, given_row
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules.groups import is_link
-from pairflow.kinds.molecules.library import Row, read_rows, unit_of
+from pairflow.kinds.molecules.library import Row, unit_of
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
 from pairflow.kinds.molecules.reading import read_molecule
 from pairflow.kinds.molecules.representations import Part
-from pairflow.kinds.molecules.survey import column_of
+from pairflow.kinds.molecules.survey import read_found
 from pairflow.kinds.molecules.unknown_groups import KnownGroups
 
 ROWS = 1024  # least number of rows if lengths of gaps are drawn; after the last the first comes again
@@ -188,7 +188,7 @@ def read_scaffolds(source: str) -> tuple[list[Scaffold], tuple[Path, ...]]:
         except InputError:
             return [_read(Row(1, source), "scaffold")], ()
         path = Path(source)
-        rows = read_rows(path, column_of(path))
+        rows = read_found(path)
         return [_read(row, f"scaffold: {path}, {unit} {row.number}") for row in rows], (path,)
 
 

@@ -189,9 +189,15 @@ class Molecules(Standardisation, DataSettings):
 
     source: str = Field(
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
-        "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
+        "own file (.smi, .csv, .tsv, .xlsx, .parquet, .jsonl or .sdf, plain or compressed)."
     )
-    column: str = Field("smiles", description="SMILES column of a CSV file.")
+    column: str = Field("smiles", description="SMILES column of a table.")
+    sheet: str | None = Field(
+        None,
+        min_length=1,
+        exclude_if=lambda sheet: sheet is None,
+        description="Sheet of an Excel file; the first that is not empty if not given.",
+    )
     representation: Notation = Field("smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
@@ -274,6 +280,7 @@ class NewLibrary(LibraryRules, NewSettings):
     column: str | None = Field(
         None, description="Column of a table with SMILES, or with text; found if not given."
     )
+    sheet: str | None = Field(None, description="Sheet of an Excel file; detected if not given.")
     representation: Notation | None = Field(
         None,
         description="How a molecule is written in tokens: groups, selfies or smiles. The default is groups, "

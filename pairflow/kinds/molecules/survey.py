@@ -5,17 +5,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
+from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 from scipy.optimize import brentq
 
+from pairflow.arguments import nearest
 from pairflow.data.tabular import columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
+from pairflow.kinds.molecules.library import Row, read_rows, usual_place
 from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
@@ -126,29 +129,87 @@ def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]
         yield reason, count, *firsts.loc[reason, ["number", "text"]]
 
 
-def find_column(path: Path) -> str:
-    """Return the column of a CSV or Excel file that has SMILES: most of its first fields are molecules.
+class SmilesColumn(NamedTuple):
+    """The column of a table with SMILES: its name, its sheet (None for the first or only one), the first
+    fields of all columns there, and the other columns that also hold SMILES."""
 
-    Of several such columns, one with a usual name (`SMILES_COLUMNS`) is chosen. Raises InputError if there is
-    none, if the choice is not clear, or if the name of the column is a molecule: the header line is missing.
+    name: str
+    sheet: str | None
+    fields: dict[str, list[str]]
+    others: list[str]
+
+
+def find_column(path: Path, column: str | None = None, sheet: str | None = None) -> SmilesColumn:
+    """Find the column of a table that has SMILES, unless `column` is given: most of its first fields are
+    molecules. Of an Excel file all sheets are searched, or one `sheet`.
+
+    Of several such columns, one with a usual name is chosen. Raises InputError if there is none, if the
+    choice is not clear, or if the name of the column is a molecule: the header line is missing.
     """
-    mostly_molecules = {
-        name: are_molecules(fields) for name, fields in next(columns(path, SAMPLED_ROWS))[1].items()
-    }
-    usable = [name for name, holds in mostly_molecules.items() if holds]
-    usual = sorted(
-        (name for name in usable if name.lower() in SMILES_COLUMNS),
-        key=lambda name: SMILES_COLUMNS.index(name.lower()),
+    seen = dict[str | None, dict[str, list[str]]]()
+    for title, fields in columns(path, SAMPLED_ROWS, sheet):
+        usable = [name for name in fields if name == column] if column else find_smiles(fields)
+        if usable:
+            name = column or _choose(path, usable)
+            others = [other for other in usable if other != name]
+            return SmilesColumn(name, title if sheet or seen else None, fields, others)
+        seen[title] = fields
+    every = [name for fields in seen.values() for name in fields]
+    problem = (
+        f"no column {column!r}{nearest(column, every)}" if column else "no column holds SMILES in most rows"
     )
-    names = ", ".join(map(repr, usable or list(mostly_molecules)[:20]))
-    if not usable:
-        raise InputError(f"{path}: no column holds SMILES in most rows; found {names}")
+    raise InputError(f"{path}: {problem}; found {_describe_sheets(seen)}")
+
+
+def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns of which most fields are molecules."""
+    return [name for name, fields in columns.items() if are_molecules(fields)]
+
+
+def _choose(path: Path, usable: list[str]) -> str:
+    """Choose one of several columns with SMILES by its name."""
+    usual = [name for name in usable if usual_place(name) < inf]
     if not usual and len(usable) > 1:
+        names = ", ".join(map(repr, usable))
         raise InputError(f"{path}: several columns hold SMILES, {names}: name one with --column")
-    column = (usual or usable)[0]
+    column = min(usual, key=usual_place, default=usable[0])
     if is_molecule(column):
         raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
     return column
+
+
+def _describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
+    """Name the columns of a table, or of each sheet of an Excel file, and those of formulas."""
+    parts = []
+    for sheet, fields in sheets.items():
+        names = ", ".join(map(repr, [*fields][:20]))
+        parts.append(f"on sheet {sheet!r} {names}" if len(sheets) > 1 else names)
+        formulas = [name for name in fields if any(field.startswith("=") for field in fields[name])]
+        if sheet and formulas:
+            parts[-1] += (
+                f" ({', '.join(map(repr, formulas))}: formulas without stored values; open and save the file "
+                "in a spreadsheet program)"
+            )
+    return "; ".join(parts)
+
+
+def read_found(path: Path, column: str | None = None, progress: bool = False) -> Iterator[Row]:
+    """Yield the rows of a file as `read_rows`; of a table with the SMILES in `column`, which is found if it
+    is not given."""
+    if library.is_table(path):
+        found = find_column(path, column)
+        return read_rows(path, found.name, progress, found.sheet)
+    return read_rows(path, column or "smiles", progress)
+
+
+def find_smiles(path: Path) -> str:
+    """Say where a text file or a table has SMILES, such as "in column 'smiles'"; empty if nowhere."""
+    with suppress(InputError):
+        if library.is_table(path):
+            return f"in column {find_column(path).name!r}"
+        if field := library.find_field(path):
+            return f"in field {field[1] + 1} of each line"
+    return ""
 
 
 def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -160,11 +221,6 @@ def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
         if len(numbers) > len(filled) / 2 and len(set(numbers)) > 2:
             numeric.append(name)
     return numeric
-
-
-def column_of(path: Path) -> str:
-    """The column of a table with SMILES (see `find_column`); "smiles" for a format without columns."""
-    return find_column(path) if library.is_table(path) else "smiles"
 
 
 def are_molecules(texts: Iterable[str]) -> bool:

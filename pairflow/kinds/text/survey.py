@@ -38,7 +38,7 @@ def recognise(request: DraftRequest) -> str:
         return "because it is a folder"
     if suffix in FASTA_SUFFIXES:
         return "by its suffix"
-    by_content = "because most of its lines begin with no molecule"
+    by_content = "because most of its lines hold no molecule"
     return ("because you say what a row is" if request.settings.rows else by_content) * (suffix == ".txt")
 
 

@@ -73,6 +73,13 @@ MIXED = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\
             ("a.smi", f"{header}CCO\nCN\n", ["CCO", "CN"])
             for header in ("smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", "")
         ),
+        # comments, and a CX extension before the name
+        ("a.smi", "# all\n#SMILES name\nCCO |r| a\nCN\n", ["CCO", "CN"]),
+        # the SMILES in another field, and tables by their content
+        *(("a.smi", text, ["CCO", "CCN", "x"]) for text in ("M0 CCO b\nM1 CCN\nM2 x", "CCO,a\nCCN,b\nx,c\n")),
+        ("a.txt", "id\tcanonical_smiles\tInChI\nM0\tCCO\tx\nM1\tCCN\tx\nM2\tx\ty\n", ["CCO", "CCN", "x"]),
+        ("a.txt", "M0\tCCO\tx\nM1\tCCN\tx\nM2\tx\ty\n", ["CCO", "CCN", "x"]),
+        ("a.jsonl", '{"smiles": "CCO", "y": 1}\n{"y": 2}\n', ["CCO", ""]),
         # line ends may be mixed
         ("a.smi", b"CCO a\r\nCN b\rC c\nCC\r\r\nN", ["CCO", "CN", "C", "CC", "N"]),
         ("a.csv", b"id,smiles\r\n1,CCO\r2,CN\n3,C", ["CCO", "CN", "C"]),
@@ -106,6 +113,17 @@ def test_columns_of_a_table(written):
         ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
         ("a.csv", '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\n', [(4, "C", "A\nB"), (6, "N", "2")]),
         ("a.csv", "mass,smiles\n1,C\n", [(2, "C", "")]),
+        (
+            "a.smi",
+            "CCO |$a;b$,r|  Z1 x\nCCN\t|r|\nCO a|b\n",
+            [(1, "CCO", "Z1 x"), (2, "CCN", ""), (3, "CO", "a|b")],
+        ),
+        (
+            "a.cxsmiles",
+            "smiles\tid\tType\nCCO |r|\tZ1\tS\nCCN\tZ2\tS\n",
+            [(2, "CCO |r|", "Z1"), (3, "CCN", "Z2")],
+        ),
+        ("a.smi", "M 0,CCO\nM 1,CCN\n", [(1, "CCO", "M 0"), (2, "CCN", "M 1")]),
         (
             "a.sdf",
             sdf("C", "N").replace("  0  0", "  9  9", 1),

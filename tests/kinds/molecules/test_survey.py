@@ -4,6 +4,7 @@ import tracemalloc
 from itertools import count
 
 import numpy as np
+import openpyxl
 import pytest
 
 from pairflow.errors import InputError
@@ -15,8 +16,10 @@ from pairflow.kinds.molecules.survey import (
     Survey,
     draw_rows,
     find_column,
+    find_smiles,
     first_rejected,
     numeric_columns,
+    read_found,
 )
 
 ROWS = [
@@ -133,11 +136,52 @@ def test_no_molecule(unit):
         ("Structure,canonical_smiles\nC,CCO\n", "canonical_smiles"),
         ("id,Molecules in here\n1,CCO\n2,x\n3,N\n", "Molecules in here"),
         ("smiles,kept\nnone,CCO\n", "kept"),
+        ("ConnectivitySMILES,Isomeric SMILES\nCO,CO\n", "Isomeric SMILES"),
+        ("canonical_smiles,isomeric_smiles\nCO,CO\n", "isomeric_smiles"),
+        (",pIC50\nCCO,5\n", "column 1"),
     ],
 )
 def test_the_column_is_found(tmp_path, text, column):
     (tmp_path / "a.csv").write_text(text)
-    assert find_column(tmp_path / "a.csv") == column
+    assert find_column(tmp_path / "a.csv").name == column
+
+
+def test_the_column_is_found_on_any_sheet_of_an_excel_file(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["id", "number"], ["a", 1], ["b", 2]):
+        book.active.append(row)
+    sheets = {"a": "=B2", "b": "CCO", "c": "CCO"}
+    for title, text in sheets.items():
+        book.create_sheet(title).append(["smiles", "value"])
+        book[title].append([text, 1])
+    book.save(path := tmp_path / "a.xlsx")
+    assert find_column(path)[:3] == ("smiles", "b", {"smiles": ["CCO"], "value": ["1"]})
+    assert find_column(path, "value").sheet == "a"
+    assert find_column(path, sheet="c").sheet == "c"
+    assert list(read_found(path)) == [Row(2, "CCO")]
+    expected = r"no column holds SMILES in most rows; found 'smiles', 'value' \('smiles': formulas without "
+    with pytest.raises(InputError, match=f"{expected}stored values; "):
+        find_column(path, sheet="a")
+    with pytest.raises(
+        InputError, match="no column 'x'; found on sheet 'Sheet' 'id', 'number'; on sheet 'a' "
+    ):
+        find_column(path, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("a.txt", "CCO\nCCN a\n", "in field 1 of each line"),
+        ("a.txt", "M0\tCCO\nM1\tCCN\n", "in field 2 of each line"),
+        ("a.txt", "# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", "in column 'SMILES'"),
+        ("a.csv", "a,b\n1,CCO\n", "in column 'b'"),
+        ("a.txt", "I came\nI saw\n", ""),
+        ("a.csv", "a,b\n1,x\n", ""),
+    ],
+)
+def test_where_a_file_has_smiles_is_said(tmp_path, name, text, where):
+    (tmp_path / name).write_text(text)
+    assert find_smiles(tmp_path / name) == where
 
 
 @pytest.mark.parametrize(
