@@ -593,6 +593,27 @@ def test_lines_that_begin_with_letters_are_text(project, content):
     assert experiment(project, "b").data.rows == "lines"
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "options", "title"),
+    [
+        ("in.txt", "", [], "SMILES, in field 2 of each line, because most of its lines hold a molecule"),
+        (
+            "in.txt",
+            "ID\tSMILES\n",
+            [],
+            "CSV, column 'SMILES', names in 'ID', because its header names a column of",
+        ),
+        ("in.dat", "", ["--as", "molecules"], "SMILES, in field 2 of each line, by --as molecules"),
+        ("in.dat", "ID\tSMILES\n", ["--as", "table"], "CSV, column 'SMILES', names in 'ID', by --as table"),
+    ],
+)
+def test_a_file_with_ids_and_smiles_is_molecules(project, name, header, options, title):
+    (project / name).write_text(header + "".join(f"M{n}\t{text}\n" for n, text in enumerate(SMILES)))
+    run = new(name, *options)
+    assert run.stdout.startswith(f"{name} ({title}")
+    assert re.search(r"distinct molecules +300\n", run.stdout)
+
+
 def test_small_molecules_in_a_text_file_are_molecules(project):
     (project / "in.txt").write_text("\n".join(["C", "N", "O", *SMILES]))
     run = new("in.txt")

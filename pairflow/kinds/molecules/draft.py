@@ -105,6 +105,8 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
     settings, file = request.settings, request.file
     if settings.rows:
         raise InputError(f"{file}: molecules; --rows is for text")
+    if request.taken_as == "table" and not library.is_table(file):
+        raise InputError(f"{file}: a table of molecules needs a name that ends in .csv, or a column SMILES")
     start = read_start(request.parent, request.start) if request.parent else None
     if start:
         kind = start.representation

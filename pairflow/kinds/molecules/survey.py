@@ -202,16 +202,6 @@ def read_found(path: Path, column: str | None = None, progress: bool = False) ->
     return read_rows(path, column or "smiles", progress)
 
 
-def find_smiles(path: Path) -> str:
-    """Say where a text file or a table has SMILES, such as "in column 'smiles'"; empty if nowhere."""
-    with suppress(InputError):
-        if library.is_table(path):
-            return f"in column {find_column(path).name!r}"
-        if field := library.find_field(path):
-            return f"in field {field[1] + 1} of each line"
-    return ""
-
-
 def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """The columns in which most fields that are not empty are numbers, with at least three different ones."""
     numeric = []

@@ -16,7 +16,6 @@ from pairflow.kinds.molecules.survey import (
     Survey,
     draw_rows,
     find_column,
-    find_smiles,
     first_rejected,
     numeric_columns,
     read_found,
@@ -166,22 +165,6 @@ def test_the_column_is_found_on_any_sheet_of_an_excel_file(tmp_path):
         InputError, match="no column 'x'; found on sheet 'Sheet' 'id', 'number'; on sheet 'a' "
     ):
         find_column(path, "x")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "where"),
-    [
-        ("a.txt", "CCO\nCCN a\n", "in field 1 of each line"),
-        ("a.txt", "M0\tCCO\nM1\tCCN\n", "in field 2 of each line"),
-        ("a.txt", "# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", "in column 'SMILES'"),
-        ("a.csv", "a,b\n1,CCO\n", "in column 'b'"),
-        ("a.txt", "I came\nI saw\n", ""),
-        ("a.csv", "a,b\n1,x\n", ""),
-    ],
-)
-def test_where_a_file_has_smiles_is_said(tmp_path, name, text, where):
-    (tmp_path / name).write_text(text)
-    assert find_smiles(tmp_path / name) == where
 
 
 @pytest.mark.parametrize(
