@@ -27,7 +27,8 @@ _PAGE = re.compile(
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a regular file of at most `most` bytes. Raise InputError for anything else.
+    """Return the content of a regular file, decompressed if its suffix is in PACKED, of at most `most` bytes.
+    Raise InputError for anything else.
 
     A pipe is refused because opening it would block, and a device such as /dev/zero because it has no end.
     """
@@ -36,7 +37,10 @@ def read_bytes(path: Path, most: int) -> bytes:
         size = path.stat().st_size
         if size > most:
             raise InputError(f"{path}: {size:,} bytes are more than the {most:,} that such a file may have")
-        return path.read_bytes()
+        if path.suffix.lower() not in PACKED:
+            return path.read_bytes()
+        with opened(path, "text") as (content, _):
+            return content.read()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -44,9 +48,20 @@ def read_bytes(path: Path, most: int) -> bytes:
 def read_text(path: Path, most: int) -> str:
     """Return the UTF-8 text of a file, with \\n as line ends. The file is read by `read_bytes`."""
     try:
-        return read_bytes(path, most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return unify_line_ends(read_bytes(path, most).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8 text, but byte {error.start:,} is not UTF-8") from None
+
+
+def unify_line_ends(text: str) -> str:
+    r"""Return a text in which each line end, which is \n, \r\n or \r, is \n."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Return the lines of a text, which end in \n, \r\n or \r. Unlike `str.splitlines` it leaves form feeds,
+    U+2028 and the like inside the lines, as editors and `wc -l` do."""
+    return unify_line_ends(text).removesuffix("\n").split("\n") if text else []
 
 
 def require_regular(path: Path) -> None:

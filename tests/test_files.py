@@ -80,9 +80,25 @@ def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):
     assert files.read_bytes(path, 8) == "é\r\nb\rc\n".encode()
     with pytest.raises(InputError, match=r"a\.txt: 8 bytes are more than the 7 that such a file may have$"):
         files.read_bytes(path, 7)
+    path.write_bytes(b"\xef\xbb\xbfa")
+    assert files.read_text(path, 8) == "a"
     path.write_bytes(b"a\xff")
     with pytest.raises(InputError, match=r"a\.txt: expected UTF-8 text, but byte 1 is not UTF-8$"):
         files.read_text(path, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("\n", [""]),
+        ("a\n\nb", ["a", "", "b"]),
+        ("a\r\nb\rc\n", ["a", "b", "c"]),
+        ("a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b\r\n", ["a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b"]),
+    ],
+)
+def test_only_line_feeds_and_carriage_returns_end_lines(text, lines):
+    assert files.split_lines(text) == lines
 
 
 def nested(depth: int) -> str:

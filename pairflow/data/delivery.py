@@ -1,7 +1,7 @@
 """Interfaces of a kind of data: how it delivers samples (`sample --count`), and reads rows for `score`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from pairflow.artifacts import as_cell
 from pairflow.errors import InputError
-from pairflow.files import read_text
+from pairflow.files import read_text, split_lines, suffix_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -182,18 +182,22 @@ class ScoredLines(Scored):
         self.noun, self.encode, self.length, self.padding = noun, encode, length, padding
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
-        if path.suffix.lower() != ".txt":
-            raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt with {self.noun}s")
+        if (suffix := suffix_of(path)) != ".txt":
+            raise InputError(f"{path}: unknown suffix {suffix!r}; expected .txt with {self.noun}s")
         return self.split(read_text(path, MOST_BYTES))
 
     def split(self, text: str) -> Iterator[Candidate]:
         """The rows of a file's text."""
-        for number, line in enumerate(text.splitlines(), 1):
+        return self.encode_rows((number, "", line) for number, line in enumerate(split_lines(text), 1))
+
+    def encode_rows(self, rows: Iterable[tuple[int, str, str]]) -> Iterator[Candidate]:
+        """Encode rows, each a number, a name and a text."""
+        for number, name, text in rows:
             try:
-                tokens = self.encode(line)
+                tokens = self.encode(text)
                 if len(tokens) != self.length:
                     raise InputError(f"expected {self.length} tokens, found {len(tokens)}")
             except InputError as reason:
-                yield Candidate(number, "", line, None, str(reason))
+                yield Candidate(number, name, text, None, str(reason))
                 continue
-            yield Candidate(number, "", line, tokens)
+            yield Candidate(number, name, text, tokens)

@@ -21,7 +21,8 @@ class DraftRequest(NamedTuple):
 
     `parent` is the folder of a model to start from, and `start` its path or name in the experiment, or
     NO_START to refuse one. The file `rejects` will list the rejected rows, and the file `unused` the rows
-    whose field in the column of the condition is not used. `device` is "cpu" or "cuda".
+    whose field in the column of the condition is not used. `device` is "cpu" or "cuda". `taken_as` is one of
+    `kinds.READINGS`, or None if the file is taken for what it looks like.
     """
 
     file: Path
@@ -34,6 +35,7 @@ class DraftRequest(NamedTuple):
     device: str
     quiet: bool
     configuration: Path
+    taken_as: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pairflow.errors import InputError
+
 if TYPE_CHECKING:
     from pairflow.config import Experiment
     from pairflow.config.fields import NewSettings
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 # The only list of kinds. The last one takes every source that no kind before it claims.
 KINDS = ("images", "text", "tokens", "vectors", "molecules")
+# What `pairflow new` may take a file for; rows are text in which each line is a row.
+READINGS = ("molecules", "text", "rows", "table")
 
 
 def list_settings() -> list[Any]:
@@ -65,9 +69,14 @@ def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
 
 
 def draft_experiment(request: "DraftRequest") -> "Draft":
-    """Suggest an experiment on a user's file, by the last of KINDS that accepts the file."""
+    """Suggest an experiment on a user's file, by the last of KINDS that recognises it."""
     drafts = (load_kind(name).draft(request) for name in reversed(KINDS))
-    return next(draft for draft in drafts if draft)
+    if draft := next(filter(None, drafts), None):
+        return draft
+    raise InputError(
+        f"{request.file}: unknown kind of file; expected a name that ends in .smi, .sdf, .csv, .txt, .fasta "
+        "or the like; of any other file --as says what it holds"
+    )
 
 
 def source_of(data: Any, folder: Path = Path()) -> Any:

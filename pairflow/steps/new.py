@@ -14,7 +14,7 @@ from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.file import describe, experiment_file, require_free
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, relative
 from pairflow.files import bare_name, escaped
-from pairflow.kinds import draft_experiment, new_settings
+from pairflow.kinds import READINGS, draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, device_type, model_folder, quiet
@@ -36,6 +36,13 @@ if TYPE_CHECKING:
     default=True,
     help="Measure for up to a minute how long the experiment will take on this machine.  [default: yes]",
 )
+@click.option(
+    "--as",
+    "taken_as",
+    type=click.Choice(READINGS),
+    help="What FILE holds, whatever its name: `rows` is text in which each line or record is a row, and a "
+    "table has a column of molecules or of text.  [default: found from name and content]",
+)
 @model_folder(
     "--from",
     "parent",
@@ -52,16 +59,17 @@ def main(
     configuration: Path,
     force: bool,
     estimate: bool,
+    taken_as: str | None,
     parent: Path | None,
     device: str,
     quiet: bool,
 ):
     """Write an experiment on your own molecules or text to experiments/NAME.yaml, and print how to run it.
 
-    FILE holds SMILES (.smi, .txt: a field of each line), a table (.csv, .tsv, .jsonl, .parquet, .xlsx) or an
-    SDF file (.sdf), perhaps compressed (.gz, .bz2, .zst, .zip); or it is text: a .txt file, or a folder of
-    such files. The command reads it once, and prints a summary of it, the rules applied, and the expected
-    run time.
+    FILE holds SMILES (.smi, .txt: a field of each line), a table with a column of SMILES or of text
+    (.csv, .tsv, .jsonl, .parquet, .xlsx), an SDF file (.sdf), FASTA (.fasta) or text (.txt), also compressed
+    (.gz, .bz2, .zst, .zip); or it is a folder of .txt files. The command reads it once, and prints what it
+    took it for, a summary of it, the rules applied, and the expected run time.
     """
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)
@@ -71,9 +79,10 @@ def main(
         require_apart({"--name": path}, [file])
     source, device = relative(file, configuration), device_type(device)
     parent, start = _start(parent, configuration)
-    draft = draft_experiment(
-        DraftRequest(file, source, settings, parent, start, rejects, unused, device, quiet, configuration)
+    request = DraftRequest(
+        *(file, source, settings, parent, start, rejects, unused, device, quiet, configuration, taken_as)
     )
+    draft = draft_experiment(request)
     folder = configuration.resolve().parent
     forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]
     _write(configuration, target, forecasts[0][1], draft, force)

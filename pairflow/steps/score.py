@@ -24,7 +24,9 @@ from pairflow.steps.options import model_folder, on_device, out
     "--model finds a row than this one does.",
 )
 @out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
-@click.option("--column", help="SMILES column, if ROWS is a table of molecules; found if it is not given.")
+@click.option(
+    "--column", help="Column with the molecules or texts, if ROWS is a table; found if it is not given."
+)
 @on_device
 def main(
     settings: ScoreSettings,

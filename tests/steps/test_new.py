@@ -62,7 +62,7 @@ def test_table_entry_and_command(project):
     assert (project / "workflow_config.yaml").read_text() == SHIPPED.read_text()
     assert "Experiment 'my_library' is in experiments/my_library.yaml." in run.stdout
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
-    assert lines[0] == ["my library.smi (SMILES)"]
+    assert lines[0] == ["my library.smi (SMILES, by its suffix)"]
     assert ["rejected", "2", "all are listed in ./my_library.rejected.csv"] in lines
     assert ["unparsable", "2", "the first: line 301, 'x'"] in lines
     assert ["duplicates", "1", "drop_duplicates: true"] in lines
@@ -513,7 +513,7 @@ def test_a_text_is_known_by_what_it_holds(project):
     run = new("play.txt")
     assert run.exit_code == 0, run.stderr
     printed = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
-    assert printed[0] == ["play.txt (text)"]
+    assert printed[0] == ["play.txt (text, because most of its lines hold no molecule)"]
     assert ["K, symbols", "30", "tokeniser: characters"] in printed
     assert run.stdout.splitlines()[-1] == "  pairflow run play"
     found = experiment(project, "play")
@@ -564,6 +564,102 @@ def test_what_a_row_is_can_be_said(project):
     (project / "mine.smi").write_text("".join(f"{text} mol\n" for text in ODD))
     refused = new("mine.smi", "--rows", "lines")
     assert (refused.exit_code, "mine.smi: molecules; --rows is for text" in refused.stderr) == (2, True)
+
+
+CHORDS = "C G Am F\nF C G7 C\nAm F C G\nC/E F Bdim C\n" * 100
+DIARY = "".join(f"I feel that day {number} was long.\nIn the evening it rains.\n" for number in range(200))
+FASTA = "".join(
+    f">sp|P{n:05}|A protein\nMKT{'ACDEFGHIKL'[n % 10]}\nwy{'L' * (n % 7)}*\n\n" for n in range(300)
+)
+
+
+@pytest.mark.parametrize("content", [CHORDS, DIARY])
+def test_lines_that_begin_with_letters_are_text(project, content):
+    (project / "in.txt").write_text(content)
+    run = new("in.txt")
+    assert run.stdout.startswith("in.txt (text, because most of its lines hold no molecule)\n")
+    assert experiment(project, "in").data.rows == "packed"
+    assert new("in.txt", "--name", "b", "--rows", "lines").stdout.startswith(
+        "in.txt (text, because you say what a row is)\n"
+    )
+    assert experiment(project, "b").data.rows == "lines"
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "options", "title"),
+    [
+        ("in.txt", "", [], "SMILES, in field 2 of each line, because most of its lines hold a molecule"),
+        (
+            "in.txt",
+            "ID\tSMILES\n",
+            [],
+            "CSV, column 'SMILES', names in 'ID', because its header names a column of",
+        ),
+        ("in.dat", "", ["--as", "molecules"], "SMILES, in field 2 of each line, by --as molecules"),
+        ("in.dat", "ID\tSMILES\n", ["--as", "table"], "CSV, column 'SMILES', names in 'ID', by --as table"),
+    ],
+)
+def test_a_file_with_ids_and_smiles_is_molecules(project, name, header, options, title):
+    (project / name).write_text(header + "".join(f"M{n}\t{text}\n" for n, text in enumerate(SMILES)))
+    run = new(name, *options)
+    assert run.stdout.startswith(f"{name} ({title}")
+    assert re.search(r"distinct molecules +300\n", run.stdout)
+
+
+def test_small_molecules_in_a_text_file_are_molecules(project):
+    (project / "in.txt").write_text("\n".join(["C", "N", "O", *SMILES]))
+    run = new("in.txt")
+    assert run.stdout.startswith("in.txt (SMILES, because most of its lines hold a molecule)\n")
+    assert experiment(project, "in").data.kind == "molecules"
+    assert new("in.txt", "--name", "b", "--as", "text").stdout.startswith("in.txt (text, by --as text)\n")
+    assert (experiment(project, "b").data.kind, experiment(project, "b").data.rows) == ("text", "lines")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("in.fasta", "by its suffix"), ("in.txt", "because its first line begins with >")]
+)
+def test_each_record_of_fasta_is_a_row(project, name, reason):
+    (project / name).write_text(FASTA)
+    run = new(name)
+    assert run.stdout.startswith(f"{name} (text, FASTA, {reason})\n")
+    data = experiment(project, "in").data
+    assert (data.rows, data.length, data.format) == ("lines", 14, None)
+    assert re.search(r"rows for training +270\n", run.stdout)
+
+
+def test_a_column_of_text_in_a_table_is_text(project):
+    rows = [f"{'NPO'[number % 3]}\tText number {number:03}\tx\n" for number in range(200)]
+    (project / "in.tsv").write_text("".join(["label\ttext\tother\n", *rows]))
+    run = new("in.tsv")
+    assert run.stdout.startswith("in.tsv (text, column 'text', which holds no SMILES)\n")
+    data = experiment(project, "in").data
+    assert (data.column, data.rows, data.length) == ("text", "lines", 16)
+    assert new("in.tsv", "--name", "b", "--column", "other").exit_code == 0
+    assert experiment(project, "b").data.column == "other"
+    (project / "in.txt").write_text("".join(["label,text\n", *rows]).replace("\t", ","))
+    run = new("in.txt", "--name", "c", "--as", "table")
+    assert experiment(project, "c").data.column == "text"
+    (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))
+    message = "found 'mark', 'review'; --column names one with text\n"
+    assert new("reviews.csv").stderr.endswith(message)
+
+
+def test_any_file_is_what_the_user_says(project):
+    (project / "notes.md").write_text(DIARY)
+    (project / "drugs.smi").write_text("\n".join(SMILES))
+    message = "notes.md: unknown kind of file; expected a name that ends in .smi, "
+    assert message in new("notes.md").stderr
+    (project / "farsi.fa").write_text(FASTA)
+    for name, taken_as, *found in (
+        ("notes.md", "text", "packed", None),
+        ("drugs.smi", "rows", "lines", None),
+        ("farsi.fa", "text", "lines", "plain"),
+    ):
+        run = new(name, "--as", taken_as)
+        assert run.stdout.startswith(f"{name} (text, by --as {taken_as})\n")
+        data = experiment(project, name[:5]).data
+        assert [data.rows, data.format] == found
+    assert re.search(r"rows for training +810\n", run.stdout)  # also the headers
 
 
 def test_a_folder_of_texts_lists_what_it_leaves_out(project):

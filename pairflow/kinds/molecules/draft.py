@@ -17,7 +17,9 @@ from pairflow.config import check, parse_method, suggest
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, own_split, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import is_held_out, split_rows
+from pairflow.data.tabular import columns, is_table
 from pairflow.errors import InputError
+from pairflow.files import opened, split_lines, suffix_of
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import MoleculeFile
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
@@ -38,16 +40,18 @@ from pairflow.kinds.molecules.survey import (
     SAMPLED_ROWS,
     TINY,
     Survey,
+    are_molecules,
     draw_rows,
     find_column,
+    find_smiles,
     first_rejected,
-    is_molecule,
 )
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
+_HEAD = 2**20  # bytes of a .txt file from which its kind is found
 _EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
 _SURVEYED = 50_000  # rows that are looked at, because groups take RDKit 3 ms a molecule
 FEW = 20_000  # molecules; with fewer, a training on drug-like ones starts from the model _START
@@ -55,15 +59,35 @@ _START = "zinc250k"  # in groups
 _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
 
 
-def holds_molecules(path: Path) -> bool:
-    """Whether a file may hold molecules: no folder, and no .txt file unless most lines begin with SMILES."""
-    if path.is_dir():
-        return False
-    if path.suffix.lower() != ".txt" or not path.is_file():
-        return True
-    with path.open(encoding="utf-8", errors="replace") as file:
-        lines = list(islice((line for line in file if line.strip()), SAMPLED_ROWS))
-    return sum(is_molecule(line.split()[0]) for line in lines) > len(lines) / 2
+def recognise(request: DraftRequest) -> str:
+    """Return why a file is taken for molecules; empty if it is not: a table without a column of SMILES, or a
+    .txt file of which few lines hold SMILES."""
+    path, taken_as = request.file, request.taken_as
+    reason = f"by --as {taken_as}" if taken_as else "by its suffix"
+    if taken_as in ("molecules", "text", "rows"):
+        return reason * (taken_as == "molecules")
+    if taken_as or is_table(path):
+        return reason * _has_smiles(path, request.settings)
+    if (suffix := suffix_of(path)) != ".txt":
+        return reason * library.is_known(path)
+    if request.settings.rows or not path.is_file():
+        return ""
+    if library.is_table(path):
+        return "because its header names a column of SMILES"
+    with opened(path, suffix) as (content, _):
+        head = content.read(_HEAD).decode("utf-8-sig", errors="replace")
+    lines = islice((line for line in split_lines(head) if line.strip()), SAMPLED_ROWS)
+    holds = are_molecules(line.split()[0] for line in lines) or library.holds_smiles(path)
+    return "because most of its lines hold a molecule" if holds else ""
+
+
+def _has_smiles(path: Path, settings: NewLibrary) -> bool:
+    """Whether a table has SMILES in a column, or in the given one, or if there is none of that name, which is
+    reported later."""
+    column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
+    if column:
+        heads = [{column: fields[column]} for fields in heads if column in fields]
+    return not heads or any(map(find_smiles, heads))
 
 
 class Start(NamedTuple):
@@ -77,11 +101,13 @@ class Start(NamedTuple):
     symbols: tuple[str, ...]
 
 
-def draft_molecules(request: DraftRequest) -> Draft:
+def draft_molecules(request: DraftRequest, reason: str) -> Draft:
     """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
     settings, file = request.settings, request.file
     if settings.rows:
         raise InputError(f"{file}: molecules; --rows is for text")
+    if request.taken_as == "table" and not library.is_table(file):
+        raise InputError(f"{file}: a table of molecules needs a name that ends in .csv, or a column SMILES")
     start = read_start(request.parent, request.start) if request.parent else None
     if start:
         kind = start.representation
@@ -91,6 +117,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
             )
         settings = settings.model_copy(update={"representation": kind})
     column, sheet, fields, title = _read_head(file, settings)
+    title += f", {reason}"
     if request.source in MOLECULE_SOURCES:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     chosen_data = {"column": column, "sheet": sheet, **own_split(request)}

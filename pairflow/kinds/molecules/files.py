@@ -18,6 +18,7 @@ from rdkit.Chem import rdDepictor
 from pairflow.artifacts import Metadata, as_cell, write_table
 from pairflow.data.tabular import require_openpyxl
 from pairflow.errors import InputError
+from pairflow.files import split_lines
 
 DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
 """Digits after the decimal point of each property."""
@@ -60,7 +61,7 @@ def _others(*suffixes: str) -> str:
 
 def _one_line(text: Any) -> str:
     """A text without line breaks, for formats in which each line has a meaning."""
-    return " ".join(str(text).splitlines())
+    return " ".join(split_lines(str(text)))
 
 
 def _rounded(name: str, value: Any) -> Any:

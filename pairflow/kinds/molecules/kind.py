@@ -256,7 +256,8 @@ class MoleculesKind(OnDemandKind):
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
         draft = self.load("draft")
-        return draft.draft_molecules(request) if draft.holds_molecules(request.file) else None
+        reason = draft.recognise(request)
+        return draft.draft_molecules(request, reason) if reason else None
 
     packages = ("RDKit",)
 

@@ -58,14 +58,15 @@ class Row(NamedTuple):
 
 
 def format_of(path: str | Path) -> str:
-    """Return "SMILES", "SDF" or the format of a table, by the suffix of a file; else raises InputError."""
-    if (suffix := suffix_of(Path(path))) not in _FORMATS:
+    """Return "SMILES", "SDF" or the format of a table, by the suffix of a file or, for an unknown suffix, by
+    its content. Raises InputError if it is unknown."""
+    if (suffix := suffix_of(Path(path))) not in _FORMATS and not holds_smiles(Path(path)):
         packed = ", ".join(PACKED)
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
             f"followed by {packed}"
         )
-    name = _FORMATS[suffix]
+    name = _FORMATS.get(suffix, "SMILES")
     return "CSV" if name == "SMILES" and _names_smiles(Path(path)) else name
 
 
@@ -76,10 +77,22 @@ def _names_smiles(path: Path) -> bool:
     return False
 
 
+def holds_smiles(path: Path) -> bool:
+    """Whether a text file of any name holds SMILES in most lines, or is a table with a column of SMILES."""
+    with suppress(InputError):
+        return path.is_file() and (_names_smiles(path) or find_field(path) is not None)
+    return False
+
+
 def usual_place(name: str) -> float:
     """The place of a name in the list of usual names of columns with SMILES; infinite if it is not usual."""
     plain = re.sub("[ _.-]", "", name.lower())
     return _SMILES_COLUMNS.index(plain) if plain in _SMILES_COLUMNS else inf
+
+
+def is_known(path: Path) -> bool:
+    """Whether the suffix of a file is that of a file of molecules."""
+    return suffix_of(path) in _FORMATS
 
 
 def is_table(path: str | Path) -> bool:

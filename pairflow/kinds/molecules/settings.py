@@ -290,7 +290,9 @@ def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSetting
 class NewLibrary(LibraryRules, NewSettings):
     """Settings of the command `pairflow new` for a user's file of molecules."""
 
-    column: str | None = Field(None, description="SMILES column of a table; detected if not given.")
+    column: str | None = Field(
+        None, description="Column of a table with SMILES, or with text; found if not given."
+    )
     sheet: str | None = Field(None, description="Sheet of an Excel file; detected if not given.")
     representation: Notation | None = Field(
         None,

@@ -164,7 +164,7 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
 
 def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """The columns of which most fields are molecules."""
-    return [name for name, fields in columns.items() if sum(map(is_molecule, fields)) > len(fields) / 2]
+    return [name for name, fields in columns.items() if are_molecules(fields)]
 
 
 def _choose(path: Path, usable: list[str]) -> str:
@@ -214,11 +214,24 @@ def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
     return numeric
 
 
+def are_molecules(texts: Iterable[str]) -> bool:
+    """Whether most of the different texts are molecules, at least half of these with several atoms: a single
+    atom may also be a letter of a text, such as a chord."""
+    different = {*texts}
+    sizes = [size for text in different if (size := _count_atoms(text))]
+    return len(sizes) > len(different) / 2 and 2 * sum(size > 1 for size in sizes) >= len(sizes)
+
+
 def is_molecule(text: str) -> bool:
     """Whether RDKit reads a text as a molecule of at least one atom."""
+    return _count_atoms(text) > 0
+
+
+def _count_atoms(text: str) -> int:
+    """The number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
     with rdBase.BlockLogs(), suppress(InputError):
-        return parse(text.strip()).GetNumAtoms() > 0
-    return False
+        return parse(text.strip()).GetNumAtoms()
+    return 0
 
 
 def _is_charged(atom: Chem.Atom) -> bool:

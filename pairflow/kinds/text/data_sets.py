@@ -7,7 +7,7 @@ import tarfile
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
@@ -18,13 +18,23 @@ from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
-from pairflow.files import fault, read_bytes, read_text, require_plausible, require_regular
+from pairflow.files import (
+    fault,
+    read_bytes,
+    read_text,
+    require_plausible,
+    require_regular,
+    split_lines,
+    unify_line_ends,
+)
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
+from pairflow.kinds.text.records import Record, is_fasta, read_column, read_fasta
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased; K of a to z and the space
+_NO_UTF_8 = "\ufffd"  # what tables have in the place of bytes that are not UTF-8
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
 HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
@@ -45,6 +55,9 @@ _RULES = [  # remove spaces that LM1B has before punctuation and inside brackets
         (r"([$£]) ", r"\1"),
     )
 ]
+
+
+Content = str | list[Record]  # of a file: its text, or its records
 
 
 class TextSource(DataSource):
@@ -154,6 +167,7 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
             for member in archive:
                 if member.name.rpartition("/")[2] in names and (file := archive.extractfile(member)):
                     require_plausible(path, member.size)
+                    # str.splitlines cuts at more than line ends; without it the data set would change.
                     for line in file.read().decode("utf-8").splitlines():
                         yield normalise(detokenise(line), settings)
     except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
@@ -162,7 +176,14 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class OwnText(RowFile, TextSource):
-    """A user's UTF-8 file, or a folder whose files are read in the order of their names."""
+    """A user's UTF-8 file, or a folder whose files are read in the order of their names.
+
+    `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content. With
+    a `column`, the file is a table.
+    """
+
+    form: str | None = None
+    column: str | None = None
 
     def fetch(self) -> Path:
         if not self.path.exists():
@@ -183,36 +204,45 @@ class OwnText(RowFile, TextSource):
         return content.hexdigest()
 
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        texts = list(self._texts(rejected))
-        if not texts:
-            first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
-            raise InputError(f"{self.path}: {first}{rejected[0].reason}")
+        contents = [*self.contents(rejected)]
+        if settings.rows == "lines":
+            return cut_parts(rows_of(contents), settings)
+        texts = [content if isinstance(content, str) else join(content) for content in contents]
         ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
-    def lines(self) -> list[str]:
-        """The lines of all files that can be read."""
-        return [line for text in self._texts([]) for line in text.splitlines()]
-
-    def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
+    def contents(self, rejected: list[Rejected]) -> Iterator[Content]:
+        """Yield the text of each file, or its records; what cannot be read is added to `rejected`. Raises
+        InputError if nothing can be read."""
+        if self.column is not None:
+            records = read_column(self.path, self.column)
+            broken = [record for record in records if _NO_UTF_8 in record.text]
+            rejected += (Rejected(f"row {row.number}", row.text, "not UTF-8 text") for row in broken)
+            yield [record for record in records if _NO_UTF_8 not in record.text]
+            return
+        usable = False
         hidden: list[str] = []
-        paths = self.files(hidden)
-        for path in paths:
+        for path in self.files(hidden):
             if reason := fault(path):
                 rejected.append(Rejected(path.name, "", reason))
                 continue
             content = read_bytes(path, MOST_BYTES)
             try:
-                text = content.decode("utf-8-sig")
+                text = unify_line_ends(content.decode("utf-8-sig"))
             except UnicodeDecodeError as error:
                 reason = f"not UTF-8 text (byte {error.start} is {content[error.start]:#04x})"
                 rejected.append(Rejected(path.name, content.decode("utf-8", errors="replace"), reason))
                 continue
-            if text.strip():
-                yield text
-            else:
+            if not text.strip():
                 rejected.append(Rejected(path.name, "", "empty"))
+                continue
+            usable = True
+            form = self.form or ("fasta" if is_fasta(path, text) else "plain")
+            yield read_fasta(path, text) if form == "fasta" else text
         rejected += [Rejected(name, "", "hidden") for name in hidden]
+        if not usable:
+            first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
+            raise InputError(f"{self.path}: {first}{rejected[0].reason}")
 
     def status(self, offline: bool = False) -> Finding:
         try:
@@ -236,6 +266,19 @@ class SplitText(OwnText):
         whole = unsplit.model_copy(update={"judge_fraction": 0.0})
         validation = self.held_out.parts(whole, rejected)["train"]
         return {**super().parts(unsplit, rejected), "validation": validation}
+
+
+def rows_of(contents: Iterable[Content]) -> list[str]:
+    """Return the lines of texts, and the texts of records."""
+    rows = list[str]()
+    for content in contents:
+        rows += split_lines(content) if isinstance(content, str) else (record.text for record in content)
+    return rows
+
+
+def join(records: Iterable[Record]) -> str:
+    """Return the texts of records as running text."""
+    return "\n".join(record.text for record in records)
 
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
@@ -272,6 +315,7 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
+    own = folder / settings.source, settings.format, settings.column
     if settings.held_out:
-        return SplitText(folder / settings.source, held_out=OwnText(folder / settings.held_out))
-    return DATA_SETS.get(settings.source) or OwnText(folder / settings.source)
+        return SplitText(*own, held_out=OwnText(folder / settings.held_out, *own[1:]))
+    return DATA_SETS.get(settings.source) or OwnText(*own)

@@ -95,8 +95,9 @@ class TextKind(OnDemandKind):
         return symbols in ("characters", "bert")
 
     def draft(self, request: "DraftRequest") -> "Draft | None":
-        is_text = request.file.is_dir() or request.file.suffix.lower() == ".txt"
-        return self.load("survey").draft_text(request) if is_text else None
+        survey = self.load("survey")
+        reason = survey.recognise(request)
+        return survey.draft_text(request, reason) if reason else None
 
     def is_timed(self, job: Job) -> bool:
         return not getattr(job.settings, "gen_ppl", False)  # GPT-2

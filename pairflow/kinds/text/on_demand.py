@@ -1,15 +1,21 @@
 """Text for `sample --count` and `score`: samples are delivered in the order in which they are drawn."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Candidate, Lines, Rows, ScoredLines
+from pairflow.data.tabular import is_table
 from pairflow.errors import InputError
+from pairflow.files import suffix_of
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
+from pairflow.kinds.text.data_sets import OwnText, join
+from pairflow.kinds.text.records import FASTA_SUFFIXES
+from pairflow.kinds.text.settings import COLUMN
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.training.model import Model
 
@@ -63,6 +69,18 @@ class ScoredText(ScoredLines):
 
     def _encode_line(self, line: str) -> np.ndarray:
         return self.tokeniser.line(self.tokeniser.encode_known(line), self.length)
+
+    def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
+        """The lines, or pieces, of a text file; the records of FASTA, and of a table those in `column`."""
+        column = column or (COLUMN if is_table(path) else None)
+        if not column and suffix_of(path) not in FASTA_SUFFIXES:
+            yield from super().read(path)
+            return
+        for content in OwnText(path, column=column).contents([]):
+            if self.tokeniser.lines and not isinstance(content, str):
+                yield from self.encode_rows(content)
+            else:
+                yield from self.split(content if isinstance(content, str) else join(content))
 
     def split(self, text: str) -> Iterator[Candidate]:
         if (tokeniser := self.tokeniser).lines:

@@ -18,6 +18,7 @@ from pairflow.artifacts import token_dtype
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
+from pairflow.files import split_lines
 from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import BERT, Characters, Tokeniser, WordPieces, load_tokeniser
 
@@ -89,13 +90,12 @@ def normalise(text: str, settings: Text) -> str:
     return _NO_LETTERS.sub(" ", text.lower()).strip() if settings.normalisation == "letters" else text
 
 
-def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
-    """Normalise a text and cut it into parts for training, validation and the judge, in this order. It is cut
-    between characters, or between lines if rows are lines. The last two shares are rounded up."""
+def cut_parts(text: str | Sequence[str], settings: Text) -> dict[str, list[str]]:
+    """Normalise a text, or its rows, and cut it into parts for training, validation and the judge, in this
+    order. It is cut between characters, or between rows. The last two shares are rounded up."""
     packed = settings.rows == "packed"
-    units: Any = (
-        normalise(text, settings) if packed else [normalise(line, settings) for line in text.splitlines()]
-    )
+    rows = [] if packed else split_lines(text) if isinstance(text, str) else text
+    units: Any = normalise(str(text), settings) if packed else [normalise(row, settings) for row in rows]
     # As a Fraction 0.05 is exact. As a float it is slightly larger, and would be rounded up to one unit more.
     shares = [Fraction(str(share)) for share in (settings.validation_fraction, settings.judge_fraction)]
     held_out, judge = (ceil(share * len(units)) for share in (sum(shares), shares[1]))

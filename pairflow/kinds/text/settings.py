@@ -13,6 +13,7 @@ from pairflow.limits import MAX_LENGTH
 
 Rows = Literal["packed", "lines"]
 FILES = (".txt", (".txt",))  # what a folder may hold: name in messages, suffixes
+COLUMN = "text"  # the usual name of a column with text
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 
@@ -54,6 +55,18 @@ class Text(DataSettings):
     source: OwnFile = Field(
         description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
         "UTF-8 text file or of a folder of such files."
+    )
+    column: str | None = Field(
+        None,
+        exclude_if=lambda column: column is None,
+        description="Column with the text, if the file is a table (such as .csv, .jsonl or .parquet): each "
+        "row has a text.",
+    )
+    format: Literal["plain", "fasta"] | None = Field(
+        None,
+        exclude_if=lambda form: form is None,
+        description="`plain`: lines of text; `fasta`: records, each a header, which is left out, and a "
+        "sequence. If it is not given, it is found from the name and the content of the file.",
     )
     tokeniser: Literal["characters", "bert"] = Field(
         description="`characters`: each character is a symbol; `bert`: the word pieces of bert-base-uncased."

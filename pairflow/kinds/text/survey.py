@@ -5,12 +5,16 @@ from math import ceil
 from pathlib import Path
 
 from pairflow.config import suggest
+from pairflow.data import tabular
 from pairflow.data.draft import Draft, DraftRequest, Entry, own_split, table_lines
 from pairflow.data.source import DatasetSize
+from pairflow.data.tabular import is_table
 from pairflow.errors import InputError
-from pairflow.kinds.text.data_sets import OwnText, SplitText
+from pairflow.files import suffix_of
+from pairflow.kinds.text.data_sets import Content, OwnText, SplitText, rows_of
 from pairflow.kinds.text.prepare import PARTS, PreparedText
-from pairflow.kinds.text.settings import Text
+from pairflow.kinds.text.records import FASTA_SUFFIXES
+from pairflow.kinds.text.settings import COLUMN, Text
 
 LENGTH = 32  # N of a suggested experiment
 MINIMUM = 100  # rows for training
@@ -18,10 +22,36 @@ MOST_WORDS = 3  # of a line that is a row of its own, such as a name or a sequen
 MOST = 0.95  # share of lines with so few words that makes all lines rows, and that is no longer than N
 LONGEST = 256  # N of lines at most
 # Settings of `pairflow new` that work for text.
-_SETTINGS = {"name", "validation_fraction", "compare", "rows", "held_out"}
+_SETTINGS = {"name", "column", "validation_fraction", "compare", "rows", "held_out"}
 
 
-def draft_text(request: DraftRequest) -> Draft:
+def recognise(request: DraftRequest) -> str:
+    """Return why a file that is of no other kind is text; empty if it is not. Raises InputError for a table
+    in which no column is known to hold text."""
+    file, suffix = request.file, suffix_of(request.file)
+    if request.taken_as in ("text", "rows"):
+        return f"by --as {request.taken_as}"
+    if request.taken_as == "table" or is_table(file):
+        return _recognise_column(file, request.settings.column)
+    if file.is_dir():
+        return "because it is a folder"
+    if suffix in FASTA_SUFFIXES:
+        return "by its suffix"
+    by_content = "because most of its lines hold no molecule"
+    return ("because you say what a row is" if request.settings.rows else by_content) * (suffix == ".txt")
+
+
+def _recognise_column(file: Path, column: str | None) -> str:
+    names = [name for _, fields in tabular.columns(file, 1) for name in fields]
+    if not column and COLUMN not in names:
+        found = ", ".join(map(repr, names[:20]))
+        raise InputError(
+            f"{file}: no column holds SMILES in most rows; found {found}; --column names one with text"
+        )
+    return "which holds no SMILES"
+
+
+def draft_text(request: DraftRequest, reason: str) -> Draft:
     """Read a text and suggest an experiment on it, for `pairflow new`. Raises InputError for too little text,
     and for settings that work only for molecules."""
     path, settings = request.file, request.settings
@@ -30,14 +60,17 @@ def draft_text(request: DraftRequest) -> Draft:
     if unsupported := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
         raise InputError(f"{path}: text; --{next(iter(unsupported)).replace('_', '-')} is for molecules")
     source = request.source if set("/.") & set(request.source) else f"./{request.source}"
-    text = SplitText(path, held_out=OwnText(Path(settings.held_out))) if settings.held_out else OwnText(path)
-    lines = [line for line in text.lines() if line.strip()]
-    kind = settings.rows or ("lines" if are_rows(lines) else "packed")
-    if not lines:  # which is refused below
-        kind = "packed"
+    text, contents, reason = _read(request, reason)
+    if settings.held_out:
+        form = text.form, text.column
+        text = SplitText(path, *form, held_out=OwnText(Path(settings.held_out), *form))
+    has_records = any(isinstance(content, list) for content in contents)
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
-    own = own_split(request)
-    data |= own or {"validation_fraction": settings.validation_fraction}
+    data |= {key: value for key, value in {"column": text.column, "format": text.form}.items() if value}
+    lines = [line for line in rows_of(contents) if line.strip()]
+    by_rows = has_records or request.taken_as == "rows" or are_rows(lines)
+    kind = settings.rows or ("lines" if by_rows else "packed")
+    data |= own_split(request) or {"validation_fraction": settings.validation_fraction}
     data["judge_fraction"] = 0.05
     most = suggest.training_rows(10**9, request.device) or 10**9
     if kind == "lines":
@@ -67,10 +100,31 @@ def draft_text(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=DatasetSize(rows, len(prepared.validation), symbols, data["length"]),
         content=f"{rows:,} training rows of text.",
-        table=table_lines(f"{path} (text)", _lines(prepared, data, len(text.files()))),
+        table=table_lines(f"{path} (text, {reason})", _lines(prepared, data, len(text.files()))),
         rejected=prepared.rejected,
-        advice=tuple(_advice(kind, lines, guessed=settings.rows is None)),
+        advice=tuple(
+            _advice(kind, lines, has_records, guessed=not (settings.rows or request.taken_as == "rows"))
+        ),
     )
+
+
+def _read(request: DraftRequest, reason: str) -> tuple[OwnText, list[Content], str]:
+    """Read the file as what it is taken for. Returns the source, its contents, and in words what it is taken
+    for, and why."""
+    path, column = request.file, request.settings.column
+    if column or is_table(path) or request.taken_as == "table":
+        column = column or COLUMN
+        text = OwnText(path, column=column)
+        return text, [*text.contents([])], f"column {column!r}, {reason}"
+    text = OwnText(path)
+    contents = [*text.contents([])]
+    if all(isinstance(content, str) for content in contents):
+        return text, contents, reason
+    if request.taken_as == "text":
+        text = OwnText(path, "plain")
+        return text, [*text.contents([])], reason
+    by_content = "because its first line begins with >"
+    return text, contents, f"FASTA, {by_content if suffix_of(path) == '.txt' else reason}"
 
 
 def are_rows(lines: Sequence[str]) -> bool:
@@ -85,9 +139,11 @@ def length_of(lines: Sequence[str]) -> int:
     return max(4, min(LONGEST, lengths[ceil(MOST * len(lengths)) - 1] + 1))
 
 
-def _advice(kind: str, lines: Sequence[str], guessed: bool) -> Iterator[str]:
+def _advice(kind: str, lines: Sequence[str], has_records: bool, guessed: bool) -> Iterator[str]:
     """Yield how rows were chosen, and what is wrong with the order of lines."""
-    if guessed and kind == "lines":
+    if guessed and has_records:
+        yield "Each record is a row. For running text: --rows packed."
+    elif guessed and kind == "lines":
         yield (
             f"Each line is a row, because {MOST:.0%} of the lines have at most {MOST_WORDS} words. "
             "For running text: --rows packed."
@@ -104,7 +160,7 @@ def _advice(kind: str, lines: Sequence[str], guessed: bool) -> Iterator[str]:
 def _remark(data: Entry) -> str:
     if "stride" in data:
         return f"a training row every {data['stride']} tokens"
-    return "a line and its end symbol; longer lines are left out"
+    return "a row and its end symbol; longer rows are left out"
 
 
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from contextlib import nullcontext
 
 import openpyxl
 import pytest
@@ -15,7 +16,15 @@ from rdkit.Chem import AllChem
 
 from pairflow.data import tabular
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.library import Row, find_field, format_of, name_column, read_rows, unit_of
+from pairflow.kinds.molecules.library import (
+    Row,
+    find_field,
+    format_of,
+    holds_smiles,
+    name_column,
+    read_rows,
+    unit_of,
+)
 
 
 def columns(path, number):
@@ -70,6 +79,22 @@ def test_the_field_with_smiles_is_found(written):
     }
     for text, field in texts.items():
         assert find_field(written("a.txt", text)) == field
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("CCO\nCCN a\n", "SMILES"),
+        ("M0\tCCO\nM1\tCCN\n", "SMILES"),
+        ("# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", "CSV"),
+        ("I came\nI saw\n", ""),
+    ],
+)
+def test_the_format_of_an_unknown_name_is_told_by_the_content(tmp_path, text, kind):
+    (tmp_path / "a.dat").write_text(text)
+    assert holds_smiles(tmp_path / "a.dat") is bool(kind)
+    with nullcontext() if kind else pytest.raises(InputError, match=r"a\.dat: unknown kind of file; "):
+        assert format_of(tmp_path / "a.dat") == kind
 
 
 NAMED = "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n"

@@ -1,5 +1,8 @@
 """Text to token rows: how it is cut, what is left out, and what is refused."""
 
+import bz2
+import gzip
+
 import numpy as np
 import pytest
 
@@ -52,6 +55,48 @@ def test_the_parts_follow_one_another_and_share_no_text():
     parts = cut_parts(text, chosen)
     assert [len(parts[name][0]) for name in ("train", "validation", "judge")] == [160, 64, 32]
     assert "".join(text for texts in parts.values() for text in texts) == text
+
+
+def test_a_row_is_a_line_as_editors_count_them(read):
+    lines = [f"{number}\u2028\x85\x0b\x0c" for number in range(10, 50)]
+    prepared = read({"a.txt": "\r\n".join(lines)}, rows="lines", length=12)
+    rows = [prepared.tokeniser.decode(row) for part in (prepared.train, prepared.validation) for row in part]
+    assert rows == lines[:38]
+    assert "\r" not in prepared.tokeniser.tokens
+
+
+def test_running_text_has_one_kind_of_line_end(read):
+    lines = [f"{number}\r\n{number}\r" for number in range(10, 50)]
+    prepared = read({"a.txt": "".join(lines)}, stride=1)
+    assert prepared.tokeniser.decode(prepared.train[0]) == "10\n10\n11"
+    assert prepared.tokeniser.tokens == ("\n", *"0123456789")
+
+
+def test_the_records_of_fasta_are_rows_without_their_headers(read):
+    fasta = "".join(f">P{number} name\r\nMK\r\n{'ACDE'[number % 4]}T\r\n" for number in range(40))
+    prepared = read({"a.txt": fasta}, rows="lines")
+    assert [prepared.tokeniser.decode(row) for row in prepared.train[:4]] == ["MKAT", "MKCT", "MKDT", "MKET"]
+    assert [len(rows) for rows in (prepared.train, prepared.validation, prepared.judge)] == [36, 2, 2]
+    assert read({"a.txt": fasta}).tokeniser.decode(read({"a.txt": fasta}).train[0]) == "MKAT\nMKC"
+    plain = read({"a.txt": fasta}, rows="lines", length=9, format="plain")
+    assert [plain.tokeniser.decode(row) for row in plain.train[:3]] == [">P0 name", "MK", "AT"]
+
+
+def test_each_row_of_a_table_has_a_text(read):
+    table = "".join(f'{{"n": 1, "text": "{number}\\r\\n"}}\n' for number in range(10, 50)).encode()
+    prepared = read({"a.jsonl.gz": gzip.compress(table)}, rows="lines", column="text")
+    assert [prepared.tokeniser.decode(row) for row in prepared.train[[0, -1]]] == ["10\n", "45\n"]
+    latin = b"text\n" + b"caf\xe9\n" * 2 + b"tea\n" * 40
+    rejected = read({"b.csv": latin}, rows="lines", column="text").rejected
+    assert rejected[["place", "reason"]].to_numpy().tolist() == [
+        ["row 2", "not UTF-8 text"],
+        ["row 3", "not UTF-8 text"],
+    ]
+
+
+def test_compressed_text_is_read(read):
+    text = "To be, or not to be. " * 20
+    assert (read({"a.txt.bz2": bz2.compress(text.encode())}).train == read({"a.txt": text}).train).all()
 
 
 def test_training_rows_overlap_as_the_stride_says(read):

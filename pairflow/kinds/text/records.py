@@ -1,0 +1,52 @@
+"""Reads files whose texts are records: FASTA, and a column of a table."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from pairflow.data.tabular import open_table
+from pairflow.errors import InputError
+from pairflow.files import split_lines, suffix_of, unify_line_ends
+
+FASTA_SUFFIXES = (".fasta", ".fa", ".faa")
+_HEADER, _COMMENT = ">", ";"
+_SEQUENCE = re.compile(r"[A-Za-z*-]+")
+_SAMPLED = 100_000  # characters
+
+
+class Record(NamedTuple):
+    """A text in a file, its name, if it has one, and the number of its first line or row."""
+
+    number: int
+    name: str
+    text: str
+
+
+def is_fasta(path: Path, text: str) -> bool:
+    """Whether a file is FASTA: by its suffix, or because it begins with a header, and all other lines are
+    headers or sequences of letters."""
+    lines = [line for line in map(str.strip, split_lines(text[:_SAMPLED])) if line]
+    others = [line for line in lines if not line.startswith(_HEADER)]
+    looks_so = lines[:1] != others[:1] and bool(others) and all(map(_SEQUENCE.fullmatch, others))
+    return suffix_of(path) in FASTA_SUFFIXES or looks_so
+
+
+def read_fasta(path: Path, text: str) -> list[Record]:
+    """Return the records of a FASTA file. The name of a record is its header without `>`; its text is the
+    sequence, joined without white space. Raises InputError for other text before the first header."""
+    records = list[tuple[int, str, list[str]]]()
+    for number, line in enumerate(split_lines(text), 1):
+        if line.startswith(_HEADER):
+            records.append((number, line[1:].strip(), []))
+        elif line.strip() and not line.startswith(_COMMENT):
+            if not records:
+                expected = "expected FASTA, in which each record begins with >"
+                raise InputError(f"{path}: {expected}; found {line[:40]!r} in line {number}")
+            records[-1][2].extend(line.split())
+    return [Record(number, name, "".join(parts)) for number, name, parts in records]
+
+
+def read_column(path: Path, column: str) -> list[Record]:
+    """Return the texts in a column of a table. Raises InputError for an unknown column."""
+    with open_table(path, column) as table:
+        return [Record(number, "", unify_line_ends(text)) for number, [text] in table.read(column)]
