@@ -97,7 +97,9 @@ def draft_molecules(request: DraftRequest) -> Draft:
         sample = library.read_rows(file, column or "smiles")
         chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
         settings = settings.model_copy(update={"representation": chosen})
-    condition = find_condition(settings.condition, fields, file) if settings.condition else None
+    condition = None
+    if settings.condition:
+        condition = find_condition(settings.condition, fields, file, settings.replicates)
     every = library.read_rows(file, column or "smiles", progress=not request.quiet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
     rows, total = draw_rows(every, _SURVEYED)
@@ -108,7 +110,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
         condition = condition.fitted(counts)
         data["condition"] = condition.entry()
         advice = [*_advice(counts, settings), *condition.describe(counts, request.unused)]
-        unused = condition.unused(counts)
+        unused = condition.unused()
     make = partial(_draft, request, settings, counts, data, title)
     draft = make(start, advice=advice, unused=unused)
     if start or request.start == NO_START:

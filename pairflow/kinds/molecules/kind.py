@@ -1,6 +1,6 @@
 """Defines the data kind `molecules`: its settings, metrics, files, workflow jobs and measurements."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
@@ -87,11 +87,16 @@ METRICS |= {
     "nearest_in_class": _count("nearest training molecule in the class asked for", group="targets"),
     "nearest_by_chance": _count("nearest training molecule in that class by chance", "", group="targets"),
 }
-for _class in dict.fromkeys(
-    name for _number in range(2, 10) for name in Conditioning(column="y", classes=_number).labels()
-):
-    _text = f"share with the nearest training molecule in the class asked for, {_class} targets"
-    METRICS[f"nearest_in_class_{_class}"] = _likeness(_text, "targets", "highest")
+
+
+def _of_classes(names: Iterable[str]) -> dict[str, Metric]:
+    """The metrics of classes."""
+    text = "share with the nearest training molecule in the class asked for, {} targets"
+    return {f"nearest_in_class_{name}": _likeness(text.format(name), "targets", "highest") for name in names}
+
+
+for _number in range(2, 10):
+    METRICS |= _of_classes(Conditioning(column="y", classes=_number).labels())
 # Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
 OFF_RULES = {
     "novel_strict": _count("off the rules", "lowest"),
@@ -261,7 +266,8 @@ class MoleculesKind(OnDemandKind):
         return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
-        return {**METRICS, **OFF_RULES} if self.is_complete(settings) else METRICS
+        named = _of_classes(name for setting in settings.conditioned for name in setting.named())
+        return {**METRICS, **named, **(OFF_RULES if self.is_complete(settings) else {})}
 
     def is_partial(self, settings: Molecules) -> bool:
         return super().is_partial(settings) or settings.max_heavy_atoms is not None

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
@@ -15,7 +15,6 @@ from scipy.optimize import brentq
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
-from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
@@ -149,17 +148,6 @@ def find_column(path: Path) -> str:
     if is_molecule(column):
         raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
     return column
-
-
-def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns in which most fields that are not empty are numbers, with at least three different ones."""
-    numeric = []
-    for name, fields in columns.items():
-        filled = [field for field in fields if field.strip()]
-        numbers = [number for field in filled if (number := plain_number(field)) is not None]
-        if len(numbers) > len(filled) / 2 and len(set(numbers)) > 2:
-            numeric.append(name)
-    return numeric
 
 
 def column_of(path: Path) -> str:
