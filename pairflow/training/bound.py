@@ -20,7 +20,7 @@ from pairflow.training.objectives import random_generator
 
 LEAST_NOISE = 1e-5  # 1 - kappa: at kappa = 1 both bounds divide by 0
 LARGEST_W = 1 - LEAST_NOISE**0.5
-MOST_BOUNDS, DRAWS = 1000, 16  # of held-out rows under all classes, and noised copies for each
+MOST_BOUNDS, DRAWS = 400, 16  # of held-out rows under all classes, and noised copies for each
 
 
 class RowBound(NamedTuple):
