@@ -87,7 +87,10 @@ _TRIALS = {"trial": _COUNT, "sample": replace(_COUNT, optional=True)}
 _MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}
 _HELD_MOMENTS = {f"held_{name}": column for name, column in _MOMENTS.items()}
 _FINGERPRINT = Column("256 bytes", lambda kind: kind == pa.binary(256))
-_RATES = dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True))
+_CLASS_SHARES = ("likelier_in_class", "likelier_by_chance", "likelier_rows")
+_RATES = dict.fromkeys(
+    ("learning_rate", "seconds", "validation_nll", *_CLASS_SHARES), replace(MEASURED, optional=True)
+)
 
 COLUMNS: dict[str, dict[str, Column]] = {
     "tokens": {"tokens": _TOKENS, **_CLASSES},

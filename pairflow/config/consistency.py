@@ -13,7 +13,13 @@ from pairflow.kinds import list_settings
 if TYPE_CHECKING:
     from pairflow.config.experiment import Experiment
 
-RESERVED = ("coupling", "coverage", "correlation", "likelihood")  # metric rows of other measurements
+RESERVED = (
+    "coupling",
+    "coverage",
+    "correlation",
+    "likelihood",
+    "condition",
+)  # metric rows of other measurements
 
 
 def require_consistency(experiment: "Experiment") -> None:

@@ -1,9 +1,10 @@
 """The properties of data rows, such as logP, that a conditional model learns and can be asked for.
 
 Classes of a property are quantiles of the training rows: with three classes, each of `low`, `middle` and
-`high` holds about a third of the rows, fewer or more if many rows have the same value. A property that a
-model learns as a number also has *knots*, evenly spaced quantiles. A network has an embedding of each knot,
-and interpolates between two of them for a value in between.
+`high` holds about a third of the rows, fewer or more if many rows have the same value. Classes that the data
+name, such as `active`, have their numbers as values. A property that a model learns as a number also has
+*knots*, evenly spaced quantiles. A network has an embedding of each knot, and interpolates between two of
+them for a value in between.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -20,9 +20,9 @@ from pairflow.artifacts import (
 from pairflow.config import ScoreSettings
 from pairflow.data.delivery import Candidate
 from pairflow.errors import InputError
-from pairflow.generate.bound import bound_row
 from pairflow.generate.choice import choose
 from pairflow.runtime.progress import bar
+from pairflow.training.bound import bound_row
 from pairflow.training.model import DiscreteModel
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pairflow.pairing.bound import NEARLY, independent_distance
 from pairflow.report.grid import Grid
-from pairflow.report.results import FinishedExperiment
+from pairflow.report.results import CONDITION, FinishedExperiment
 
 Values = dict[str, dict[str, float]]
 
@@ -52,6 +52,20 @@ class Contents(FinishedExperiment):
     def correlations(self) -> Values:
         """A dict from method to its total correlation, with the keys of `metrics.correlation.describe`."""
         return self._describe("correlation")
+
+    @cached_property
+    def likelier(self) -> dict[str, tuple[float, float, int]]:
+        """A dict from method to the share of held-out rows that are likelier under their own class than under
+        any other, that share by chance, and the number of rows; empty without classes."""
+        rows = self.metrics[self.metrics.evaluation == CONDITION]
+        means = rows.groupby(["method", "metric"], sort=False)["value"].mean().unstack()
+        return {
+            str(method): (
+                *means.loc[method, ["likelier_in_class", "likelier_by_chance"]],
+                int(group.samples.max()),
+            )
+            for method, group in rows.groupby("method", sort=False)
+        }
 
     @property
     def adopted(self) -> Values:

@@ -21,6 +21,7 @@ from pairflow.report.grid import REAL
 
 METRICS = "metrics.parquet"
 LIKELIHOOD = "likelihood"  # the evaluation of metric rows with bounds on the likelihood of held-out rows
+CONDITION = "condition"  # that of metric rows on how well models follow their condition
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 
 

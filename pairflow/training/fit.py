@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
+from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from pairflow.artifacts import (
@@ -36,6 +38,7 @@ from pairflow.errors import InputError
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, remove_states
 from pairflow.runtime.snapshots import Snapshots
+from pairflow.training.bound import compare_classes
 from pairflow.training.loop import Trained, optimise
 from pairflow.training.model import DiscreteModel, Model, model_class
 from pairflow.training.objectives import Labels, Objective, Validator
@@ -55,6 +58,7 @@ class TrainingRows(NamedTuple):
         inputs: the hashes of the files.
         labels: the labels of x1, (M,) or (M, P) of P properties, as `metadata.condition` says; or None.
         potentials: the potentials (M,) of a semidiscrete coupling, or None.
+        held_out_labels: the labels of the validation rows, or None.
     """
 
     x0: np.ndarray | None
@@ -65,6 +69,7 @@ class TrainingRows(NamedTuple):
     inputs: dict[str, str]
     labels: np.ndarray | None = None
     potentials: np.ndarray | None = None
+    held_out_labels: np.ndarray | None = None
 
 
 def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
@@ -83,18 +88,19 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
     x0, x1 = (token_array(table[name]).reshape(-1, *shape) if pairs else None for name in ("x0", "x1"))
     if x1 is None:
         x1 = token_array(table["tokens"]) if tokens else points_of(table, metadata)
-    measured = token_array(read_table(validation, "tokens")[0]["tokens"]) if tokens else np.empty((0, *shape))
+    measured = read_table(validation, "tokens")[0] if tokens else None
     # Images have labels without classes, and the pairs of a coupling have no labels.
     labels = label_array(table) if tokens and metadata.condition is not None else None
     return TrainingRows(
         x0=x0,
         x1=x1,
         metadata=metadata,
-        validation=measured,
+        validation=np.empty((0, *shape)) if measured is None else token_array(measured["tokens"]),
         padding=held_out.padding if tokens else None,
         inputs={"data": digest(data), "validation": digest(validation)},
         labels=labels,
         potentials=table["potential"].to_numpy() if "potential" in table.column_names else None,
+        held_out_labels=label_array(measured) if measured and held_out.condition is not None else None,
     )
 
 
@@ -231,17 +237,44 @@ def fit(
     )
     if distributed.rank() == 0:
         provenance.threads = torch.get_num_threads() if device.type == "cpu" else None
-        _write(model, trained, outputs, files)
+        _write(model, trained.ema, _with_classes(trained, model, rows), outputs, files)
         provenance.write(outputs.model)
         # States are removed last: a run that is killed before this can still resume.
         remove_states(folder)
 
 
-def _write(model: Model, trained: Trained, outputs: ModelPaths, files: dict[str, bytes]) -> None:
+def _with_classes(trained: Trained, model: Model, rows: TrainingRows) -> pd.DataFrame:
+    """The training log; if the model has learnt the classes of one property, its last row also says how often
+    held-out rows are likelier under their own class than under any other (`compare_classes`)."""
+    condition, log, labels = model.condition, trained.log, rows.held_out_labels
+    if not isinstance(model, DiscreteModel) or condition is None or labels is None:
+        return log
+    if not condition.are_integers or not len(labels):
+        return log
+    ignored = model.training is not None and model.training.ignore_padding
+    found = compare_classes(
+        trained.ema,
+        model.corruption,
+        rows.validation,
+        labels,
+        condition.sizes[0],
+        prediction=model.prediction,
+        seed=model.seed,
+        padding=rows.padding if ignored else None,
+        device=model.device,
+    )
+    for name, value in found.items():
+        log[name] = np.where(np.arange(len(log)) == len(log) - 1, value, np.nan)
+    return log
+
+
+def _write(
+    model: Model, ema: nn.Module, table: pd.DataFrame, outputs: ModelPaths, files: dict[str, bytes]
+) -> None:
     """Write weights, description, log and additional files, all or nothing."""
     paths = [outputs.model.parent / name for name in files]
     with atomic(*outputs, *paths) as [weights, description, log, *new_files]:
-        model.save(weights, description, raw=model.network, ema=trained.ema)
-        write_table(log, trained.log, Metadata(kind="training log"))
+        model.save(weights, description, raw=model.network, ema=ema)
+        write_table(log, table, Metadata(kind="training log"))
         for path, content in zip(new_files, files.values(), strict=True):
             path.write_bytes(content)

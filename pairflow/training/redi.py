@@ -16,8 +16,8 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
     A batch is a function of the seed, the method and the number of its first row.
 
     Args:
-        teacher: the model. A conditional one samples each class in turn, because classes are quantiles of the
-            data and so have equal shares.
+        teacher: the model. A conditional one samples each class in turn: quantiles of the data have equal
+            shares, and classes with names get them.
         settings: the sampler, its number of steps and the seed.
         first: the number of the first pair.
         rows: the number of pairs.

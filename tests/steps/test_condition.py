@@ -205,6 +205,16 @@ def distilled(made, made_once, step, model_files):
     return made_once("distilled conditional models", make)
 
 
+@pytest.mark.parametrize("model", ["udlm", "udlm+dcd", "udlm+redi"])
+def test_the_log_ends_with_the_share_of_held_out_rows_likelier_under_their_class(distilled, model):
+    """The weight of molecules of up to five atoms shows in their rows."""
+    log = pd.read_parquet(distilled / model / "log.parquet")
+    assert log.likelier_in_class.notna().tolist() == [False] * (len(log) - 1) + [True]
+    last = log.iloc[-1]
+    assert (last.likelier_by_chance, last.likelier_rows) == (1 / 3, 18)
+    assert last.likelier_in_class > 0.6
+
+
 @pytest.mark.parametrize("model", ["udlm+dcd", "udlm+redi"])
 def test_a_distilled_model_follows_its_class_in_one_step(distilled, share_in_class, model):
     ignored, conditional, guided = (share_in_class(distilled / model, weight, nfe=1) for weight in (0, 1, 3))

@@ -255,6 +255,7 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
     named = "pIC50 mean: `--condition 'pIC50 mean'`"
     advice = f"Samples can be asked for low, middle or high values of a column of numbers. {named}."
     assert advice in run.stdout.splitlines()
+    assert "Samples can be asked for the classes of a column. group: `--condition group`." in run.stdout
     assert experiment(project, "a").data.condition is None
     run = new("a.csv", "--condition", "pIC50 mean", "--force")
     assert run.exit_code == 0, run.stderr
@@ -263,7 +264,7 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
     assert [*experiment(project, "a").data.conditions()] == ["pIC50 mean"]
     assert new("a.csv", "--condition", "logp", "--force").exit_code == 0
     assert experiment(project, "a").data.condition.property == "logp"
-    expected = "expected a column of numbers of a.csv, or a property (qed, logp"
+    expected = "expected a column of numbers or classes of a.csv, or a property (qed, logp"
     assert f"--condition: unknown name 'x': {expected}" in new("a.csv", "--condition=x", "--force").stderr
 
 
@@ -299,40 +300,89 @@ def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project, na
         assert "Of the molecules that were read: 220 low (up to 0), 80 high.\n" in run.stdout
         assert not listed.exists()
     else:
-        assert "150 have none (lines 2, 4, " in run.stdout or "150 hold no plain finite number" in run.stdout
+        assert re.search(
+            r"the others: 150 (empty|qualified|no plain finite number) \(lines 2, 4, ", run.stdout
+        )
         assert "These rows are listed in a.condition.csv." in run.stdout
         lines = listed.read_text().splitlines()
         assert (lines[0], len(lines), lines[1].split(",")[0]) == ("line,text,reason", 151, "2")
 
 
-def test_a_condition_says_what_becomes_of_repeated_molecules(project, step):
+@pytest.fixture
+def prepare(project, step):
+    """What `preprocess` makes of the experiment a: its stderr, and its molecules with their labels."""
+
+    def run():
+        files = {part: part for part in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
+        settings = experiment(project, "a").data.model_dump(mode="json")
+        made = step("preprocess", "molecules", settings=settings, quiet=True, **files)
+        assert made.exit_code == 0, made.stderr
+        table = pd.read_parquet(project / "smiles")
+        for split in ("train", "validation"):
+            table.loc[table.split == split, "label"] = pd.read_parquet(project / split)["label"].to_numpy()
+        return made.stderr, table.set_index("row")["label"]
+
+    return run
+
+
+@pytest.mark.parametrize(("replicates", "label"), [("first", 0), ("median", 2), ("reject", 3)])
+def test_a_condition_says_what_becomes_of_repeated_molecules(project, prepare, replicates, label):
     """What `new` says is what `preprocess` does, and says."""
-    rows = [f"{text},{n}" for n, text in enumerate(SMILES)] + [f"{SMILES[4]},4.0", f"{SMILES[5]},9", "x,7"]
+    rows = [f"{text},{n}" for n, text in enumerate(SMILES)] + [f"{SMILES[4]},4.0", f"{SMILES[5]},999", "x,7"]
     (project / "a.csv").write_text("\n".join(["smiles,y", *rows]))
+    run = new("a.csv", "--condition", "y", "--replicates", replicates)
+    assert run.exit_code == 0, run.stderr
+    said = "1 molecule has several numbers, which differ by up to 994 (lines 7, 303): "
+    assert said in run.stdout
+    reason = "the molecule, first in line 7, has several values"
+    listed = pd.read_csv(project / "a.condition.csv")
+    assert listed.values.tolist() == [[7, 5, reason], [303, 999, reason]]
+    stderr, labels = prepare()
+    assert "pairflow preprocess: note: y: 303 of 303 rows have a number. 1 molecule has" in stderr
+    assert said in stderr
+    assert labels[5] == label  # of 5 and 999; 3 is no value
+
+
+@pytest.mark.parametrize("names", [("0", "1"), ("active", "inactive"), ("GPCR", "ion channel", "kinase")])
+def test_a_column_of_classes_becomes_a_condition(project, prepare, names):
+    fields = [names[n % len(names)] for n in range(298)] + ["n.d.", "rare"]
+    rows = [f"{text};{field}" for text, field in zip(SMILES, fields, strict=True)]
+    (project / "a.csv").write_text("\n".join(["smiles;group", *rows]))
+    run = new("a.csv", "--condition", "group")
+    assert run.exit_code == 0, run.stderr
+    assert "group: 298 of 300 rows have a class; the others: " in run.stdout
+    assert f"asked for {', '.join(names[:-1])} or {names[-1]}, as by" in run.stdout
+    written = experiment(project, "a")
+    assert written.data.condition.classes == names
+    assert written.evaluations["asked"].condition == ("group=spread",)
+    _, labels = prepare()
+    assert labels.tolist() == [n % len(names) for n in range(298)] + [len(names)] * 2
+
+
+def test_values_that_are_no_plain_numbers_are_counted_before_the_experiment_is_written(project, prepare):
+    fields = [f"{n},5" for n in range(290)] + [">10000", "<1", "~5", "n.d.", *"abcdef"]
+    rows = [f"{text};{field}" for text, field in zip(SMILES, fields, strict=True)]
+    (project / "a.csv").write_text("\n".join(["smiles;y", *rows]))
     run = new("a.csv", "--condition", "y")
     assert run.exit_code == 0, run.stderr
-    said = "the number is another one in 1 later rows (line 303), and is not used."
-    assert said in run.stdout
-    expected = 'line,text,reason\n303,9,"the molecule is in line 7 as well, which counts"\n'
-    assert (project / "a.condition.csv").read_text().replace('"', "") == expected.replace('"', "")
-    files = {part: part for part in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
-    made = step(
-        "preprocess", "molecules", settings=experiment(project, "a").data.model_dump(), quiet=True, **files
+    said = (
+        "y: 290 of 300 rows have a number with decimal commas; the others: 6 no plain finite number (lines "
+        "296-301; the first: 'a'), 1 not measured (line 295; the first: 'n.d.'), 3 qualified (lines 292-294; "
+        "the first: '>10000')."
     )
-    assert made.exit_code == 0, made.stderr
-    assert "pairflow preprocess: note: y: 303 of 303 rows have a number. Of a molecule in" in made.stderr
-    assert said in made.stderr
+    assert said in run.stdout
+    stderr, labels = prepare()
+    assert said in stderr
+    assert labels[[0, 150, 289, 290, 299]].tolist() == [0, 1, 2, 3, 3]
 
 
-def test_a_column_without_numbers_is_no_condition(project):
-    rows = [f"{text},{'ab'[n % 2]},n/a,1" for n, text in enumerate(SMILES)]
+def test_a_column_without_numbers_or_classes_is_no_condition(project):
+    rows = [f"{text},x{n},n/a,1" for n, text in enumerate(SMILES)]
     (project / "a.csv").write_text("\n".join(["smiles,group,logp,one", *rows]))
     run = new("a.csv", "--condition", "group")
-    text = (
-        "--condition: group: 0 of 300 rows have a number, 300 hold no plain finite number (lines 2-301; the "
-    )
+    text = "--condition: group: 0 of 300 rows have a number; the others: 300 no plain finite number ("
     assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
-    assert text + "first: 'a'); expected different numbers" in run.stderr
+    assert text + "lines 2-301; the first: 'x0'); expected different numbers" in run.stderr
     assert "one: 300 of 300 rows have a number; expected different" in new("a.csv", "--condition=one").stderr
     run = new("a.csv", "--condition", "logp")
     assert "The model also learns logp, as RDKit computes it: " in run.stdout

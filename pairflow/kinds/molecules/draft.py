@@ -126,7 +126,9 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
         sample = library.read_rows(file, column or "smiles", sheet=sheet)
         chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
         settings = settings.model_copy(update={"representation": chosen})
-    condition = find_condition(settings.condition, fields, file, sheet=sheet) if settings.condition else None
+    condition = None
+    if settings.condition:
+        condition = find_condition(settings.condition, fields, file, settings.replicates, sheet)
     source = MoleculeFile(file, settings.held_out and Path(settings.held_out), settings.split_column)
     every = source.rows(column or "smiles", not request.quiet, sheet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
@@ -138,7 +140,7 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
         condition = condition.fitted(counts)
         data["condition"] = condition.entry()
         advice = [*_advice(counts, settings, fields), *condition.describe(counts, request.unused)]
-        unused = condition.unused(counts)
+        unused = condition.unused()
     make = partial(_draft, request, settings, counts, data, title)
     draft = make(start, advice=advice, unused=unused)
     if start or request.start == NO_START:

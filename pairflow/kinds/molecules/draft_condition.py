@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from pairflow.arguments import nearest
-from pairflow.data.classes import Classes
+from pairflow.config import check
 from pairflow.data.draft import Entry
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.own_column import OwnColumn
-from pairflow.kinds.molecules.settings import COMPUTED, Conditioning
-from pairflow.kinds.molecules.survey import Survey, numeric_columns
+from pairflow.kinds.molecules.own_column import OwnColumn, divide, find_classes, read_numbers
+from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
+from pairflow.kinds.molecules.survey import Survey
 
 
 class DraftCondition(NamedTuple):
@@ -27,35 +27,36 @@ class DraftCondition(NamedTuple):
 
     def entry(self) -> Entry:
         """The section `condition` of the experiment."""
-        return self.settings.model_dump(exclude_defaults=True)
+        return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
-        """The condition with as many classes as the molecules that were read allow."""
+        """The condition with the classes that the molecules that were read allow."""
         if self.column is None:
             return self
-        return choose_classes(self.column, self.column.at(counts.lines))
+        return choose_classes(self.column, self.settings.replicates, counts.lines, counts.repeats)
 
     def describe(self, counts: Survey, unused: Path) -> Iterator[str]:
         """Yield sentences on the column, of which the file `unused` lists what is not used, and on the
         classes."""
         name, sizes = self.settings.name(), "Each class is a third of the training molecules."
         if self.column:
-            text = self.column.summarise(counts.repeats)
+            text = self.column.summarise()
             if counts.repeats and counts.total < counts.of:
                 text += f" Equal molecules were looked for among {counts.total:,} of the rows."
-            yield text + f" These rows are listed in {unused}." * bool(len(self.unused(counts)))
+            yield text + f" These rows are listed in {unused}." * bool(len(self.column.unused()))
             sizes = _describe_classes(self.settings, self.column.at(counts.lines))
         *others, last = self.settings.labels()
-        example = shlex.quote(f"{name}=high")
+        example = shlex.quote(f"{name}={last}")
         origin = "" if self.column else ", as RDKit computes it"
+        what = f"{', '.join(others)} or {last}" + " values" * (not self.settings.named())
         yield (
-            f"The model also learns {name}{origin}: samples can be asked for {', '.join(others)} or {last} "
-            f"values, as by `pairflow sample --condition {example}`. {sizes}"
+            f"The model also learns {name}{origin}: samples can be asked for {what}, as by `pairflow sample "
+            f"--condition {example}`. {sizes}"
         )
 
-    def unused(self, counts: Survey) -> pd.DataFrame:
-        """The rows of the table whose field in the column is not used."""
-        return self.column.unused(counts.repeats) if self.column else pd.DataFrame()
+    def unused(self) -> pd.DataFrame:
+        """The rows of the table whose field in the column is not used, or not by itself."""
+        return self.column.unused() if self.column else pd.DataFrame()
 
 
 def ask_for_classes(condition: Entry) -> Entry:
@@ -69,44 +70,59 @@ def ask_for_classes(condition: Entry) -> Entry:
     }
 
 
-def find_condition(name: str, header: Iterable[str], file: Path, sheet: str | None = None) -> DraftCondition:
-    """Return the condition on a column of numbers of a file, or else on a property that RDKit computes.
-    Raises InputError for any other name, and for a column of too few numbers."""
+def find_condition(
+    name: str,
+    header: Iterable[str],
+    file: Path,
+    replicates: Replicates = "median",
+    sheet: str | None = None,
+) -> DraftCondition:
+    """Return the condition on a column of numbers or classes of a file, or else on a property that RDKit
+    computes. Raises InputError for any other name, and for a column of too few different values."""
     header = [*header]
     if name in header:
-        column = OwnColumn(file, name, sheet)
+        column = OwnColumn(file, name, sheet=sheet)
         try:
-            return choose_classes(column, column.numbers)
+            return choose_classes(column, replicates, column.lines)
         except InputError:
             if name not in COMPUTED:
                 raise
     if name not in COMPUTED:
         raise InputError(
             f"--condition: unknown name {name!r}{nearest(name, [*header, *COMPUTED])}: expected a column of "
-            f"numbers of {file}, or a property ({', '.join(COMPUTED)})"
+            f"numbers or classes of {file}, or a property ({', '.join(COMPUTED)})"
         )
     return DraftCondition(Conditioning.model_validate({"property": name}))
 
 
-def choose_classes(column: OwnColumn, values: np.ndarray) -> DraftCondition:
-    """Return a condition with three classes, or else two, none of which is empty with these values (M,) of
-    the column, NaN if missing. Raises InputError if there are no two."""
-    for count in (3, 2):
-        condition = Conditioning(column=column.name, classes=count)
+def choose_classes(
+    column: OwnColumn,
+    replicates: Replicates,
+    lines: Sequence[int] | np.ndarray,
+    repeats: Iterable[tuple[int, int]] = (),
+) -> DraftCondition:
+    """Return a condition by the classes that a column names, or else with three classes of its numbers, or
+    two. None of them is empty in the molecules whose first rows are `lines`; `repeats` has their other rows.
+    Raises InputError if there are no two classes."""
+    names = find_classes(column.fields_at(lines))
+    column = column.divided(names).combined(repeats, replicates)
+    for classes in [names] if names else [3, 2]:
+        settings = {"column": column.name, "classes": classes, "replicates": replicates}
+        condition = check(Conditioning, settings, "--condition")
         with suppress(InputError):
-            Classes.from_values(column.name, values, condition.labels())
+            divide(condition, column.at(lines))
             return DraftCondition(condition, column)
     raise InputError(
         f"--condition: {column.tally()}; expected different numbers, at most half of them equal to the "
-        "largest"
+        "largest, or a few classes"
     )
 
 
 def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
     """Say how many molecules, which have these values (M,), are in each class, and where it ends."""
-    classes = Classes.from_values(condition.name(), values, condition.labels())
+    classes = divide(condition, values)
     sizes = np.bincount(classes.numbers(values), minlength=len(classes.names))
-    ends = [f" (up to {end:.4g})" for end in classes.thresholds]
+    ends = [f" (up to {end:.4g})" * (not condition.named()) for end in classes.thresholds]
     rows = [
         f"{size:,} {name}{end}" for size, name, end in zip(sizes, classes.names, [*ends, ""], strict=False)
     ]
@@ -114,7 +130,17 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 
 
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence on the columns of numbers that could be a condition, if there are any."""
-    if numeric := [name for name in numeric_columns(columns) if not library.name_column([name], "")]:
-        options = ", ".join(f"{name}: `--condition {shlex.quote(name)}`" for name in numeric)
-        yield f"Samples can be asked for low, middle or high values of a column of numbers. {options}."
+    """Yield sentences on the columns of numbers or classes that could be a condition, if there are any."""
+    options: dict[str, list[str]] = {}
+    for name, fields in columns.items():
+        if library.name_column([name], ""):
+            continue
+        read, what = read_numbers(fields), "low, middle or high values of a column of numbers"
+        known = read.numbers[np.isfinite(read.numbers)]
+        if find_classes(fields):
+            what = "the classes of a column"
+        elif len(known) <= (len(fields) - read.reasons.count("empty")) / 2 or len(np.unique(known)) < 3:
+            continue
+        options.setdefault(what, []).append(f"{name}: `--condition {shlex.quote(name)}`")
+    for what, names in options.items():
+        yield f"Samples can be asked for {what}. {', '.join(names)}."

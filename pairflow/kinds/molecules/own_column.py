@@ -1,102 +1,226 @@
-"""Reads a column of numbers of a user's table, of which a conditional model learns low and high values."""
+"""Reads a column of numbers or of classes of a user's table, which a conditional model learns."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from itertools import groupby, islice
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from pairflow.data.classes import Classes
+from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.settings import Conditioning, Replicates
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _RUNS = 6  # of lines, that a message names
 _SHOWN = 40  # characters of a field in a message
+_FEW = 5  # different numbers, at most, are classes
+_LEAST, _LEAST_SHARE = 10, 0.01  # molecules of a class, and their share of the molecules
+_MISSING = re.compile(r"n[./]?\s?[ad]\.?|nan|none|null|missing|#n/a|[-–—?]+", re.IGNORECASE)
+_QUALIFIER = re.compile(r"^(?:[<>=≤≥~≈±≃]+|ca\.?|approx\.?|about)\s*", re.IGNORECASE)
+_FLAGS = re.IGNORECASE | re.ASCII
+_NUMERIC = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?", _FLAGS)  # in any notation
+_UNCLEAR, _QUALIFIED = "a comma, not clearly decimal", "qualified"
 
 
-def plain_number(field: str) -> float | None:
-    """The number in a field, such as `5.1` or `6e-3`. None for an empty field, for an infinite number, and
-    for any other text, such as `<0.1`, `nan` or `1_000`."""
-    text = field.strip()
-    return number if _NUMBER.fullmatch(text) and isfinite(number := float(text)) else None
+def _notation(decimal: str, thousands: str) -> re.Pattern[str]:
+    whole = rf"\d+|[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+"
+    return re.compile(rf"[+-]?(?:(?:{whole})(?:{decimal}\d*)?|{decimal}\d+)(?:e[+-]?\d+)?", _FLAGS)
+
+
+_PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notation(",", r"\.")
+
+
+class Values(NamedTuple):
+    """What R fields of a column hold: their numbers (R,), NaN for none; the reason for each NaN, else "";
+    and how numbers are written if not plainly."""
+
+    numbers: np.ndarray
+    reasons: list[str]
+    notation: str = ""
+
+
+def read_numbers(fields: Sequence[str]) -> Values:
+    """The plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas, and
+    commas between thousands, are read if all numbers of the column agree and one has no other reading."""
+    texts = [field.strip() for field in fields]
+    bare = {_QUALIFIER.sub("", text, 1) for text in texts if "," in text or "." in text}
+    written = [text for text in bare if _NUMERIC.fullmatch(text)]
+    commas = [text for text in written if "," in text]
+    pattern, table, notation = _PLAIN, dict[int, str | None](), ""
+    if commas and all(map(_COMMA.fullmatch, written)) and not all(map(_POINT.fullmatch, commas)):
+        if not any("." in text and "," not in text for text in written):  # 5.125 beside 5,1: both decimal?
+            pattern, table, notation = _COMMA, {ord("."): None, ord(","): "."}, "with decimal commas"
+    elif commas and all(map(_POINT.fullmatch, written)) and not all(map(_COMMA.fullmatch, commas)):
+        pattern, table, notation = _POINT, {ord(","): None}, "with commas between thousands"
+    numbers, reasons = np.full(len(texts), np.nan), [""] * len(texts)
+    for row, text in enumerate(texts):
+        if pattern.fullmatch(text) and isfinite(number := float(text.translate(table))):
+            numbers[row] = number
+        else:
+            reasons[row] = _reason(text)
+    return Values(numbers, reasons, notation)
+
+
+def _reason(text: str) -> str:
+    """Why a field without a plain number has none."""
+    if not text:
+        return "empty"
+    if _MISSING.fullmatch(text):
+        return "not measured"
+    if (start := _QUALIFIER.match(text)) and _NUMERIC.fullmatch(text[start.end() :]):
+        return _QUALIFIED
+    return _UNCLEAR if "," in text and _NUMERIC.fullmatch(text) else "no plain finite number"
+
+
+def find_classes(fields: Sequence[str]) -> tuple[str, ...]:
+    """The classes of a column of classes, such as `active` and `inactive` or 0 and 1, in order; empty for any
+    other column. A column of numbers has classes if its numbers are few. Rare values are no classes."""
+    values = read_numbers(fields)
+    reasons = Counter(values.reasons)
+    filled = len(fields) - reasons["empty"] - reasons["not measured"]
+    numeric = reasons[""] + reasons[_QUALIFIED] + reasons[_UNCLEAR] >= filled / 2
+    if numeric and len(np.unique(values.numbers[np.isfinite(values.numbers)])) > _FEW:
+        return ()
+    usable = ("",) if numeric else ("", "no plain finite number", _UNCLEAR, _QUALIFIED)
+    names = zip(_names(fields, values), values.reasons, strict=True)
+    counts = Counter(name for name, reason in names if reason in usable)
+    least = max(_LEAST, _LEAST_SHARE * filled)
+    frequent = {name: count for name, count in counts.items() if count >= least}
+    if len(frequent) < 2 or sum(frequent.values()) <= counts.total() / 2:
+        return ()
+    return tuple(sorted(frequent, key=float if numeric else str))
+
+
+def _names(fields: Iterable[str], values: Values) -> Iterator[str]:
+    """Yield the class that each field names: its text, or its number without needless digits (1 for 1.0)."""
+    for field, number in zip(fields, values.numbers, strict=True):
+        yield f"{number:.15g}" if isfinite(number) else field.strip()
 
 
 class OwnColumn:
-    """A column of a CSV or Excel file.
+    """A column of a CSV or Excel file, of numbers or of classes.
 
     Attributes:
         name: its name.
         lines: the number of each of R rows in the file.
         fields: the text of each row (R).
-        numbers: the number of each row (R,), NaN where the field is empty or no plain, finite number.
+        classes: the names of its classes; empty for numbers.
+        numbers: the number of each row, or of its class from 0 (R,); NaN for none.
+        reasons: why a row has none (R), else "".
     """
 
-    def __init__(self, table: Path, name: str, sheet: str | None = None):
+    def __init__(self, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None):
         """Read the column. Raises InputError if the table does not have it, or if it is no table."""
         self.name, self.unit = name, library.unit_of(table)
         rows = [*library.read_fields(table, name, sheet)]
         self.lines, self.fields = [line for line, _ in rows], [field.strip() for _, field in rows]
         self._row = {line: row for row, line in enumerate(self.lines)}
-        self.numbers = np.array([plain_number(field) for field in self.fields], np.float64)
+        self._read(classes)
+
+    def _read(self, classes: Sequence[str]) -> None:
+        self.classes, self._repeated = tuple(classes), ""
+        self._differing: dict[int, int] = {}  # row: the first row with its molecule
+        self.numbers, self.reasons, self._notation = values = read_numbers(self.fields)
+        if classes:
+            number = {name: number for number, name in enumerate(classes)}
+            self.numbers = np.array([number.get(name, np.nan) for name in _names(self.fields, values)])
+            missing = {"empty", "not measured"}
+            self.reasons = [
+                "" if value == value else reason if reason in missing else "none of the classes"
+                for value, reason in zip(self.numbers, self.reasons, strict=True)
+            ]
+
+    def divided(self, classes: Sequence[str]) -> "OwnColumn":
+        """The same column, read as classes."""
+        column = copy(self)
+        column._read(classes)
+        return column
+
+    def combined(self, repeats: Iterable[tuple[int, int]], replicates: Replicates) -> "OwnColumn":
+        """The same column, in which the first row of each molecule has the value that counts for it.
+
+        `repeats` has each row that repeats a molecule, and the first row with this molecule, by their numbers
+        in the file. Of different values `replicates` says which one counts: the first, the median (the most
+        frequent class, if there is only one), or none (reject).
+        """
+        first = np.arange(len(self.lines))
+        for line, original in repeats:
+            first[self._row[line]] = self._row[original]
+        rows = np.flatnonzero(np.isin(first, first[first != np.arange(len(first))]))
+        if not len(rows):
+            return self
+        column, values = copy(self), pd.Series(self.numbers[rows], rows).groupby(first[rows])
+        different = values.nunique() > 1
+        counts = values.first()  # that is no NaN
+        if replicates == "median":
+            counts = _most_frequent(values) if self.classes else values.median()
+        elif replicates == "reject":
+            counts = counts.mask(different)
+        column.numbers = self.numbers.copy()
+        column.numbers[counts.index] = counts
+        known = rows[np.isfinite(self.numbers[rows])]
+        column._differing = {row: first[row] for row in known.tolist() if different[first[row]]}
+        if number := int(different.sum()):
+            what = "several numbers, which differ by up to {:.4g}"
+            counting = {"first": "the first", "median": "their median", "reject": "none"}[replicates]
+            if self.classes:
+                what, median = "several classes", "the most frequent one (none of equally frequent ones)"
+                counting = median if replicates == "median" else counting
+            column._repeated = (
+                f"{number:,} molecule{'s have' if number > 1 else ' has'} "
+                + what.format((values.max() - values.min()).max())
+                + f" ({self._places([*column._differing])}): {counting} counts (replicates: {replicates})"
+            )
+        return column
 
     def at(self, lines: Iterable[int]) -> np.ndarray:
         """The numbers (M,) in some rows, given by their numbers in the file."""
         return self.numbers[[self._row[line] for line in lines]]
 
+    def fields_at(self, lines: Iterable[int]) -> list[str]:
+        """The texts (M) in some rows, given by their numbers in the file."""
+        return [self.fields[self._row[line]] for line in lines]
+
     def tally(self) -> str:
-        """Say how many rows have a number, and where the others are."""
-        empty, unread = self._empty(), self._unread()
-        parts = [f"{np.isfinite(self.numbers).sum():,} of {len(self.fields):,} rows have a number"]
-        if empty:
-            parts.append(f"{len(empty):,} have none ({self._places(empty)})")
-        if unread:
-            first = repr(self.fields[unread[0]][:_SHOWN])
-            places = f"{self._places(unread)}; the first: {first}"
-            parts.append(f"{len(unread):,} hold no plain finite number ({places})")
-        return f"{self.name}: {', '.join(parts)}"
+        """Say how many rows have a value, and where the others are."""
+        what, notation = "class" if self.classes else "number", f" {self._notation}" * bool(self._notation)
+        read, total = self.reasons.count(""), len(self.fields)
+        text = f"{self.name}: {read:,} of {total:,} rows have a {what}{'' if self.classes else notation}"
+        places: dict[str, list[int]] = {}
+        for row, reason in enumerate(self.reasons):
+            if reason:
+                places.setdefault(reason, []).append(row)
+        others = [
+            f"{len(rows):,} {reason} ({self._places(rows)}{self._example(rows[0])})"
+            for reason, rows in sorted(places.items())
+        ]
+        return f"{text}; the others: {', '.join(others)}" if others else text
 
-    def summarise(self, repeats: Iterable[tuple[int, int]] = ()) -> str:
-        """Say how many rows have a number, and what becomes of the others, and of repeated molecules.
-
-        `repeats` has each row that is left out because it repeats a molecule, and the first row with this
-        molecule, by their numbers in the file.
-        """
+    def summarise(self) -> str:
+        """Say how many rows have a value, and what becomes of the others, and of repeated molecules."""
         text = f"{self.tally()}."
-        if np.isnan(self.numbers).any():
-            text += " Molecules without a number are kept, and are trained on without a value."
-        if other := [row for row, _ in self._others(repeats)]:
-            text += (
-                " Of a molecule in several rows the first row counts: the number is another one in "
-                f"{len(other):,} later rows ({self._places(other)}), and is not used."
-            )
-        return text
+        if any(self.reasons):
+            what = "class" if self.classes else "number"
+            text += f" Molecules without a {what} are kept, and are trained on without a value."
+        return text + (f" {self._repeated}." if self._repeated else "")
 
-    def unused(self, repeats: Iterable[tuple[int, int]] = ()) -> pd.DataFrame:
-        """List the rows whose field is not used, in order: number in the file, text and reason."""
-        reasons = dict.fromkeys(self._empty(), "empty")
-        reasons |= dict.fromkeys(self._unread(), "no plain finite number")
-        for row, first in self._others(repeats):
-            reasons[row] = f"the molecule is in {self.unit} {self.lines[first]} as well, which counts"
+    def unused(self) -> pd.DataFrame:
+        """List the rows whose field is not used, or not by itself, in order: number in the file, text and
+        reason."""
+        reasons = {row: reason for row, reason in enumerate(self.reasons) if reason}
+        for row, first in self._differing.items():
+            reasons[row] = f"the molecule, first in {self.unit} {self.lines[first]}, has several values"
         rows = [(self.lines[row], self.fields[row], reasons[row]) for row in sorted(reasons)]
         return pd.DataFrame(rows, columns=[self.unit, "text", "reason"])
 
-    def _empty(self) -> list[int]:
-        return [row for row, field in enumerate(self.fields) if not field]
-
-    def _unread(self) -> list[int]:
-        return [row for row in np.flatnonzero(np.isnan(self.numbers)).tolist() if self.fields[row]]
-
-    def _others(self, repeats: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The indices of the rows of `repeats` that have a number which the first row does not have."""
-        pairs = [(self._row[line], self._row[first]) for line, first in repeats]
-        numbers = self.numbers
-        return [
-            (row, first)
-            for row, first in pairs
-            if not np.isnan(numbers[row]) and numbers[row] != numbers[first]
-        ]
+    def _example(self, row: int) -> str:
+        return f"; the first: {self.fields[row][:_SHOWN]!r}" if self.fields[row] else ""
 
     def _places(self, rows: Sequence[int]) -> str:
         """The numbers of some rows in the file, in words: `line 4`, `lines 2-5, 9`."""
@@ -105,8 +229,29 @@ class OwnColumn:
         return f"{self.unit}{'s' * (len(rows) > 1)} {', '.join(runs[:_RUNS])}{more}"
 
 
+def _most_frequent(values: "pd.api.typing.SeriesGroupBy") -> pd.Series:
+    """The most frequent value of each group; NaN if there is none, or if there are several."""
+    counts = values.value_counts()
+    best = counts[counts == counts.groupby(level=0).transform("max")].reset_index(level=1).iloc[:, 0]
+    return best[~best.index.duplicated(keep=False)].reindex(values.first().index)
+
+
 def _runs(numbers: Sequence[int]) -> Iterator[str]:
     """Yield runs of consecutive ascending numbers, such as `2-5` and `9`."""
     for _, run in groupby(enumerate(numbers), key=lambda place: place[1] - place[0]):
         first, *_, last = (number for _, number in [*run] * 2)
         yield str(first) if first == last else f"{first}-{last}"
+
+
+def divide(setting: Conditioning, values: np.ndarray) -> Classes:
+    """The classes of a property by its values (M,) in the training molecules. Raises InputError if a class
+    would be empty."""
+    name, labels = setting.name(), setting.labels()
+    if isinstance(setting.classes, int):
+        return Classes.from_values(name, values, labels, setting.number)
+    missing = [label for number, label in enumerate(labels) if not (values == number).any()]
+    if missing:
+        raise InputError(
+            f"condition: no training row has the class '{missing[0]}' of {name}; leave it out of classes"
+        )
+    return Classes(property=name, names=labels, thresholds=tuple(np.arange(len(labels) - 1) + 0.5))

@@ -19,7 +19,7 @@ from pydantic import model_validator
 
 from pairflow.artifacts import digest, read_object, token_dtype
 from pairflow.config import Settings, check
-from pairflow.data.classes import Classes, Properties
+from pairflow.data.classes import Properties
 from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
@@ -27,7 +27,7 @@ from pairflow.files import escaped, shown
 from pairflow.kinds.molecules import data_sets
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.own_column import OwnColumn
+from pairflow.kinds.molecules.own_column import OwnColumn, divide
 from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
@@ -296,14 +296,12 @@ def label_molecules(
         if setting.property:
             values.append(compute(setting.property, molecules["smiles"].tolist()))
             continue
-        column = OwnColumn(table, str(setting.column), sheet)
+        column = OwnColumn(table, str(setting.column), setting.named(), sheet)
         pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
-        print(f"pairflow preprocess: note: {escaped(column.summarise(pairs))}", file=sys.stderr)
+        column = column.combined(pairs, setting.replicates)
+        print(f"pairflow preprocess: note: {escaped(column.summarise())}", file=sys.stderr)
         values.append(column.numbers[molecules["row"]])
     condition = Properties(
-        tuple(
-            Classes.from_values(setting.name(), column[training], setting.labels(), setting.number)
-            for setting, column in zip(conditioned, values, strict=True)
-        )
+        tuple(divide(setting, column[training]) for setting, column in zip(conditioned, values, strict=True))
     )
     return condition, condition.labels(values)

@@ -4,10 +4,18 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.conditions import Choice
+from pairflow.config.conditions import SPREAD, Choice
 from pairflow.config.fields import (
     DataSettings,
     HeldOut,
@@ -59,6 +67,7 @@ Metals = Annotated[
     Literal["keep", "reject"],
     Field(description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row."),
 ]
+Replicates = Literal["first", "median", "reject"]
 Computed = Literal["qed", "logp", "weight", "rings"]  # by RDKit, for a condition
 COMPUTED: tuple[str, ...] = get_args(Computed)
 DESCRIBED_ROWS = 250_000  # most training molecules that samples are compared with, because RDKit takes time
@@ -89,6 +98,33 @@ class LibraryRules(Standardisation):
     metals: Metals = "reject"
 
 
+def _name(given: Any) -> Any:
+    """A class that YAML reads as a number, such as 0 or 1, as text."""
+    return f"{given:.15g}" if type(given) in (int, float) else given
+
+
+def _require_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name != name.strip() or not name or name == SPREAD or {",", "="} & {*name}:
+            raise ValueError(f"{name!r} cannot be asked for: expected a text without , and =, not '{SPREAD}'")
+    if len({*names}) < len(names):
+        raise ValueError(f"{names} names a class twice")
+    return names
+
+
+# The names of tags in angle brackets do not appear in messages.
+Division = Annotated[
+    Annotated[int, Field(ge=2, le=9), Tag("<number>")]
+    | Annotated[
+        tuple[Annotated[str, BeforeValidator(_name)], ...],
+        Field(min_length=2, max_length=100),
+        AfterValidator(_require_names),
+        Tag("<names>"),
+    ],
+    Discriminator(lambda given: "<names>" if isinstance(given, list | tuple) else "<number>"),
+]
+
+
 class Conditioning(Settings):
     """A property that a conditional model learns. Give either `property` or `column`."""
 
@@ -98,10 +134,20 @@ class Conditioning(Settings):
         "rings.",
     )
     column: str | None = Field(
-        None, min_length=1, description="Column of your own table with a number for each molecule."
+        None,
+        min_length=1,
+        description="Column of your own table with a number or the name of a class for each molecule.",
     )
-    classes: int = Field(
-        3, ge=2, le=9, description="Classes, quantiles of the training rows: low, middle, high; q1, q2, ..."
+    classes: Division = Field(
+        3,
+        description="The number of classes, quantiles of the training rows: low, middle, high; q1, q2, ...; "
+        "or the names of the classes in the column, such as [inactive, active].",
+    )
+    replicates: Replicates = Field(
+        "median",
+        exclude_if=lambda replicates: replicates == "median",
+        description="Which value of the column counts if a molecule has different ones in several rows: the "
+        "first, the median (the most frequent class), or none of them (reject).",
     )
     number: bool = Field(
         False,
@@ -115,8 +161,14 @@ class Conditioning(Settings):
 
     def labels(self) -> tuple[str, ...]:
         """The names of the classes, lowest first."""
+        if not isinstance(self.classes, int):
+            return self.classes
         names = {2: ("low", "high"), 3: ("low", "middle", "high")}
         return names.get(self.classes, tuple(f"q{c}" for c in range(1, self.classes + 1)))
+
+    def named(self) -> tuple[str, ...]:
+        """The names of the classes in the column; empty for classes of numbers."""
+        return () if isinstance(self.classes, int) else self.classes
 
     @field_validator("property", mode="before")
     @classmethod
@@ -132,6 +184,8 @@ class Conditioning(Settings):
             raise ValueError("expected either property or column")
         if self.number and self.classes != 3:
             raise ValueError("number: does not go with classes")
+        if self.named() and self.name() in COMPUTED:
+            raise ValueError(f"classes: expected a number of classes of {self.name()}, which RDKit computes")
         return self
 
 
@@ -302,8 +356,13 @@ class NewLibrary(LibraryRules, NewSettings):
     condition: str | None = Field(
         None,
         min_length=1,
-        description="Numeric column of the table, or property (qed, logp, weight, rings), of which samples "
-        "can then be asked for low, middle or high values.",
+        description="Column of numbers or classes of the table, or property (qed, logp, weight, rings), of "
+        "which samples can then be asked for low, middle or high values, or for a class.",
+    )
+    replicates: Replicates = Field(
+        "median",
+        description="Which value of the column of --condition counts if a molecule has different ones in "
+        "several rows: the first, the median (the most frequent class), or none of them (reject).",
     )
     split: Split = "random"
     split_column: SplitColumn = None

@@ -19,7 +19,6 @@ from pairflow.data.tabular import columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.library import Row, read_rows, usual_place
-from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
@@ -201,17 +200,6 @@ def read_found(path: Path, column: str | None = None, progress: bool = False) ->
         found = find_column(path, column)
         return read_rows(path, found.name, progress, found.sheet)
     return read_rows(path, column or "smiles", progress)
-
-
-def numeric_columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns in which most fields that are not empty are numbers, with at least three different ones."""
-    numeric = []
-    for name, fields in columns.items():
-        filled = [field for field in fields if field.strip()]
-        numbers = [number for field in filled if (number := plain_number(field)) is not None]
-        if len(numbers) > len(filled) / 2 and len(set(numbers)) > 2:
-            numeric.append(name)
-    return numeric
 
 
 def are_molecules(texts: Iterable[str]) -> bool:

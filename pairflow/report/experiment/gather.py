@@ -13,7 +13,7 @@ from pairflow.plan import paths
 from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.report.contents import Contents
 from pairflow.report.kind_page import name_column
-from pairflow.report.results import LIKELIHOOD, read_logs
+from pairflow.report.results import CONDITION, LIKELIHOOD, read_logs
 
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
@@ -114,7 +114,8 @@ def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], P
 
 
 def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Make metric rows from logs: `nll_bound` (last validation, nats per token), and what the kind adds.
+    """Make metric rows from logs: `nll_bound` (last validation, nats per token), and what the kind adds; and
+    in the evaluation `condition` how often held-out rows are likelier under their own class.
 
     There are no rows if no data are held out.
     """
@@ -127,9 +128,13 @@ def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
         if measured.empty:
             continue
         nll = float(measured.iloc[-1])
+        of_model = {"method": method, "seed": seed, "evaluation": LIKELIHOOD, "samples": len(held_out)}
         values = {"nll_bound": nll, **convert(nll)}
-        rows += [
-            {"method": method, "seed": seed, "metric": name, "value": bound} for name, bound in values.items()
-        ]
-    shared = {"evaluation": LIKELIHOOD, "samples": len(held_out), "reference": "test"}
-    return as_metrics(pd.DataFrame(rows, columns=["method", "seed", "metric", "value"]), **shared)
+        rows += [{**of_model, "metric": name, "value": bound} for name, bound in values.items()]
+        last = log.to_pandas().iloc[-1]
+        for name in ("likelier_in_class", "likelier_by_chance"):
+            if name in last:
+                judged = {"evaluation": CONDITION, "samples": int(last["likelier_rows"])}
+                rows.append({**of_model, **judged, "metric": name, "value": last[name]})
+    columns = ["method", "seed", "metric", "value", "evaluation", "samples"]
+    return as_metrics(pd.DataFrame(rows, columns=columns), reference="test")

@@ -4,7 +4,6 @@ import json
 import re
 
 import numpy as np
-import openpyxl
 import pandas as pd
 import pytest
 
@@ -12,7 +11,6 @@ from pairflow.config import check
 from pairflow.config.conditions import split_conditions
 from pairflow.data.classes import KNOTS, Classes, Properties
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data_sets import source_of
 from pairflow.kinds.molecules.descriptors import compute, tabulate
 from pairflow.kinds.molecules.measure import measure_targets
 from pairflow.kinds.molecules.nearest_classes import NearestClasses
@@ -158,6 +156,19 @@ def test_conditions_of_several_properties_are_read_or_refused_in_one_line(given,
         ([], "condition: tuple should have at least 1 item after validation, not 0, found []"),
         ({"property": "qed", "number": True, "classes": 2}, "condition: number: does not go with classes"),
         ([{"property": "qed"}, {"classes": 2}], "condition.1: expected either property or column"),
+        (
+            {"column": "logp", "classes": ["a", "b"]},
+            "condition: classes: expected a number of classes of logp, which RDKit computes",
+        ),
+        (
+            {"column": "y", "classes": ["a=1", "b"]},
+            "condition.classes: 'a=1' cannot be asked for: expected a text without , and =, not 'spread'",
+        ),
+        ({"column": "y", "classes": [0, "0"]}, "condition.classes: ('0', '0') names a class twice"),
+        (
+            {"column": "y", "classes": 1},
+            "condition.classes: input should be greater than or equal to 2, found 1",
+        ),
     ],
 )
 def test_settings_of_a_condition_that_cannot_be_are_refused_in_one_line(given, message):
@@ -203,20 +214,19 @@ def test_a_column_of_the_users_table_is_read_by_row_and_empty_fields_have_no_lab
     assert labels.tolist() == [0, 1, 3, 2, 2]  # the last row validates, and sets no threshold
 
 
-def test_a_column_on_another_sheet_is_read(tmp_path):
-    book = openpyxl.Workbook()
-    for sheet, unit in ((book.active, 1), (book.create_sheet("all"), 10)):
-        for row in (["pIC50", "smiles"], *([unit * n, "C" * n] for n in range(1, 5))):
-            sheet.append(row)
-    book.save(tmp_path / "a.xlsx")
-    conditioned = [Conditioning(column="pIC50", classes=3)]
-    condition, _ = label_molecules(conditioned, prepared(range(4)), tmp_path / "a.xlsx", sheet="all")
-    assert condition.properties[0].thresholds == (10, 20)
-    settings = Molecules(source="a.xlsx", sheet="all", length=8)
-    rows = source_of(settings, tmp_path).read(settings, processes=1)
-    assert rows.smiles["smiles"].tolist() == ["C", "CC", "CCC", "CCCC"]
-    with pytest.raises(InputError, match=r"a\.xlsx: no sheet 'al' \(did you mean 'all'\?\)"):
-        source_of(settings, tmp_path).read(settings.model_copy(update={"sheet": "al"}))
+def test_a_column_names_classes(tmp_path):
+    """The molecule in the first and the fourth row has a value in the fourth only, which counts."""
+    table = tmp_path / "assay.csv"
+    table.write_text("smiles,active\nC,\nCC,1\nCCC,n.d.\nC,1.0\nCCCC,0\n")
+    setting, rows = Conditioning(column="active", classes=[0, 1]), prepared([0, 1, 2, 4, 1])
+    condition, labels = label_molecules([setting], rows, table, [(5, 0)])
+    assert labels.tolist() == [1, 1, 2, 0, 1]
+    assert condition.targets(["active=1"], 0, 1).tolist() == [1]
+    assert condition.targets(["active=spread"], 0, 3).tolist() == [0, 1, 0]
+    with pytest.raises(
+        InputError, match="no training row has the class '2' of active; leave it out of classes"
+    ):
+        label_molecules([Conditioning(column="active", classes=[0, 1, 2])], rows, table)
 
 
 @pytest.mark.parametrize(

@@ -1,52 +1,146 @@
-"""A column of numbers in a user's table: what counts as a number, and what is said of the rest."""
+"""A column of numbers or classes in a user's table: how its fields are read, and what is said of the rest."""
 
-import math
-
+import numpy as np
 import pytest
 
-from pairflow.kinds.molecules.own_column import OwnColumn, plain_number
+from pairflow.kinds.molecules.draft_condition import suggest_columns
+from pairflow.kinds.molecules.own_column import OwnColumn, find_classes, read_numbers
+
+NAN = np.nan
 
 
 @pytest.mark.parametrize(
-    ("field", "number"),
-    [(" 5.1 ", 5.1), ("-.5", -0.5), ("+3", 3.0), ("6e-3", 0.006), ("7.", 7.0)]
-    + [
-        (text, None)
-        for text in ("", "<0.1", "1_000", "1,5", "inf", "1e999", "nan", "N/A", "٣", "0x1f", "5 %")
+    ("field", "number", "reason"),
+    [
+        (text, number, "")
+        for text, number in {" 5.1 ": 5.1, "-.5": -0.5, "+3": 3, "6e-3": 0.006, "7.": 7}.items()
+    ]
+    + [(text, NAN, "qualified") for text in ("<0.1", ">10000", "~5", "> 1e4", "≤1.5", "ca. 5", "=3")]
+    + [(text, NAN, "not measured") for text in ("n.d.", "N/A", "nd", "nan", "-", "None")]
+    + [(text, NAN, "no plain finite number") for text in ("1_000", "inf", "1e999", "٣", "0x1f", "5 %", "5-6")]
+    + [("", NAN, "empty"), ("1,234", NAN, "a comma, not clearly decimal")],
+)
+def test_only_plain_finite_numbers_are_read(field, number, reason):
+    values = read_numbers([field])
+    np.testing.assert_array_equal(values.numbers, [number])
+    assert (values.reasons, values.notation) == ([reason], "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "numbers", "notation"),
+    [
+        (["5,1", "1,234", "7", ">9,5", "1.234,5"], [5.1, 1.234, 7, NAN, 1234.5], "with decimal commas"),
+        (["0,123", "n.d."], [0.123, NAN], "with decimal commas"),
+        (["1,234.5", "1,234", "5.1"], [1234.5, 1234, 5.1], "with commas between thousands"),
+        (["1,234,567", "12"], [1234567, 12], "with commas between thousands"),
+        (["1,234", "5,678", "12"], [NAN, NAN, 12], ""),  # both readings
+        (["5,1", "5.125", "5.2"], [NAN, 5.125, 5.2], ""),
+        (["5,1", "1,2,3", "4"], [NAN, NAN, 4], ""),
+        (["1.234", "5.678"], [1.234, 5.678], ""),
     ],
 )
-def test_only_plain_finite_numbers_are_read(field, number):
-    assert plain_number(field) == number
+def test_commas_are_read_if_the_whole_column_says_what_they_are(fields, numbers, notation):
+    values = read_numbers(fields)
+    np.testing.assert_array_equal(values.numbers, numbers)
+    assert values.notation == notation
 
 
-def test_every_row_without_a_number_is_counted_and_listed(tmp_path):
-    table = tmp_path / "a.csv"
-    table.write_text("smiles,y\nC,1\nCC,\nCCC,<0.1\n\nCCCC,inf\nCCO,2\nOCC,3\nCO,5\nOC,5\nOCO,\nC(O)O,4\nO\n")
-    column = OwnColumn(table, "y")
-    assert [number for number in column.numbers if not math.isnan(number)] == [1, 2, 3, 5, 5, 4]
-    repeats = [
-        (8, 7),
-        (10, 9),
-        (12, 11),
-    ]  # another number, the same, and a number where the first row has none
-    counts = "y: 6 of 11 rows have a number, 3 have none (lines 3, 11, 13), 2 hold no plain finite number"
-    assert column.tally() == f"{counts} (lines 4, 6; the first: '<0.1')"
-    text = column.summarise(repeats)
-    assert "Molecules without a number are kept, and are trained on without a value." in text
-    assert "the number is another one in 2 later rows (lines 8, 12), and is not used." in text
-    assert column.unused(repeats).values.tolist() == [
+@pytest.mark.parametrize(
+    ("fields", "classes"),
+    [
+        (["0", "1.0", "1"] * 20, ("0", "1")),
+        (["10", "9", ">20", ""] * 20, ("9", "10")),
+        (["0,5", "1,5"] * 20, ("0.5", "1.5")),
+        (["inactive", "active", "n.d."] * 20, ("active", "inactive")),
+        (["a", "b", "rare"] * 9 + ["a", "b"] * 9, ("a", "b")),
+        (["a", "b"] * 10 + [f"x{n}" for n in range(99)], ()),
+        ([*map(str, range(6))] * 20, ()),  # numbers
+        (["<1", ">10"] * 20, ()),
+        (["1"] * 20, ()),
+        ([], ()),
+    ],
+)
+def test_classes_are_few_numbers_or_frequent_names(fields, classes):
+    assert find_classes(fields) == classes
+
+
+def test_columns_are_suggested_as_conditions():
+    columns = {
+        "pIC50": ["5.1", "", "6e0", "7"],
+        "censored": ["1", "2", "3", ">10"],
+        "comma": ["1,5", "2,5", "3"],
+        "mostly text": ["1", "2", "3", "x", "y", "z"],
+        "two values": ["0", "1"] * 10,
+        "group": ["in", "out"] * 10,
+        "not finite": ["1", "2", "nan", "inf"],
+        "half empty": ["", "1", "", "2", " ", "3", ""],
+        "nothing": [],
+    }
+    numbers, classes = suggest_columns(columns)
+    assert [name for name in columns if name in numbers] == ["pIC50", "censored", "comma", "half empty"]
+    assert [name for name in columns if name in classes] == ["two values", "group"]
+
+
+@pytest.fixture
+def column(tmp_path):
+    def build(*fields, classes=()):
+        (tmp_path / "a.tsv").write_text("smiles\ty\n" + "".join(f"C\t{field}\n" for field in fields))
+        return OwnColumn(tmp_path / "a.tsv", "y", classes)
+
+    return build
+
+
+def test_every_row_without_a_number_is_counted_and_listed(column):
+    own = column("1", "", "<0,1", "inf", "2,5", "3", "n.d.", "")
+    assert own.tally() == (
+        "y: 3 of 8 rows have a number with decimal commas; the others: 2 empty (lines 3, 9), 1 no plain "
+        "finite number (line 5; the first: 'inf'), 1 not measured (line 8; the first: 'n.d.'), 1 qualified "
+        "(line 4; the first: '<0,1')"
+    )
+    assert "Molecules without a number are kept, and are trained on without a value." in own.summarise()
+    assert own.unused().values.tolist() == [
         [3, "", "empty"],
-        [4, "<0.1", "no plain finite number"],
-        [6, "inf", "no plain finite number"],
-        [8, "3", "the molecule is in line 7 as well, which counts"],
-        [11, "", "empty"],
-        [12, "4", "the molecule is in line 11 as well, which counts"],
-        [13, "", "empty"],
+        [4, "<0,1", "qualified"],
+        [5, "inf", "no plain finite number"],
+        [8, "n.d.", "not measured"],
+        [9, "", "empty"],
     ]
 
 
-def test_of_many_lines_the_first_runs_are_named(tmp_path):
-    table = tmp_path / "a.csv"
-    table.write_text("smiles,y\n" + "".join(f"C,{n if n % 3 == 0 else ''}\n" for n in range(30)))
-    column = OwnColumn(table, "y")
-    assert "20 have none (lines 3-4, 6-7, 9-10, 12-13, 15-16, 18-19, ...)" in column.summarise()
+REPEATS = [(4, 2), (6, 2), (5, 3), (8, 7)]  # lines 2, 4, 6; 3, 5; 7, 8
+
+
+@pytest.mark.parametrize(
+    ("replicates", "counting", "said"),
+    [
+        ("first", [5, 3, 8], "the first"),
+        ("median", [6, 3, 8], "their median"),
+        ("reject", [NAN, 3, 8], "none"),
+    ],
+)
+def test_of_different_numbers_of_a_molecule_one_counts(column, replicates, counting, said):
+    own = column("5", "3", "9.9", "3", "6", "", "8").combined(REPEATS, replicates)
+    np.testing.assert_array_equal(own.at([2, 3, 7]), counting)
+    text = "1 molecule has several numbers, which differ by up to 4.9 (lines 2, 4, 6)"
+    assert f"{text}: {said} counts (replicates: {replicates})." in own.summarise()
+    several = [
+        [line, field, "the molecule, first in line 2, has several values"]
+        for line, field in ((2, "5"), (4, "9.9"), (6, "6"))
+    ]
+    assert own.unused().values.tolist() == [*several, [7, "", "empty"]]
+
+
+def test_of_different_classes_of_a_molecule_the_most_frequent_one_counts(column):
+    own = column("b", "a", "a", "b", "a", "c", "b", classes=("a", "b")).combined(REPEATS, "median")
+    np.testing.assert_array_equal(own.at([2, 3, 7]), [0, NAN, 1])  # a of b, a, a; a tie; b beside none
+    assert (
+        "y: 6 of 7 rows have a class; the others: 1 none of the classes (line 7; the first: 'c')"
+        in own.tally()
+    )
+    text = "2 molecules have several classes (lines 2-6): the most frequent one (none of equally"
+    assert text in own.summarise()
+
+
+def test_of_many_lines_the_first_runs_are_named(column):
+    own = column(*(n if n % 3 == 0 else "" for n in range(30)))
+    assert "20 empty (lines 3-4, 6-7, 9-10, 12-13, 15-16, 18-19, ...)" in own.summarise()

@@ -17,7 +17,6 @@ from pairflow.kinds.molecules.survey import (
     draw_rows,
     find_column,
     first_rejected,
-    numeric_columns,
     read_found,
 )
 
@@ -180,20 +179,6 @@ def test_no_column_is_found(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=rf"a\.csv: {message}"):
         find_column(tmp_path / "a.csv")
-
-
-def test_columns_of_numbers():
-    columns = {
-        "pIC50": ["5.1", "", "6e0", "7"],
-        "censored": ["1", "2", "3", ">10"],
-        "mostly text": ["1", "2", "3", "x", "y", "z"],
-        "two values": ["0", "1", "1", "0"],
-        "not finite": ["1", "2", "nan", "inf"],
-        "half empty": ["", "1", "", "2", " ", "3", ""],
-        "underscores": ["1_000", "2_000", "3_000"],
-        "empty": [],
-    }
-    assert numeric_columns(columns) == ["pIC50", "censored", "half empty"]
 
 
 def test_scaffolds_stay_on_one_side():

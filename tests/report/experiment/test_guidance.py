@@ -1,5 +1,6 @@
 """What the page shows of an evaluation at several weights of guidance, or several noises of variants."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -150,6 +151,16 @@ def test_a_column_is_not_said_to_be_followed_without_valid_samples(make_column, 
     [block] = evaluation_blocks(make_column("pIC50=spread", [], valid=0, nearest_by_chance=0))
     assert block.details.shown["nearest"]["rows"] == [["udlm", "–", "–"]]
     assert "Does the model follow" not in parse(render(contents)).words()  # RDKit computes what it was asked
+
+
+def test_the_page_says_how_many_held_out_rows_are_likelier_under_their_class(make_column, parse):
+    contents = make_column("pIC50=spread", [])
+    shares = {"likelier_in_class": [0.7, 0.8], "likelier_by_chance": [0.25, 0.25]}
+    rows = pd.DataFrame(shares).melt(var_name="metric").assign(seed=[0, 1] * 2, method="udlm", samples=250)
+    metrics = pd.concat([contents.metrics, rows.assign(evaluation="condition")])
+    contents = replace(contents, metrics=metrics)
+    assert contents.likelier == {"udlm": (0.75, 0.25, 250)}
+    assert "udlm 75.0 % 25.0 % 250" in parse(render(contents)).words()
 
 
 def test_variants_are_drawn_against_their_noise(make, parse):

@@ -6,7 +6,8 @@ the data have most of the variance, so the standard error is itself uncertain, a
 See docs/method.md, "Noising and losses".
 """
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from pairflow.training.objectives import random_generator
 
 LEAST_NOISE = 1e-5  # 1 - kappa: at kappa = 1 both bounds divide by 0
 LARGEST_W = 1 - LEAST_NOISE**0.5
+MOST_BOUNDS, DRAWS = 400, 16  # of held-out rows under all classes, and noised copies for each
 
 
 class RowBound(NamedTuple):
@@ -73,6 +75,43 @@ def bound_row(
     # Welch-Satterthwaite: degrees of freedom of a sum of variances with one degree of freedom each.
     freedom = squares.sum().square() / squares.square().sum() if squares.any() else draws / 2
     return RowBound(float(values.mean()), float(squares.sum().sqrt() / draws), float(freedom))
+
+
+def compare_classes(
+    network: Network, corruption: Corruption, rows: np.ndarray, labels: np.ndarray, classes: int, **more: Any
+) -> dict[str, float]:
+    """Say how often rows are likelier under their own class than under any other, by `bound_row`.
+
+    Args:
+        network: a conditional denoiser.
+        corruption: the noise.
+        rows: token rows (V, N), of which some are taken at equal distances, for at most MOST_BOUNDS bounds.
+        labels: the classes (V,) of the rows; `classes` for none.
+        classes: the number of classes.
+        more: arguments of `bound_row`. All bounds of a row have the same noise.
+
+    Returns:
+        `likelier_rows`, the number of rows; `likelier_in_class`, the share of rows whose bound on -log p is
+        least under their own class, where equal bounds count in part; and `likelier_by_chance`, that share
+        of a network that ignores the class. Empty if no row has a class.
+    """
+    labelled = np.flatnonzero(labels < classes)
+    chosen = labelled[:: max(1, -(-len(labelled) * classes // MOST_BOUNDS))]
+    if not len(chosen):
+        return {}
+    given = [
+        partial(network, label=torch.tensor(label, device=more.get("device"))) for label in range(classes)
+    ]
+    bounds = np.array(
+        [
+            [bound_row(each, corruption, row=row, draws=DRAWS, **more).value for each in given]
+            for row in rows[chosen]
+        ]
+    )  # (V, classes)
+    least = bounds == bounds.min(axis=1, keepdims=True)
+    shares = least[np.arange(len(chosen)), labels[chosen]] / least.sum(axis=1)
+    by_chance = {"likelier_by_chance": 1 / classes, "likelier_rows": float(len(chosen))}
+    return {"likelier_in_class": float(shares.mean()), **by_chance}
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:

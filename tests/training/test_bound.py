@@ -5,6 +5,7 @@ none. They have the probabilities of a grammar: the verb depends on the subject,
 """
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from torch import nn
 
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.flow.posterior import leave_one_out_to_posterior
-from pairflow.generate.bound import LARGEST_W, bound_row, stratified_pairs
+from pairflow.training.bound import LARGEST_W, bound_row, compare_classes, stratified_pairs
 from pairflow.training.objectives import Validator
 
 K, N = 4, 3
@@ -177,3 +178,33 @@ def test_a_row_has_its_own_noise_and_padding_may_be_left_out():
 def test_each_stratum_has_two_places():
     places = stratified_pairs(8, torch.Generator().manual_seed(0)).view(2, 8)
     assert torch.equal((places / LARGEST_W * 8).floor(), torch.arange(8.0).double().expand(2, 8))
+
+
+class Echo(nn.Module):
+    """Predicts the symbol `shift` after the label with probability 0.9; without a shift it ignores labels."""
+
+    def __init__(self, shift, symbols):
+        super().__init__()
+        self.shift, self.symbols = shift, symbols
+
+    def forward(self, x_t, sigma, label=None):
+        expected = torch.zeros(self.symbols)
+        if self.shift is not None:
+            expected = F.one_hot((label + self.shift) % 3, self.symbols) * 27.0
+        return (1 + expected).log().expand(*x_t.shape, self.symbols)
+
+
+@pytest.mark.parametrize("corruption", [UNIFORM, MASKS])
+@pytest.mark.parametrize(("shift", "share"), [(0, 0.75), (1, 0.25), (2, 0), (None, 1 / 3)])
+def test_held_out_rows_are_likelier_under_their_class_if_the_network_follows_it(corruption, shift, share):
+    """Rows of one symbol, which is their class, or for a quarter the next class; the last have no class."""
+    rows = np.repeat(np.arange(3), 8)[:, None].repeat(N, axis=1)
+    labels = rows[:, 0].copy()
+    labels[::4] = (labels[::4] - 1) % 3
+    rows, labels = np.concatenate([rows, rows[:5]]), np.append(labels, [3] * 5)
+    compare = partial(compare_classes, Echo(shift, corruption.symbols), corruption, rows)
+    found = compare(labels, 3, prediction="leave_one_out", seed=0)
+    assert found == pytest.approx(
+        {"likelier_in_class": share, "likelier_by_chance": 1 / 3, "likelier_rows": 24}
+    )
+    assert compare(np.full(29, 3), 3, prediction="leave_one_out", seed=0) == {}
