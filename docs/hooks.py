@@ -106,7 +106,7 @@ def configuration() -> str:
     head = (
         "# Configuration\n\nEvery key of `workflow_config.yaml`, from the classes in `pairflow/config/`. "
         "A key without a default must be given. The file itself explains when to change which value. "
-        "Editors complete keys with `config.schema.json`, which is made from the same classes.\n"
+        "Editors complete keys with `config/schema.json`, which is made from the same classes.\n"
     )
     return "\n".join([head, *(section(name, sections[name]) for name in order)])
 

@@ -24,7 +24,7 @@ SHIPPED = {
     for name, entry in load(file.read_text(), file)["experiments"].items()
 }
 EXPERIMENTS = {name: plan for name, plan in read(CONFIGURATION).experiments.items() if name in SHIPPED}
-VALIDATOR = jsonschema.Draft202012Validator(json.loads((REPOSITORY / "config.schema.json").read_text()))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads((REPOSITORY / "config/schema.json").read_text()))
 # Jobs of unknown time, which run Inception or GPT-2 large, by the data.
 BY_INCEPTION = {"reference", "floor", "evaluate"}
 UNTIMED = dict.fromkeys(("mnist_binary", "mnist", "cifar10", "ffhq64"), BY_INCEPTION)

@@ -246,13 +246,13 @@ def describe(configuration: Path, name: str, values: dict[str, Any], comment: st
     """
     form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
     entry = yaml.dump({"experiments": {name: values}}, Dumper=_Dumper, allow_unicode=True, **form)
-    text = f"# yaml-language-server: $schema=../config.schema.json\n# {comment}\n{entry}"
+    text = f"# yaml-language-server: $schema=../config/schema.json\n# {comment}\n{entry}"
     parse(text, experiment_file(configuration, name))
     return text
 
 
 def schema() -> str:
-    """The JSON schema of the configuration, for editors: the content of `config.schema.json`."""
+    """The JSON schema of the configuration, for editors: the content of `config/schema.json`."""
     values = Configuration.model_json_schema()
     [(pattern, whole)] = values["properties"]["experiments"]["patternProperties"].items()
     name = {"type": "string", "description": "The experiment whose settings this one has, but for its own."}

@@ -406,10 +406,10 @@ def test_an_evaluation_of_some_methods_samples_only_those():
 
 
 def test_the_schema_in_the_repository_is_up_to_date():
-    """`python -m pairflow.config.file > config.schema.json` writes it again."""
-    assert (REPOSITORY / "config.schema.json").read_text() == schema()
+    """`python -m pairflow.config.file > config/schema.json` writes it again."""
+    assert (REPOSITORY / "config/schema.json").read_text() == schema()
     first = (REPOSITORY / "workflow_config.yaml").read_text().partition("\n")[0]
-    assert first == "# yaml-language-server: $schema=config.schema.json"
+    assert first == "# yaml-language-server: $schema=config/schema.json"
     assert {"experiments", "pair_shards"} == set(json.loads(schema())["properties"])
 
 

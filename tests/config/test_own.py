@@ -88,7 +88,7 @@ def test_a_file_holds_nothing_but_experiments():
 def test_what_is_written_is_what_is_read(name):
     text = describe(SHIPPED, name, MINE, "a comment")
     assert text.startswith(
-        "# yaml-language-server: $schema=../config.schema.json\n# a comment\nexperiments:\n  "
+        "# yaml-language-server: $schema=../config/schema.json\n# a comment\nexperiments:\n  "
     )
     assert max(map(len, text.splitlines())) <= 120
     file = experiment_file(SHIPPED, name)
