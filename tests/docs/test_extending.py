@@ -23,7 +23,7 @@ BLOCK = re.compile(
     r'^(?P<indent> *)```(?P<kind>\w+)(?: title="(?P<path>[^"]+)")?\n(?P<body>.*?)^ *```$', re.M | re.S
 )
 COPIED = ["pairflow", "tests", "docs", "benchmarks", "rules", "profiles", "envs", "Snakefile", "conftest.py"]
-COPIED += ["workflow_config.yaml", "config/schema.json", "pyproject.toml"]
+COPIED += ["workflow_config.yaml", "config", "recipes", "pyproject.toml"]
 COPIED += [".mypy_cache"]  # where `make lint` has run, the types of what did not change are known
 KIND, QUICK = "A kind of data", "A quick experiment"
 RECIPES = [section for section in SECTIONS if section not in (KIND, QUICK)]  # each is run below
@@ -123,7 +123,7 @@ def everything(tmp_path_factory) -> Path:
         example = apply(section, copy)
         if section in RECIPES:
             (copy / "examples" / f"{section}.py").write_text(example, encoding="utf-8")
-    [command] = re.findall(r"^python -m (\S+) > config\.schema\.json$", PAGE, re.MULTILINE)
+    [command] = re.findall(r"^python -m (\S+) > config/schema\.json$", PAGE, re.MULTILINE)
     (copy / "config/schema.json").write_text(run(["-m", command], copy, copy), encoding="utf-8")
     return copy
 
