@@ -120,9 +120,13 @@ def draft_molecules(request: DraftRequest) -> Draft:
 
 
 def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, dict[str, list[str]], str]:
-    """Return the column with SMILES, if the file has columns, the first fields of all columns, and the file's
-    format in words."""
-    if (format_name := library.format_of(file)) not in library.TABLES:
+    """Return the column with SMILES (of an SDF file, the data item with names, if one is chosen), the first
+    fields of all columns if the file has any, and the file's format in words."""
+    format_name = library.format_of(file)
+    if format_name == "SDF":
+        remark = f", names in {settings.column!r}" * (settings.column is not None)
+        return settings.column, library.columns(file, SAMPLED_ROWS), f"{format_name}{remark}"
+    if format_name not in library.TABLES:
         return None, {}, format_name
     column = settings.column or find_column(file)
     fields = library.columns(file, SAMPLED_ROWS)
@@ -321,7 +325,10 @@ def _lines(
         (f"  {reason}", number, f"the first: {counts.unit} {location}, {text[:40]!r}")
         for reason, number, location, text in islice(first_rejected(counts.rejects), 8)
     ]
-    features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
+    features = [
+        (name, counts.features[name], f"{key}: {data[key]}" if key in data else key)
+        for name, key in FEATURES.items()
+    ]
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)

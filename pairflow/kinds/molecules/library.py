@@ -41,10 +41,10 @@ SMILES_COLUMNS = (
     *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
     *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
 )
-# Columns with names of molecules, if no column is called `name`: "Compound ID", "catalog_id", "MolName" ...
-_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
+# Columns with names of molecules, if no column is called `name`: "Compound ID", "IDNUMBER", "MolName" ...
+_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|id[ _]?number|identifier|code))$|[a-z](Name|ID|Id)$")
+_BLANKS, _WRAP = re.compile(r"[ \t]+"), re.compile(r"\s*[\r\n]\s*")
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
-_LONGEST_RECORD = 100_000  # lines
 _MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
 _MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
 Record = tuple[int, list[str]]  # the number of the first line or of the row, and the fields
@@ -93,7 +93,8 @@ def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) 
       with one of `SMILES_COLUMNS` is a header.
     - CSV files, and the first sheet of Excel files: SMILES are in `column`, names in the column that
       `name_column` finds.
-    - SDF files: the name is the title, the first line of a record.
+    - SDF files: the name is the title, the first line of a record, or else the data item that `name_column`
+      finds; or the data item `column`, if that is not "smiles".
 
     Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
     counts bytes. Raises InputError for a file that is missing, empty, truncated or not in the format of its
@@ -115,7 +116,8 @@ def read_rows(path: str | Path, column: str = "smiles", progress: bool = False) 
 
 
 def columns(path: str | Path, number: int) -> dict[str, list[str]]:
-    """Return the columns of a CSV or Excel file by name, each with the fields of the first `number` rows."""
+    """Return the columns of a CSV or Excel file by name, or the data items of an SDF file, each with the
+    fields of the first `number` rows."""
     path = Path(path)
     with _opened(path) as (content, _):
         header, records = _table(content, path)
@@ -128,10 +130,10 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
 
 
 def read_fields(path: str | Path, column: str) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row of a CSV or Excel file, and its field in a column. Raises InputError for
-    an unknown column, and for a format without columns."""
+    """Yield the number of each row of a CSV, Excel or SDF file, and its field in a column or data item.
+    Raises InputError for an unknown column, and for a format without columns."""
     path = Path(path)
-    if (kind := format_of(path)) not in TABLES:
+    if (kind := format_of(path)) not in (*TABLES, "SDF"):
         raise InputError(f"{path}: a {kind} file has no columns, so there is no column {column!r}")
     with _opened(path) as (content, _):
         header, records = _table(content, path)
@@ -198,7 +200,7 @@ def _sheet(binary: Any, path: Path) -> Iterator[Record]:
                     f"{path}: expected at most {_MOST_ROWS:,} rows and {_MOST_CELLS:,} cells in the first "
                     "sheet, found more; save it as CSV"
                 )
-            fields = ["" if value is None else " ".join(str(value).split()) for value in row]
+            fields = ["" if value is None else str(value).strip() for value in row]
             if any(fields):
                 yield number, fields
     except InputError:
@@ -208,7 +210,8 @@ def _sheet(binary: Any, path: Path) -> Iterator[Record]:
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    rows = (Row(n, *line.strip().split(maxsplit=1)) for n, line in enumerate(lines, 1) if not line.isspace())
+    split = _BLANKS.split  # only at blanks and tabs, because other white space is no part of the format
+    rows = (Row(n, *split(line.strip(), 1)) for n, line in enumerate(lines, 1) if not line.isspace())
     first = next(rows, None)
     if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
         yield first
@@ -234,11 +237,15 @@ def _index(header: list[str], column: str, path: Path) -> int:
 
 def _table(content: Iterator[Any], path: Path) -> tuple[list[str], Iterator[Record]]:
     """Return the names of the columns, and the records below them."""
+    if format_of(path) == "SDF":
+        from pairflow.kinds.molecules.sdf import data_items
+
+        return data_items(content, path)
     records = content if format_of(path) == "Excel" else _csv(content, path)
     _, header = next(records, (0, None))
     if header is None:
         raise InputError(f"{path}: empty; expected {_CONTENT[format_of(path)]}")
-    return [name.strip() for name in header], records
+    return [_WRAP.sub(" ", name.strip()) for name in header], records
 
 
 def _csv(lines: Iterator[str], path: Path) -> Iterator[Record]:
@@ -259,37 +266,9 @@ def _csv(lines: Iterator[str], path: Path) -> Iterator[Record]:
 
 
 def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    from rdkit import Chem, rdBase
+    from pairflow.kinds.molecules.sdf import read_sdf  # which imports RDKit
 
-    from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
-
-    for number, record in enumerate(_records(lines, path), 1):
-        title = "".join(record[:1]).strip()
-        with rdBase.BlockLogs():
-            molecule = Chem.MolFromMolBlock("\n".join(record))
-        if molecule is None:
-            yield Row(number, title, reason="broken record")
-        elif molecule.GetNumAtoms() > MOST_ATOMS:
-            yield Row(number, title, reason=TOO_MANY_ATOMS)
-        else:
-            yield Row(number, Chem.MolToSmiles(molecule), title)
-
-
-def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
-    """Yield the lines of each record of an SDF file, up to its line `M  END`."""
-    record: list[str] = []
-    closed = False
-    for number, line in enumerate(map(str.rstrip, lines)):
-        if line == "$$$$":
-            yield record
-            record, closed = [], False
-        elif not closed:
-            record.append(line)
-            closed = line == "M  END"
-        if len(record) > _LONGEST_RECORD:
-            raise InputError(f"{path}: no end of a record ($$$$) up to line {number + 1}: not an SDF file")
-    if any(record):
-        yield record
+    return read_sdf(lines, path, column)
 
 
 _READERS = {"SMILES": _smiles, "CSV": _cells, "SDF": _sdf, "Excel": _cells}

@@ -18,10 +18,11 @@ from rdkit import Chem, rdBase
 
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.fields import read_smiles
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
-from pairflow.kinds.molecules.standardise import parse, scaffold, standardise, write_smiles
+from pairflow.kinds.molecules.standardise import scaffold, standardise, write_smiles
 from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_costs, remove_states
 
@@ -36,7 +37,7 @@ def read_molecule(row: Row) -> Chem.Mol:
     """Read the molecule of a raw row, not yet standardised. Raises InputError if the row is no molecule."""
     if row.reason:
         raise InputError(row.reason)
-    return parse(row.text.strip())
+    return read_smiles(row.text.strip())
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:

@@ -26,6 +26,7 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
+COLUMN = "SMILES column of a table; of an SDF file, the data item with the names of the molecules."
 LONGEST = 4096  # most tokens per row of molecules
 Notation = Annotated[
     Literal["smiles", "selfies", "groups"],
@@ -191,7 +192,7 @@ class Molecules(Standardisation, DataSettings):
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
         "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
     )
-    column: str = Field("smiles", description="SMILES column of a CSV file.")
+    column: str = Field("smiles", description=COLUMN)
     representation: Notation = Field("smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
@@ -271,7 +272,7 @@ def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSetting
 class NewLibrary(LibraryRules, NewSettings):
     """Settings of the command `pairflow new` for a user's file of molecules."""
 
-    column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
+    column: str | None = Field(None, description=f"{COLUMN[:-1]}; detected if not given.")
     representation: Notation | None = Field(
         None,
         description="How a molecule is written in tokens: groups, selfies or smiles. The default is groups, "

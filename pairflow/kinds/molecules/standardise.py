@@ -1,4 +1,4 @@
-"""Reads, standardises and writes molecules: the only door between a user's SMILES and RDKit.
+"""Reads, standardises and writes molecules; fields.py reads the SMILES of users.
 
 The rules are on fragments, charges, isotopes, stereochemistry, metals and dummies.
 """
@@ -21,6 +21,7 @@ _ATOM = re.compile(r"\[(?!H\])[^\]]*\]|Br|Cl|[BCNOPSFIbcnops*]")  # in SMILES; R
 # Explicit hydrogens and stereochemistry, with which RDKit may need several rounds to a lasting SMILES.
 _UNSETTLED = re.compile(r"\[H\]|[/\\@]")
 _ROUNDS = 10
+UNPARSABLE = "unparsable"
 
 
 def say_too_large(text: str) -> str:
@@ -42,7 +43,7 @@ def parse(text: str) -> Chem.Mol:
         raise InputError(reason)
     molecule = Chem.MolFromSmiles(text)
     if molecule is None:
-        raise InputError("unparsable")
+        raise InputError(UNPARSABLE)
     if molecule.GetNumAtoms() > MOST_ATOMS:
         raise InputError(TOO_MANY_ATOMS)
     return molecule

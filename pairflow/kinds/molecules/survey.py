@@ -14,22 +14,24 @@ from scipy.optimize import brentq
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.fields import MAPPED, read_smiles
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
 from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.standardise import atoms_of, has_dummy, has_metal, parse
+from pairflow.kinds.molecules.standardise import atoms_of, has_dummy, has_metal
 
 _ANY = 2**62  # tokens per row, so that no molecule is too long
 _ION = "became an ion"
 SAMPLED_ROWS = 200
 
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
-FEATURES = {  # feature whose molecules are counted -> the rule that applies to it
+FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done
     "of several fragments": "fragments",
     "with charges, nitro groups aside": "charges",
     "with isotope labels": "isotopes",
+    "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
     "with R groups or dummy atoms": "dummies",
@@ -170,7 +172,7 @@ def column_of(path: Path) -> str:
 def is_molecule(text: str) -> bool:
     """Whether RDKit reads a text as a molecule of at least one atom."""
     with rdBase.BlockLogs(), suppress(InputError):
-        return parse(text.strip()).GetNumAtoms() > 0
+        return read_smiles(text.strip()).GetNumAtoms() > 0
     return False
 
 
@@ -188,6 +190,7 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
         len(Chem.GetMolFrags(molecule)) > 1,
         any(map(_is_charged, atoms)),
         any(atom.GetIsotope() for atom in atoms),
+        molecule.HasProp(MAPPED) == 1,
         any(atom.GetChiralTag() != unknown for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
         has_dummy(molecule),

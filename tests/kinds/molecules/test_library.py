@@ -186,7 +186,7 @@ def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
         book.active.append(row)
     book.create_sheet().append(["other"])
     book.save(tmp_path / "a.xlsx")
-    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two lines"), Row(6, "", "8")]
+    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two\nlines"), Row(6, "", "8")]
     assert list(read_rows(tmp_path / "a.xlsx", "SMILES")) == expected
     assert list(columns(tmp_path / "a.xlsx", 1)) == ["x;y;z;Mol ID", "SMILES"]
     (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
