@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 
@@ -194,6 +195,10 @@ def _summarise(
         for name in likeness
     }
     digits = {name: 0 if METRICS[name].counted else 3 for name in likeness}
-    values = "\n".join(f"  {labels[name]:<46}{value:>8,.{digits[name]}f}" for name, value in likeness.items())
+    values = "\n".join(
+        f"  {labels[name]:<46}"
+        + ("       -  too few molecules" if np.isnan(value) else f"{value:>8,.{digits[name]}f}")
+        for name, value in likeness.items()
+    )
     applied = f"Both files are standardised by these rules: {say_rules(rules) or 'none'}."
     return f"{table_lines(title, lines)}\n{values}\n{applied}"

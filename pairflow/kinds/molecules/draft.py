@@ -285,7 +285,7 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
     if total < MINIMUM:
         raise InputError(
             f"{total} distinct molecules are too few to train on and to hold some out; expected at least "
-            f"{MINIMUM}"
+            f"{MINIMUM}" + f". Rejected rows: {counts.say_rejected()}" * bool(len(counts.rejects))
         )
     if length > LONGEST:
         raise InputError(

@@ -21,7 +21,7 @@ _ATOM = re.compile(r"\[(?!H\])[^\]]*\]|Br|Cl|[BCNOPSFIbcnops*]")  # in SMILES; R
 # Explicit hydrogens and stereochemistry, with which RDKit may need several rounds to a lasting SMILES.
 _UNSETTLED = re.compile(r"\[H\]|[/\\@]")
 _ROUNDS = 10
-UNPARSABLE = "unparsable"
+UNPARSABLE, DUMMY, METAL = "unparsable", "with an R group or dummy atom", "with a metal"
 
 
 def say_too_large(text: str) -> str:
@@ -68,13 +68,13 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     the reason, if a rule rejects the molecule."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
-        raise InputError("with a metal")
+        raise InputError(METAL)
     if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
         if rules.fragments == "reject":
             raise InputError(f"{parts} fragments (the experiment allows only one)")
         changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
     if rules.dummies == "reject" and has_dummy(changed):
-        raise InputError("with an R group or dummy atom")
+        raise InputError(DUMMY)
     if changed.GetNumHeavyAtoms() < rules.min_heavy_atoms:
         raise InputError(f"under {rules.min_heavy_atoms} heavy atoms")
     if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in atoms_of(changed)):

@@ -14,19 +14,26 @@ from scipy.optimize import brentq
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.fields import MAPPED, read_smiles
+from pairflow.kinds.molecules.fields import FOREIGN, MAPPED, read_smiles
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row
 from pairflow.kinds.molecules.own_column import plain_number
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.standardise import atoms_of, has_dummy, has_metal
+from pairflow.kinds.molecules.standardise import DUMMY, METAL, atoms_of, has_dummy, has_metal
 
 _ANY = 2**62  # tokens per row, so that no molecule is too long
 _ION = "became an ion"
 SAMPLED_ROWS = 200
 
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
+REMEDIES = {  # reason to reject a row -> what to do
+    FOREIGN["SELFIES"]: "decode them first: selfies.decoder(text)",
+    FOREIGN["InChI"]: "convert them first: Chem.MolToSmiles(Chem.MolFromInchi(text)) of RDKit",
+    DUMMY: "keep them with --dummies keep",
+    METAL: "keep them with --metals keep",
+    **dict.fromkeys(("SELFIES cannot write it", "groups cannot write it"), "try --representation smiles"),
+}
 FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done
     "of several fragments": "fragments",
     "with charges, nitro groups aside": "charges",
@@ -76,17 +83,21 @@ class Survey(ReadMolecules):
         rejects = [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected]
         self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
         if not len(self):
-            examples = "; ".join(
-                f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
-                for reason, count, number, text in first_rejected(self.rejects)
-            )
-            raise InputError(f"no molecule in {self.total:,} rows: {examples}")
+            raise InputError(f"no molecule in {self.total:,} rows: {self.say_rejected()}")
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
         self.lines = self.column("numbers")
         line_of = dict(zip(self.column("rows"), self.lines, strict=True))
         self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
         self.of = of or self.total
         self.share = len(self) / self._count_distinct()
+
+    def say_rejected(self) -> str:
+        """Say how many rows are rejected for each reason, and what to do about it."""
+        return "; ".join(
+            f"{count:,} {reason}, the first in {self.unit} {number}: {text[:60]!r}"
+            + f" ({REMEDIES[reason]})" * (reason in REMEDIES)
+            for reason, count, number, text in first_rejected(self.rejects)
+        )
 
     def _count_distinct(self) -> float:
         """Estimate the number of distinct molecules in the file. If each occurs m times, a random part s of
@@ -133,9 +144,9 @@ def find_column(path: Path) -> str:
     Of several such columns, one with a usual name (`SMILES_COLUMNS`) is chosen. Raises InputError if there is
     none, if the choice is not clear, or if the name of the column is a molecule: the header line is missing.
     """
+    columns = library.columns(path, SAMPLED_ROWS)
     mostly_molecules = {
-        name: sum(map(is_molecule, fields)) > len(fields) / 2
-        for name, fields in library.columns(path, SAMPLED_ROWS).items()
+        name: sum(map(is_molecule, fields)) > len(fields) / 2 for name, fields in columns.items()
     }
     usable = [name for name, holds in mostly_molecules.items() if holds]
     usual = sorted(
@@ -144,6 +155,10 @@ def find_column(path: Path) -> str:
     )
     names = ", ".join(map(repr, usable or list(mostly_molecules)[:20]))
     if not usable:
+        for name, fields in columns.items():
+            for reason in FOREIGN.values():
+                if sum(_why_rejected(field) == reason for field in fields) > len(fields) / 2:
+                    raise InputError(f"{path}: column {name!r} holds {reason}; {REMEDIES[reason]}")
         raise InputError(f"{path}: no column holds SMILES in most rows; found {names}")
     if not usual and len(usable) > 1:
         raise InputError(f"{path}: several columns hold SMILES, {names}: name one with --column")
@@ -174,6 +189,16 @@ def is_molecule(text: str) -> bool:
     with rdBase.BlockLogs(), suppress(InputError):
         return read_smiles(text.strip()).GetNumAtoms() > 0
     return False
+
+
+def _why_rejected(text: str) -> str:
+    """The reason why a text is no SMILES; empty if it is."""
+    with rdBase.BlockLogs():
+        try:
+            read_smiles(text.strip())
+        except InputError as reason:
+            return str(reason)
+    return ""
 
 
 def _is_charged(atom: Chem.Atom) -> bool:

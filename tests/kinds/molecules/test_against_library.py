@@ -43,6 +43,14 @@ def test_a_library_without_molecules_is_a_line(step, library, tmp_path):
     assert (done.exit_code, done.stderr) == (2, f"pairflow metrics: error: {tmp_path}/{line}")
 
 
+@pytest.mark.parametrize(("content", "missing"), [("((\n", 6), ("CCN\n", 1)])
+def test_no_number_of_too_few_molecules_is_printed(step, library, tmp_path, content, missing):
+    (tmp_path / "mine.smi").write_text(content)
+    done = step("metrics", tmp_path / "mine.smi", reference=library, quiet=True)
+    assert (done.exit_code, done.stdout.count("  -  too few molecules\n")) == (0, missing)
+    assert "nan" not in done.stdout
+
+
 def counts_of(summary):
     return {line[:36].strip(): line[36:].split()[0] for line in summary.splitlines()[1:-1]}
 

@@ -127,6 +127,21 @@ def test_no_molecule(unit):
 
 
 @pytest.mark.parametrize(
+    ("text", "remedy", "rules"),
+    [
+        ("[C][=C][O]", "selfies.decoder", {}),
+        ("InChI=1S/CH4/h1H4", "MolFromInchi", {}),
+        ("*CC*", "--dummies keep", {"dummies": "reject"}),
+        ("*CC*", "--representation smiles", {"representation": "selfies"}),
+        ("*CC*", "--representation smiles", {"representation": "groups"}),
+    ],
+)
+def test_what_to_do_about_rejected_rows_is_said(text, remedy, rules):
+    with pytest.raises(InputError, match=remedy):
+        survey_texts([text] * 3, **rules)
+
+
+@pytest.mark.parametrize(
     ("text", "column"),
     [
         ("id,SMILES,Structure\n1,CCO,C\n", "SMILES"),
@@ -143,6 +158,7 @@ def test_the_column_is_found(tmp_path, text, column):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("id,s\n1,[C][C][O]\n", r"column 's' holds SELFIES, not SMILES; decode them"),
         ("id,mass\n1,2\n", r"no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a,b\nCCO,CN\n", r"several columns hold SMILES, 'a', 'b': name one with --column"),
         ("CCO,1\nCN,2\n", r"no header line: its first line holds the molecule 'CCO'"),
