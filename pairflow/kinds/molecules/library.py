@@ -43,7 +43,7 @@ SMILES_COLUMNS = (
 )
 # Columns with names of molecules, if no column is called `name`: "Compound ID", "IDNUMBER", "MolName" ...
 _NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|id[ _]?number|identifier|code))$|[a-z](Name|ID|Id)$")
-_BLANKS, _WRAP = re.compile(r"[ \t]+"), re.compile(r"\s*[\r\n]\s*")
+_WRAP = re.compile(r"\s*[\r\n]\s*")
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
 _MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
 _MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
@@ -210,12 +210,21 @@ def _sheet(binary: Any, path: Path) -> Iterator[Record]:
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    split = _BLANKS.split  # only at blanks and tabs, because other white space is no part of the format
-    rows = (Row(n, *split(line.strip(), 1)) for n, line in enumerate(lines, 1) if not line.isspace())
+    rows = _named(lines)
     first = next(rows, None)
-    if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
+    if first is not None and first.text.lower() not in SMILES_COLUMNS:
         yield first
     yield from rows
+
+
+def _named(lines: Iterable[str]) -> Iterator[Row]:
+    """Yield each line as SMILES and name, split at blanks or tabs: other white space is part of a SMILES."""
+    for number, line in enumerate(lines, 1):
+        if text := line.strip():
+            smiles, _, name = text.partition(" ")
+            if "\t" in smiles:
+                smiles, _, name = text.partition("\t")
+            yield Row(number, smiles, name.lstrip())
 
 
 def _cells(content: Iterator[Any], path: Path, column: str) -> Iterator[Row]:

@@ -40,10 +40,11 @@ def read_molecule(row: Row) -> Chem.Mol:
     return read_smiles(row.text.strip())
 
 
-def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
-    """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
+def canonicalise(raw: Chem.Mol, rules: Standardisation, text: str = "") -> tuple[Chem.Mol, str]:
+    """Return the standardised molecule and its SMILES. `text` is that from which it was read, which saves
+    time. Raises InputError if a rule rejects it."""
     molecule = standardise(raw, rules)
-    return molecule, write_smiles(molecule)
+    return molecule, write_smiles(molecule, text.strip() if molecule is raw else "")
 
 
 def say_too_long(size: int, length: int) -> str:
@@ -85,7 +86,7 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
             try:
                 raw, molecule = read_molecule(row), None
                 try:
-                    molecule, smiles = canonicalise(raw, settings)
+                    molecule, smiles = canonicalise(raw, settings, row.text)
                 finally:
                     counts.update(count(raw, molecule) if count else ())
                 most = settings.max_heavy_atoms

@@ -1,5 +1,6 @@
 """Reads SDF files record by record: structures as SMILES, and data items as the fields of a table."""
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
@@ -12,6 +13,7 @@ from pairflow.kinds.molecules.fields import QUERY, has_query
 from pairflow.kinds.molecules.library import Record, Row, name_column
 from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 
+_SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")
 _LONGEST_RECORD = 100_000  # lines
 _FIRST = 1_000  # records, of which the data items are the columns of the table
 
@@ -25,13 +27,14 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
         named |= column in items
         key = column if column != "smiles" else "" if title else _name_of(tuple(items))
         name = " ".join(items.get(key, "").split()) or title
+        text = "".join(block).replace("\r\n", "\n").replace("\r", "\n")
         with rdBase.BlockLogs():
-            molecule = Chem.MolFromMolBlock("\n".join(block))
+            molecule = Chem.MolFromMolBlock(text)
         if molecule is None:
             yield Row(number, name, reason="broken record")
         elif molecule.GetNumAtoms() > MOST_ATOMS:
             yield Row(number, name, reason=TOO_MANY_ATOMS)
-        elif "~" in (smiles := Chem.MolToSmiles(molecule)) or has_query(molecule):  # ~ is an open bond
+        elif _is_query(molecule, smiles := Chem.MolToSmiles(molecule), text):
             yield Row(number, name, reason=QUERY)
         else:
             yield Row(number, smiles, name)
@@ -48,6 +51,13 @@ def data_items(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Re
     return header, ((number, [items.get(name, "") for name in header]) for number, (_, items) in numbered)
 
 
+def _is_query(molecule: Chem.Mol, smiles: str, block: str) -> bool:
+    """Whether an atom or a bond (`~` in SMILES) is a query. To look at all atoms takes time, so that this is
+    done only where a line such as `M  ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
+    signs = block.count("\nM  ") > 1 or _SIGN.search(smiles)
+    return "~" in smiles or (bool(signs) and has_query(molecule))
+
+
 @lru_cache
 def _name_of(items: tuple[str, ...]) -> str:
     return name_column(items, "") or ""
@@ -57,19 +67,19 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict
     """Yield the lines of each record up to its line `M  END`, and its data items."""
     block: list[str] = []
     rest: list[str] = []
-    part = block
+    part, last = block, _LONGEST_RECORD
     for number, line in enumerate(lines, 1):
-        line = line.rstrip("\r\n")
-        if line.startswith("$$$$"):
+        mark = line[0]
+        if mark == "$" and line.startswith("$$$$"):
             yield block, _items(rest)
             block, rest = [], []
-            part = block
-        else:
-            part.append(line)
-            if line.startswith("M  END"):
-                part = rest
-            elif len(part) > _LONGEST_RECORD:
-                raise InputError(f"{path}: no end of a record ($$$$) up to line {number}: not an SDF file")
+            part, last = block, number + _LONGEST_RECORD
+            continue
+        part.append(line)
+        if mark == "M" and line.startswith("M  END"):
+            part = rest
+        if number > last:
+            raise InputError(f"{path}: no end of a record ($$$$) up to line {number}: not an SDF file")
     if any(map(str.strip, block)):
         yield block, _items(rest)
 
@@ -87,4 +97,4 @@ def _items(lines: list[str]) -> dict[str, str]:
             value = None
         elif value is not None:
             value.append(line)
-    return {name: "\n".join(value).strip() for name, value in items.items()}
+    return {name: "".join(value).strip() for name, value in items.items()}

@@ -49,12 +49,15 @@ def parse(text: str) -> Chem.Mol:
     return molecule
 
 
-def write_smiles(molecule: Chem.Mol) -> str:
+def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
     """Write a molecule as its canonical SMILES, which RDKit reads and writes unchanged: `[H]N=C`, which it
-    writes for `[H]/N=C`, becomes `C=N`."""
+    writes for `[H]/N=C`, becomes `C=N`. `read_from` is the text from which RDKit has read the molecule: if it
+    writes the same, that need not be read again."""
     smiles = Chem.MolToSmiles(molecule)
     for _ in range(_ROUNDS):
-        if not _UNSETTLED.search(smiles) or (again := Chem.MolFromSmiles(smiles)) is None:
+        if smiles == read_from or not _UNSETTLED.search(smiles):
+            break
+        if (again := Chem.MolFromSmiles(smiles)) is None:
             break
         written = Chem.MolToSmiles(again)
         if written == smiles:

@@ -28,6 +28,10 @@ def read(tmp_path):
 def test_queries_are_rejected_and_blanks_at_the_end_break_no_record(read):
     listed = "M  ALS   2  2 F F   Br  \n"
     unsaturated = "M  UNS  1   1   1\n"
+    hydrogens = record().replace(
+        "C   0  0  0  0", "C   0  0  0  1"
+    )  # one column of the atom: without hydrogen
+    assert read(hydrogens) == [("", "", QUERY)]
     queries = (("L", 1, listed), ("A", 1), ("Q", 1), ("N", 8), ("N", 5), ("N", 1, unsaturated))
     assert read(*(record(*query) for query in queries)) == [("", "", QUERY)] * len(queries)
     groups = read(record("R#", 1, "M  RGP  1   2   1\n"), record("*"), record().replace("END", "END  "))
