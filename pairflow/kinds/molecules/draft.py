@@ -230,7 +230,8 @@ def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation
 def chosen_rules(settings: NewLibrary) -> Entry:
     """Return the rules to standardise and split molecules, as keys of an experiment's section `data`."""
     split = "split", "validation_fraction", "max_too_long_share"
-    return {key: getattr(settings, key) for key in ("representation", *Standardisation.model_fields, *split)}
+    rules = settings.model_dump(include={*Standardisation.model_fields})
+    return {key: getattr(settings, key) for key in ("representation", *rules, *split)}
 
 
 def plan(
@@ -336,12 +337,17 @@ def _lines(
     sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
+    identity = data.get("identity", "")
     return [
         ("rows", counts.of, ""),
         *([sampled] if part else []),
         ("rejected", len(counts.rejects), listed * bool(len(counts.rejects))),
         *rejected,
-        ("duplicates", counts.duplicates, "drop_duplicates: true"),
+        (
+            "duplicates",
+            counts.duplicates,
+            "drop_duplicates: true" + f", identity: {identity}" * bool(identity),
+        ),
         *features,
         ("N, tokens per row", size.length, spread),
         ("distinct molecules", len(counts.lengths), ""),

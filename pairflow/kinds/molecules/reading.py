@@ -22,7 +22,7 @@ from pairflow.kinds.molecules.fields import read_smiles
 from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
-from pairflow.kinds.molecules.standardise import scaffold, standardise, write_smiles
+from pairflow.kinds.molecules.standardise import identify, scaffold, standardise, write_smiles
 from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_costs, remove_states
 
@@ -62,6 +62,7 @@ class _Molecule(NamedTuple):
     name: str
     scaffold: str
     size: int  # its number of tokens
+    key: str = ""  # what identifies it; empty if its SMILES does
 
 
 class _Chunk(NamedTuple):
@@ -97,7 +98,9 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
                 rejected.append((index, row.text, str(reason), row.number))
                 continue
             group = scaffold(molecule) if settings.split == "scaffold" else ""
-            molecules.append(_Molecule(index, row.number, row.text, smiles, row.name, group, len(tokens)))
+            texts = row.text, smiles, row.name, group
+            key = "" if settings.identity == "smiles" else identify(molecule, smiles, settings)
+            molecules.append(_Molecule(index, row.number, *texts, len(tokens), key))
             written.extend(numbers.setdefault(token, len(numbers)) for token in tokens)
     return _Chunk(len(rows), molecules, _numbers(written), [*numbers], rejected, counts)
 
@@ -151,14 +154,16 @@ class _Part(NamedTuple):
     scaffolds: np.ndarray
     sizes: np.ndarray
     written: np.ndarray
+    keys: pa.LargeStringArray  # `smiles` itself if SMILES identify molecules
 
     def only(self, kept: np.ndarray) -> "_Part":
         """The part with some of its molecules, those with True in `kept` (m,)."""
         written = self.written[np.repeat(kept, self.sizes)]
         chosen = pa.array(kept)
         texts = self.smiles.filter(chosen), self.names.filter(chosen)
+        keys = texts[0] if self.keys is self.smiles else self.keys.filter(chosen)
         return _Part(
-            self.rows[kept], self.numbers[kept], *texts, self.scaffolds[kept], self.sizes[kept], written
+            self.rows[kept], self.numbers[kept], *texts, self.scaffolds[kept], self.sizes[kept], written, keys
         )
 
 
@@ -194,8 +199,9 @@ class ReadMolecules:
         self.too_long: list[int] = []
         self.duplicates = 0
         self._parts: list[_Part] = []
+        self._by_smiles = settings.identity == "smiles"
         self._scaffolds: dict[str, int] = {}  # scaffold: its number
-        first = dict[int, int]() if settings.drop_duplicates else None  # hash of SMILES: its first row
+        first = dict[int, int]() if settings.drop_duplicates else None  # hash of a key: its first row
         numbered = enumerate(rows)
         chunks = iter(lambda: [*islice(numbered, _CHUNK)], [])
         read = partial(_read, settings, count)
@@ -213,8 +219,8 @@ class ReadMolecules:
         """Add a chunk, without molecules that repeat one of the rows in `first`, or that do not fit."""
         rejected, kept = [*chunk.rejected], np.zeros(len(chunk.molecules), bool)
         scaffolds = np.zeros(len(chunk.molecules), np.int64)
-        for place, (row, number, text, smiles, _, group, size) in enumerate(chunk.molecules):
-            original = first.setdefault(hash_text(smiles), row) if first is not None else row
+        for place, (row, number, text, smiles, _, group, size, key) in enumerate(chunk.molecules):
+            original = first.setdefault(hash_text(key or smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
                 self.repeats.append((number, original))
@@ -234,15 +240,18 @@ class ReadMolecules:
         sizes = np.array([molecule.size for molecule in chunk.molecules], np.int64)
         used, written = np.unique(chunk.written[np.repeat(kept, sizes)], return_inverse=True)
         joined = [self.tokens.setdefault(chunk.tokens[token], len(self.tokens)) for token in used]
+        texts = pa.array([molecule.smiles for molecule in molecules], pa.large_string())
+        keys = [molecule.key for molecule in molecules]
         self._parts.append(
             _Part(
                 np.array([molecule.row for molecule in molecules], np.int64),
                 np.array([molecule.number for molecule in molecules], np.int64),
-                pa.array([molecule.smiles for molecule in molecules], pa.large_string()),
+                texts,
                 pa.array([molecule.name for molecule in molecules], pa.large_string()),
                 scaffolds[kept],
                 sizes[kept],
                 _numbers(np.array(joined, np.uint32)[written]),
+                texts if self._by_smiles else pa.array(keys, pa.large_string()),
             )
         )
 
@@ -279,8 +288,8 @@ class ReadMolecules:
         how many tokens it has; or the number of its scaffold, 0 for all without a scaffold split."""
         return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
-    def texts(self, name: Literal["smiles", "names"]) -> pa.LargeStringArray:
-        """The canonical SMILES of each molecule (M,), or its name, which may be empty."""
+    def texts(self, name: Literal["smiles", "names", "keys"]) -> pa.LargeStringArray:
+        """The canonical SMILES of each molecule (M,), its name, which may be empty, or what identifies it."""
         parts = (getattr(part, name) for part in self._parts)
         return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
 

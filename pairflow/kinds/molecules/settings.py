@@ -72,6 +72,12 @@ class Standardisation(Settings):
     min_heavy_atoms: int = Field(
         1, ge=1, le=LONGEST, description="Leave out molecules with fewer heavy atoms."
     )
+    identity: Literal["smiles", "inchikey", "tautomer"] = Field(
+        "smiles",
+        exclude_if=lambda identity: identity == "smiles",
+        description="Two molecules are one, as duplicates and for novelty, if they have the same canonical "
+        "SMILES, the same standard InChIKey, or the same canonical tautomer (RDKit's).",
+    )
 
 
 class LibraryRules(Standardisation):

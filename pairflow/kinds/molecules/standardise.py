@@ -99,11 +99,21 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     return changed
 
 
+def identify(molecule: Chem.Mol, smiles: str, rules: Standardisation) -> str:
+    """The text that all forms of a molecule share which count as one by the rule `identity`. A molecule with
+    these canonical `smiles` that has no InChIKey is identified by them."""
+    if rules.identity == "inchikey":
+        return Chem.MolToInchiKey(molecule) or smiles
+    if rules.identity == "tautomer":
+        return write_smiles(rdMolStandardize.TautomerEnumerator().Canonicalize(molecule))
+    return smiles
+
+
 def say_rules(rules: Standardisation) -> str:
     """The rules that do something, in words; empty if there are none."""
-    none = Standardisation().model_dump()
-    values = rules.model_dump(include={*none})
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value != none[name])
+    none = Standardisation()
+    values = {name: getattr(rules, name) for name in Standardisation.model_fields}
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value != getattr(none, name))
 
 
 def atoms_of(molecule: Chem.Mol) -> list[Chem.Atom]:
