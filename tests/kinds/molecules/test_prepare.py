@@ -6,8 +6,8 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pairflow.data.split import split_rows
 from pairflow.data.known import KnownMolecules
+from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
