@@ -95,7 +95,7 @@ class Survey(ReadMolecules):
         """Say how many rows are rejected for each reason, and what to do about it."""
         return "; ".join(
             f"{count:,} {reason}, the first in {self.unit} {number}: {text[:60]!r}"
-            + f" ({REMEDIES[reason]})" * (reason in REMEDIES)
+            + (f" ({REMEDIES[reason]})" if reason in REMEDIES else "")
             for reason, count, number, text in first_rejected(self.rejects)
         )
 
