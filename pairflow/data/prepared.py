@@ -127,7 +127,8 @@ def write_prepared(
         if smiles is None:  # an empty table, the same for all settings
             KnownMolecules.from_smiles([]).save(paths["known"], **shared | {"parameters": {}})
         else:
-            KnownMolecules.from_smiles(smiles["smiles"]).save(paths["known"], **shared)
+            identities = smiles["key" if "key" in smiles else "smiles"]
+            KnownMolecules.from_smiles(identities).save(paths["known"], **shared)
             write_table(paths["smiles"], smiles, Metadata("smiles", **shared))
         if rejected is not None:
             write_table(paths["rejected"], rejected, Metadata("rejected rows", **shared))

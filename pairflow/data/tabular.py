@@ -73,14 +73,16 @@ class OpenTable(NamedTuple):
     def read(self, *columns: str) -> Iterator[Record]:
         """Yield the number of each row, and its fields in some columns. Raises InputError for an unknown
         column."""
-        return self.records([self._index(column) for column in columns])
+        where = f"{self.path}, sheet {self.sheet!r}" if self.sheet else str(self.path)
+        return self.records([index_of(self.header, column, where) for column in columns])
 
-    def _index(self, column: str) -> int:
-        if column not in self.header:
-            found = ", ".join(map(repr, self.header[:20]))
-            where = f"{self.path}, sheet {self.sheet!r}" if self.sheet else str(self.path)
-            raise InputError(f"{where}: no column {column!r}{nearest(column, self.header)}; found {found}")
-        return self.header.index(column)
+
+def index_of(header: Sequence[str], column: str, where: object) -> int:
+    """The index of a column in a header. Raises InputError, which begins with `where`, if it is not there."""
+    if column not in header:
+        found = ", ".join(map(repr, header[:20]))
+        raise InputError(f"{where}: no column {column!r}{nearest(column, header)}; found {found}")
+    return header.index(column)
 
 
 def unit_of(path: Path) -> str:

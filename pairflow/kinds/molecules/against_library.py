@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 
@@ -24,7 +25,7 @@ from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.kinds.molecules.similarity import Neighbours
-from pairflow.kinds.molecules.standardise import say_rules, write_smiles
+from pairflow.kinds.molecules.standardise import identify, say_rules, write_smiles
 from pairflow.kinds.molecules.survey import read_found
 from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingNeighbours, some
 from pairflow.runtime.processes import map_chunks
@@ -42,7 +43,8 @@ class Standardised(NamedTuple):
         text: its SMILES in the file.
         smiles: the canonical SMILES of the standardised molecule, or of the molecule as it is if `refused`;
             empty if the row is no molecule.
-        neutral: the same with charges neutralised.
+        key: what identifies it by the rule `identity`.
+        neutral: what identifies it with charges neutralised.
         reason: why the row is no molecule.
         refused: whether a rule rejects the molecule.
     """
@@ -50,6 +52,7 @@ class Standardised(NamedTuple):
     name: str
     text: str
     smiles: str = ""
+    key: str = ""
     neutral: str = ""
     reason: str = ""
     refused: bool = False
@@ -103,16 +106,18 @@ def measure(
         _writer(out, 0)
     rows = _read(molecules, rules, threads, progress, out)
     library_rows = _read(reference, rules, threads, progress)
-    names: dict[str, str] = {}
+    names: dict[str, tuple[str, str]] = {}
     for row in library_rows:
         if row.smiles and not row.refused:
-            names.setdefault(row.smiles, row.name)
-    trained = [*names]
+            names.setdefault(row.key, (row.smiles, row.name))
+    trained = [smiles for smiles, _ in names.values()]
     if not trained:
         raise InputError(f"{reference}: holds no molecule that RDKit reads and the rules accept")
     neutral = {row.neutral for row in library_rows}
     known = frozenset(row.smiles for row in chain(rows, library_rows) if row.neutral in neutral)
-    readable = [row.smiles if canonical(row.smiles) else row.text.strip() for row in rows if row.smiles]
+    first: dict[str, str] = {}  # key: the first SMILES with it, which stands for all
+    same = (row._replace(smiles=first.setdefault(row.key, row.smiles)) for row in rows if row.smiles)
+    readable = [row.smiles if canonical(row.smiles) else row.text.strip() for row in same]
     norms = plausible.find_norms(trained, threads, progress)
     chosen = [trained[row] for row in some(len(trained), PROPERTY_ROWS)]
     structures = tabulate(("fingerprint", "scaffold"), trained, threads, progress)
@@ -126,7 +131,7 @@ def measure(
     counts |= {stage: int(left[stage]) for stage in plausible.STAGES}
     likeness = chemistry.compare(described, library)
     title = f"{molecules} compared with {reference} ({len(trained):,} molecules)"
-    nearest = TrainingNeighbours(trained, [*names.values()], neighbours)
+    nearest = TrainingNeighbours(trained, [name for _, name in names.values()], neighbours)
     labelled = {METRICS[name].label: number for name, number in counts.items()} | _count_invalid(rows)
     return Measured(_summarise(title, len(rows), labelled, likeness, rules), rows, nearest, known, norms)
 
@@ -156,12 +161,15 @@ def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]
                 continue
             refused = False
             try:
-                smiles = canonicalise(molecule, rules)[1]
-                neutral = canonicalise(molecule, uncharged)[1] if _CHARGED.search(smiles) else smiles
+                same, smiles = canonicalise(molecule, rules)
+                key = neutral = identify(same, smiles, rules)
+                if _CHARGED.search(smiles):
+                    neutral = identify(*canonicalise(molecule, uncharged), rules)
             except InputError:
-                smiles = neutral = write_smiles(molecule)
+                smiles = write_smiles(molecule)
+                key = neutral = identify(molecule, smiles, rules)
                 refused = True
-            standardised.append(Standardised(row.name, row.text, smiles, neutral, refused=refused))
+            standardised.append(Standardised(row.name, row.text, smiles, key, neutral, refused=refused))
     return standardised
 
 
@@ -192,6 +200,10 @@ def _summarise(
         for name in likeness
     }
     digits = {name: 0 if METRICS[name].counted else 3 for name in likeness}
-    values = "\n".join(f"  {labels[name]:<46}{value:>8,.{digits[name]}f}" for name, value in likeness.items())
+    values = "\n".join(
+        f"  {labels[name]:<46}"
+        + ("       -  too few molecules" if np.isnan(value) else f"{value:>8,.{digits[name]}f}")
+        for name, value in likeness.items()
+    )
     applied = f"Both files are standardised by these rules: {say_rules(rules) or 'none'}."
     return f"{table_lines(title, lines)}\n{values}\n{applied}"

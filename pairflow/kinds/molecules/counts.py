@@ -32,7 +32,7 @@ def canonical(smiles: str) -> str | None:
     """The canonical SMILES of a molecule, with stereochemistry; None for a string that is empty, invalid or
     too large for RDKit (see `parse`)."""
     with rdBase.BlockLogs(), suppress(InputError):
-        return write_smiles(parse(smiles))
+        return write_smiles(parse(smiles), smiles)
     return None
 
 

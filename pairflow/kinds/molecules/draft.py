@@ -152,17 +152,16 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
 
 
 def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None, dict[str, list[str]], str]:
-    """Return the column with SMILES and its sheet, if the file has columns, the first fields of all columns,
-    and the file's format in words."""
+    """Return the column with SMILES (of an SDF file, the data item with names, if one is chosen), its sheet,
+    the first fields of all columns if the file has any, and the file's format in words."""
     title = library.format_of(file)
+    if title == "SDF":
+        title += f", names in {settings.column!r}" * (settings.column is not None)
+        return settings.column, None, library.data_items(file, SAMPLED_ROWS), title
     if not library.is_table(file):
-        field = library.find_field(file) if title == "SMILES" else None
-        return (
-            None,
-            None,
-            {},
-            title + (f", in field {field[1] + 1} of each line" if field and field != (None, 0) else ""),
-        )
+        field = library.find_field(file)
+        title += f", in field {field[1] + 1} of each line" if field and field != (None, 0) else ""
+        return None, None, {}, title
     column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)
     title += f", sheet {sheet!r}" * (sheet is not None) + f", column {column!r}"
@@ -263,7 +262,8 @@ def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation
 def chosen_rules(settings: NewLibrary) -> Entry:
     """Return the rules to standardise and split molecules, as keys of an experiment's section `data`."""
     split = () if settings.own_split else ("split", "validation_fraction")
-    keys = "representation", *Standardisation.model_fields, *split, "max_too_long_share"
+    rules = settings.model_dump(include={*Standardisation.model_fields})
+    keys = "representation", *rules, *split, "max_too_long_share"
     return {key: getattr(settings, key) for key in keys}
 
 
@@ -320,7 +320,7 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
     if total < MINIMUM:
         raise InputError(
             f"{total} distinct molecules are too few to train on and to hold some out; expected at least "
-            f"{MINIMUM}"
+            f"{MINIMUM}" + f". Rejected rows: {counts.say_rejected()}" * bool(len(counts.rejects))
         )
     if length > LONGEST:
         raise InputError(
@@ -360,7 +360,10 @@ def _lines(
         (f"  {reason}", number, f"the first: {counts.unit} {location}, {text[:40]!r}")
         for reason, number, location, text in islice(first_rejected(counts.rejects), 8)
     ]
-    features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
+    features = [
+        (name, counts.features[name], f"{key}: {data[key]}" if key in data else key)
+        for name, key in FEATURES.items()
+    ]
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
@@ -370,12 +373,17 @@ def _lines(
     sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
+    identity = data.get("identity", "")
     return [
         ("rows", counts.of, ""),
         *([sampled] if part else []),
         ("rejected", len(counts.rejects), listed * bool(len(counts.rejects))),
         *rejected,
-        ("duplicates", counts.duplicates, "drop_duplicates: true"),
+        (
+            "duplicates",
+            counts.duplicates,
+            "drop_duplicates: true" + f", identity: {identity}" * bool(identity),
+        ),
         *features,
         ("N, tokens per row", size.length, spread),
         ("distinct molecules", len(counts.lengths), ""),

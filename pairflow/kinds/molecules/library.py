@@ -39,7 +39,6 @@ _EXTENSION = re.compile(r"\A\|[^|]*\|\s*")  # of CXSMILES, between a SMILES and 
 _FIELDS = [(separator, place) for separator in (None, ",", ";", "\t") for place in range(3)]
 _HEAD = 100  # lines from which the field with SMILES is found
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
-_LONGEST_RECORD = 100_000  # lines
 
 
 HELD_OUT = "held out"
@@ -115,7 +114,8 @@ def read_rows(
       stand above.
     - Tables: SMILES are in `column`, names in the column that `name_column` finds. Of an Excel file the
       `sheet` is read, or else the first that is not empty.
-    - SDF files: the name is the title, the first line of a record.
+    - SDF files: the name is the title, the first line of a record, or else the data item that `name_column`
+      finds; or the data item `column`, if that is not "smiles".
 
     Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
     counts bytes. Raises InputError for a file that is missing, empty, truncated or not in the format of its
@@ -147,17 +147,38 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
     else:
         kind = format_of(path)
         with opened(path, kind) as (content, raw):
-            yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path), raw, _CONTENT[kind]
+            yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path, column), raw, _CONTENT[kind]
 
 
 def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row of a table, and its field in a column. Raises InputError for an unknown
-    column, and for a format without columns."""
+    """Yield the number of each row of a table, and its field in a column; or of each record of an SDF file,
+    and its data item. Raises InputError for an unknown column, and for a format without columns."""
+    if format_of(path) == "SDF":
+        with _opened_items(Path(path)) as (header, records):
+            index = tabular.index_of(header, column, path)
+            yield from ((number, fields[index]) for number, fields in records)
+        return
     if not is_table(path):
         raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
     with tabular.open_table(Path(path), sheet=sheet) as table:
         for number, [field] in table.read(column):
             yield number, field
+
+
+def data_items(path: Path, number: int) -> dict[str, list[str]]:
+    """Return the data items of an SDF file by name, each with the fields of the first `number` records."""
+    with _opened_items(path) as (header, records):
+        first = [fields for _, fields in islice(records, number)]
+    return {name: [fields[index] for fields in first] for index, name in enumerate(header)}
+
+
+@contextmanager
+def _opened_items(path: Path) -> Iterator[tuple[list[str], Iterator[tabular.Record]]]:
+    """Open an SDF file as a table of its data items."""
+    from pairflow.kinds.molecules.sdf import as_table  # which imports RDKit
+
+    with opened(path, "SDF") as (content, _):
+        yield as_table(lines_of(content, path, _LONGEST_LINE), path)
 
 
 def name_column(header: Iterable[str], column: str) -> str | None:
@@ -190,7 +211,7 @@ def _field(fields: list[str], place: int) -> str:
     return fields[place].strip(' \t\r\n"') if place < len(fields) else ""
 
 
-def _smiles(lines: Iterator[str], path: Path) -> Iterator[Row]:
+def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
     head = [*islice(lines, _HEAD)]
     separator, place = _find_field(head) or (None, 0)
     above = dropwhile(lambda each: not each[1].strip() or each[1].startswith("#"), enumerate(head, 1))
@@ -228,38 +249,10 @@ def _cells(table: tabular.OpenTable, column: str) -> Iterator[Row]:
         yield Row(number, text, names[0].strip() if names else "")
 
 
-def _sdf(lines: Iterable[str], path: Path) -> Iterator[Row]:
-    from rdkit import Chem, rdBase
+def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    from pairflow.kinds.molecules.sdf import read_sdf  # which imports RDKit
 
-    from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
-
-    for number, record in enumerate(_records(lines, path), 1):
-        title = "".join(record[:1]).strip()
-        with rdBase.BlockLogs():
-            molecule = Chem.MolFromMolBlock("\n".join(record))
-        if molecule is None:
-            yield Row(number, title, reason="broken record")
-        elif molecule.GetNumAtoms() > MOST_ATOMS:
-            yield Row(number, title, reason=TOO_MANY_ATOMS)
-        else:
-            yield Row(number, Chem.MolToSmiles(molecule), title)
-
-
-def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
-    """Yield the lines of each record of an SDF file, up to its line `M  END`."""
-    record: list[str] = []
-    closed = False
-    for number, line in enumerate(map(str.rstrip, lines)):
-        if line == "$$$$":
-            yield record
-            record, closed = [], False
-        elif not closed:
-            record.append(line)
-            closed = line == "M  END"
-        if len(record) > _LONGEST_RECORD:
-            raise InputError(f"{path}: no end of a record ($$$$) up to line {number + 1}: not an SDF file")
-    if any(record):
-        yield record
+    return read_sdf(lines, path, column)
 
 
 _READERS = {"SMILES": _smiles, "SDF": _sdf}

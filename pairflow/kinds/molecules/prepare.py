@@ -132,7 +132,8 @@ class PreparedMolecules:
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
     `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
     `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
-    left out of training because of `training_rows`, but does not count as novel. `rejected` has `row`, `text`
+    left out of training because of `training_rows`, but does not count as novel. By a rule `identity` other
+    than "smiles" they have a `key`, too, which forms of one molecule share. `rejected` has `row`, `text`
     (raw), `reason` and `line`, the number of the row in its file; `repeats` has this number
     of each duplicate, and the index of the first row with its molecule.
     """
@@ -209,6 +210,8 @@ def prepare(
     names = read.texts("names")
     side = split_rows(indices, *drawn, validation_rows, groups)
     columns = {"row": indices, "smiles": as_series(read.texts("smiles")), "split": side}
+    if settings.identity != "smiles":
+        columns["key"] = as_series(read.texts("keys"))
     if pc.any(pc.not_equal(names, "")).as_py():
         columns["name"] = as_series(names)
     return PreparedMolecules(

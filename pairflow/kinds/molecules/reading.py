@@ -18,10 +18,11 @@ from rdkit import Chem, rdBase
 
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.fields import read_smiles
 from pairflow.kinds.molecules.library import HELD_OUT, Row
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
-from pairflow.kinds.molecules.standardise import parse, scaffold, standardise, write_smiles
+from pairflow.kinds.molecules.standardise import identify, scaffold, standardise, write_smiles
 from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_costs, remove_states
 
@@ -36,13 +37,14 @@ def read_molecule(row: Row) -> Chem.Mol:
     """Read the molecule of a raw row, not yet standardised. Raises InputError if the row is no molecule."""
     if row.reason:
         raise InputError(row.reason)
-    return parse(row.text.strip())
+    return read_smiles(row.text.strip())
 
 
-def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
-    """Return the standardised molecule and its SMILES. Raises InputError if a rule rejects it."""
+def canonicalise(raw: Chem.Mol, rules: Standardisation, text: str = "") -> tuple[Chem.Mol, str]:
+    """Return the standardised molecule and its SMILES. `text` is that from which it was read, which saves
+    time. Raises InputError if a rule rejects it."""
     molecule = standardise(raw, rules)
-    return molecule, write_smiles(molecule)
+    return molecule, write_smiles(molecule, text.strip() if molecule is raw else "")
 
 
 def say_too_long(size: int, length: int) -> str:
@@ -61,6 +63,7 @@ class _Molecule(NamedTuple):
     scaffold: str
     size: int  # its number of tokens
     held_out: bool = False
+    key: str = ""  # what identifies it; empty if its SMILES does
 
 
 class _Chunk(NamedTuple):
@@ -85,7 +88,7 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
             try:
                 raw, molecule = read_molecule(row), None
                 try:
-                    molecule, smiles = canonicalise(raw, settings)
+                    molecule, smiles = canonicalise(raw, settings, row.text)
                 finally:
                     counts.update(count(raw, molecule) if count else ())
                 most = settings.max_heavy_atoms
@@ -96,7 +99,8 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
                 rejected.append((index, row.text, str(reason), row.number))
                 continue
             group = scaffold(molecule) if settings.split == "scaffold" else ""
-            facts = row.text, smiles, row.name, group, len(tokens), row.part == HELD_OUT
+            key = "" if settings.identity == "smiles" else identify(molecule, smiles, settings)
+            facts = row.text, smiles, row.name, group, len(tokens), row.part == HELD_OUT, key
             molecules.append(_Molecule(index, row.number, *facts))
             written.extend(numbers.setdefault(token, len(numbers)) for token in tokens)
     return _Chunk(len(rows), molecules, _numbers(written), [*numbers], rejected, counts)
@@ -152,6 +156,7 @@ class _Part(NamedTuple):
     sizes: np.ndarray
     held_out: np.ndarray
     written: np.ndarray
+    keys: pa.LargeStringArray  # `smiles` itself if SMILES identify molecules
 
     def only(self, kept: np.ndarray) -> "_Part":
         """The part with some of its molecules, those with True in `kept` (m,)."""
@@ -159,7 +164,8 @@ class _Part(NamedTuple):
         chosen = pa.array(kept)
         texts = self.smiles.filter(chosen), self.names.filter(chosen)
         numbers = self.scaffolds[kept], self.sizes[kept], self.held_out[kept]
-        return _Part(self.rows[kept], self.numbers[kept], *texts, *numbers, written)
+        keys = texts[0] if self.keys is self.smiles else self.keys.filter(chosen)
+        return _Part(self.rows[kept], self.numbers[kept], *texts, *numbers, written, keys)
 
 
 class ReadMolecules:
@@ -196,8 +202,9 @@ class ReadMolecules:
         self.duplicates = self.in_both = 0
         self._held_out = set[int]()  # rows
         self._parts: list[_Part] = []
+        self._by_smiles = settings.identity == "smiles"
         self._scaffolds: dict[str, int] = {}  # scaffold: its number
-        first = dict[int, int]() if settings.drop_duplicates else None  # hash of SMILES: its first row
+        first = dict[int, int]() if settings.drop_duplicates else None  # hash of a key: its first row
         numbered = enumerate(rows)
         chunks = iter(lambda: [*islice(numbered, _CHUNK)], [])
         read = partial(_read, settings, count)
@@ -216,8 +223,8 @@ class ReadMolecules:
         rejected, kept = [*chunk.rejected], np.zeros(len(chunk.molecules), bool)
         scaffolds = np.zeros(len(chunk.molecules), np.int64)
         self._held_out.update(molecule.row for molecule in chunk.molecules if molecule.held_out)
-        for place, (row, number, text, smiles, _, group, size, held_out) in enumerate(chunk.molecules):
-            original = first.setdefault(hash_text(smiles), row) if first is not None else row
+        for place, (row, number, text, smiles, _, group, size, held_out, key) in enumerate(chunk.molecules):
+            original = first.setdefault(hash_text(key or smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
                 self.in_both += held_out != (original in self._held_out)
@@ -238,16 +245,19 @@ class ReadMolecules:
         sizes = np.array([molecule.size for molecule in chunk.molecules], np.int64)
         used, written = np.unique(chunk.written[np.repeat(kept, sizes)], return_inverse=True)
         joined = [self.tokens.setdefault(chunk.tokens[token], len(self.tokens)) for token in used]
+        texts = pa.array([molecule.smiles for molecule in molecules], pa.large_string())
+        keys = [molecule.key for molecule in molecules]
         self._parts.append(
             _Part(
                 np.array([molecule.row for molecule in molecules], np.int64),
                 np.array([molecule.number for molecule in molecules], np.int64),
-                pa.array([molecule.smiles for molecule in molecules], pa.large_string()),
+                texts,
                 pa.array([molecule.name for molecule in molecules], pa.large_string()),
                 scaffolds[kept],
                 sizes[kept],
                 np.array([molecule.held_out for molecule in molecules], bool),
                 _numbers(np.array(joined, np.uint32)[written]),
+                texts if self._by_smiles else pa.array(keys, pa.large_string()),
             )
         )
 
@@ -285,8 +295,8 @@ class ReadMolecules:
         user's own split holds it out."""
         return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
-    def texts(self, name: Literal["smiles", "names"]) -> pa.LargeStringArray:
-        """The canonical SMILES of each molecule (M,), or its name, which may be empty."""
+    def texts(self, name: Literal["smiles", "names", "keys"]) -> pa.LargeStringArray:
+        """The canonical SMILES of each molecule (M,), its name, which may be empty, or what identifies it."""
         parts = (getattr(part, name) for part in self._parts)
         return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
 

@@ -196,8 +196,8 @@ def _read(row: Row, where: str) -> Scaffold:
     try:
         molecule = read_molecule(row)
         for atom in molecule.GetAtoms():
-            if not atom.GetAtomicNum():  # [*:1], [1*] and R groups of SDF files
-                atom.SetIsotope(0), atom.SetAtomMapNum(0)
+            if not atom.GetAtomicNum():  # [1*] and R groups of SDF files
+                atom.SetIsotope(0)
         starts = [*dict.fromkeys(write_starts(molecule))]
     except InputError as error:
         raise InputError(f"{where}: {row.text!r}: {error}") from None

@@ -16,7 +16,7 @@ from pairflow.kinds.molecules.descriptors import DESCRIPTORS
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.reading import canonicalise
 from pairflow.kinds.molecules.settings import Standardisation
-from pairflow.kinds.molecules.standardise import parse, say_rules
+from pairflow.kinds.molecules.standardise import identify, parse, say_rules
 
 Filter = Callable[[Chem.Mol], bool]
 
@@ -31,8 +31,8 @@ class KnownByRules:
     def __contains__(self, smiles: str) -> bool:
         if smiles in self.known or not say_rules(self.rules):
             return smiles in self.known
-        with suppress(InputError):  # a rule rejects it, so that the data set cannot have it
-            return canonicalise(parse(smiles), self.rules)[1] in self.known
+        with rdBase.BlockLogs(), suppress(InputError):  # a rule rejects it, so that the data set has it not
+            return identify(*canonicalise(parse(smiles), self.rules), self.rules) in self.known
         return False
 
 

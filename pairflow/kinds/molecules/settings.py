@@ -42,6 +42,7 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
+COLUMN = "SMILES column of a table; of an SDF file, the data item with the names of the molecules."
 LONGEST = 4096  # most tokens per row of molecules
 Notation = Annotated[
     Literal["smiles", "selfies", "groups"],
@@ -87,6 +88,12 @@ class Standardisation(Settings):
     metals: Metals = "keep"
     min_heavy_atoms: int = Field(
         1, ge=1, le=LONGEST, description="Leave out molecules with fewer heavy atoms."
+    )
+    identity: Literal["smiles", "inchikey", "tautomer"] = Field(
+        "smiles",
+        exclude_if=lambda identity: identity == "smiles",
+        description="Two molecules are one, as duplicates and for novelty, if they have the same canonical "
+        "SMILES, the same standard InChIKey, or the same canonical tautomer (RDKit's).",
     )
 
 
@@ -247,7 +254,7 @@ class Molecules(Standardisation, DataSettings):
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
         "own file (.smi, .csv, .tsv, .xlsx, .parquet, .jsonl or .sdf, plain or compressed)."
     )
-    column: str = Field("smiles", description="SMILES column of a table.")
+    column: str = Field("smiles", description=COLUMN)
     sheet: str | None = Field(
         None,
         min_length=1,
@@ -345,7 +352,9 @@ class NewLibrary(LibraryRules, NewSettings):
     """Settings of the command `pairflow new` for a user's file of molecules."""
 
     column: str | None = Field(
-        None, description="Column of a table with SMILES, or with text; found if not given."
+        None,
+        description="Column of a table with SMILES, or with text, found if not given; of an SDF file, the "
+        "data item with the names of the molecules.",
     )
     sheet: str | None = Field(None, description="Sheet of an Excel file; detected if not given.")
     representation: Notation | None = Field(

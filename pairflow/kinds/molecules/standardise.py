@@ -1,4 +1,4 @@
-"""Reads, standardises and writes molecules: the only door between a user's SMILES and RDKit.
+"""Reads, standardises and writes molecules; fields.py reads the SMILES of users.
 
 The rules are on fragments, charges, isotopes, stereochemistry, metals and dummies.
 """
@@ -21,6 +21,7 @@ _ATOM = re.compile(r"\[(?!H\])[^\]]*\]|Br|Cl|[BCNOPSFIbcnops*]")  # in SMILES; R
 # Explicit hydrogens and stereochemistry, with which RDKit may need several rounds to a lasting SMILES.
 _UNSETTLED = re.compile(r"\[H\]|[/\\@]")
 _ROUNDS = 10
+UNPARSABLE, DUMMY, METAL = "unparsable", "with an R group or dummy atom", "with a metal"
 
 
 def say_too_large(text: str) -> str:
@@ -42,18 +43,21 @@ def parse(text: str) -> Chem.Mol:
         raise InputError(reason)
     molecule = Chem.MolFromSmiles(text)
     if molecule is None:
-        raise InputError("unparsable")
+        raise InputError(UNPARSABLE)
     if molecule.GetNumAtoms() > MOST_ATOMS:
         raise InputError(TOO_MANY_ATOMS)
     return molecule
 
 
-def write_smiles(molecule: Chem.Mol) -> str:
+def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
     """Write a molecule as its canonical SMILES, which RDKit reads and writes unchanged: `[H]N=C`, which it
-    writes for `[H]/N=C`, becomes `C=N`."""
+    writes for `[H]/N=C`, becomes `C=N`. `read_from` is the text from which RDKit has read the molecule: if it
+    writes the same, that need not be read again."""
     smiles = Chem.MolToSmiles(molecule)
     for _ in range(_ROUNDS):
-        if not _UNSETTLED.search(smiles) or (again := Chem.MolFromSmiles(smiles)) is None:
+        if smiles == read_from or not _UNSETTLED.search(smiles):
+            break
+        if (again := Chem.MolFromSmiles(smiles)) is None:
             break
         written = Chem.MolToSmiles(again)
         if written == smiles:
@@ -67,13 +71,13 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     the reason, if a rule rejects the molecule."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
-        raise InputError("with a metal")
+        raise InputError(METAL)
     if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
         if rules.fragments == "reject":
             raise InputError(f"{parts} fragments (the experiment allows only one)")
         changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
     if rules.dummies == "reject" and has_dummy(changed):
-        raise InputError("with an R group or dummy atom")
+        raise InputError(DUMMY)
     if changed.GetNumHeavyAtoms() < rules.min_heavy_atoms:
         raise InputError(f"under {rules.min_heavy_atoms} heavy atoms")
     if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in atoms_of(changed)):
@@ -95,11 +99,21 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     return changed
 
 
+def identify(molecule: Chem.Mol, smiles: str, rules: Standardisation) -> str:
+    """The text that all forms of a molecule share which count as one by the rule `identity`. A molecule with
+    these canonical `smiles` that has no InChIKey is identified by them."""
+    if rules.identity == "inchikey":
+        return Chem.MolToInchiKey(molecule) or smiles
+    if rules.identity == "tautomer":
+        return write_smiles(rdMolStandardize.TautomerEnumerator().Canonicalize(molecule))
+    return smiles
+
+
 def say_rules(rules: Standardisation) -> str:
     """The rules that do something, in words; empty if there are none."""
-    none = Standardisation().model_dump()
-    values = rules.model_dump(include={*none})
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value != none[name])
+    none = Standardisation()
+    values = {name: getattr(rules, name) for name in Standardisation.model_fields}
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value != getattr(none, name))
 
 
 def atoms_of(molecule: Chem.Mol) -> list[Chem.Atom]:

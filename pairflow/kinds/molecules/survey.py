@@ -18,21 +18,30 @@ from pairflow.arguments import nearest
 from pairflow.data.tabular import columns
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.fields import FOREIGN, MAPPED, read_smiles
 from pairflow.kinds.molecules.library import Row, read_rows, usual_place
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.standardise import atoms_of, has_dummy, has_metal, parse
+from pairflow.kinds.molecules.standardise import DUMMY, METAL, atoms_of, has_dummy, has_metal
 
 _ANY = 2**62  # tokens per row, so that no molecule is too long
 _ION = "became an ion"
 SAMPLED_ROWS = 200
 
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
-FEATURES = {  # feature whose molecules are counted -> the rule that applies to it
+REMEDIES = {  # reason to reject a row -> what to do
+    FOREIGN["SELFIES"]: "decode them first: selfies.decoder(text)",
+    FOREIGN["InChI"]: "convert them first: Chem.MolToSmiles(Chem.MolFromInchi(text)) of RDKit",
+    DUMMY: "keep them with --dummies keep",
+    METAL: "keep them with --metals keep",
+    **dict.fromkeys(("SELFIES cannot write it", "groups cannot write it"), "try --representation smiles"),
+}
+FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done
     "of several fragments": "fragments",
     "with charges, nitro groups aside": "charges",
     "with isotope labels": "isotopes",
+    "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
     "with R groups or dummy atoms": "dummies",
@@ -78,17 +87,21 @@ class Survey(ReadMolecules):
         rejects = [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected]
         self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
         if not len(self):
-            examples = "; ".join(
-                f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
-                for reason, count, number, text in first_rejected(self.rejects)
-            )
-            raise InputError(f"no molecule in {self.total:,} rows: {examples}")
+            raise InputError(f"no molecule in {self.total:,} rows: {self.say_rejected()}")
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
         self.lines, self.held_out = self.column("numbers"), self.column("held_out") == 1
         line_of = dict(zip(self.column("rows"), self.lines, strict=True))
         self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
         self.of = of or self.total
         self.share = len(self) / self._count_distinct()
+
+    def say_rejected(self) -> str:
+        """Say how many rows are rejected for each reason, and what to do about it."""
+        return "; ".join(
+            f"{count:,} {reason}, the first in {self.unit} {number}: {text[:60]!r}"
+            + (f" ({REMEDIES[reason]})" if reason in REMEDIES else "")
+            for reason, count, number, text in first_rejected(self.rejects)
+        )
 
     def _count_distinct(self) -> float:
         """Estimate the number of distinct molecules in the file. If each occurs m times, a random part s of
@@ -154,6 +167,10 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
             others = [other for other in usable if other != name and max(map(len, fields[other])) > 2]
             return SmilesColumn(name, title if sheet or seen else None, fields, others)
         seen[title] = fields
+    for name, texts in ((name, texts) for fields in seen.values() for name, texts in fields.items()):
+        for reason in FOREIGN.values():
+            if not column and sum(_why_rejected(text) == reason for text in texts) > len(texts) / 2:
+                raise InputError(f"{path}: column {name!r} holds {reason}; {REMEDIES[reason]}")
     every = [name for fields in seen.values() for name in fields]
     problem = (
         f"no column {column!r}{nearest(column, every)}" if column else "no column holds SMILES in most rows"
@@ -218,8 +235,18 @@ def is_molecule(text: str) -> bool:
 def _count_atoms(text: str) -> int:
     """The number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
     with rdBase.BlockLogs(), suppress(InputError):
-        return parse(text.strip()).GetNumAtoms()
+        return read_smiles(text.strip()).GetNumAtoms()
     return 0
+
+
+def _why_rejected(text: str) -> str:
+    """The reason why a text is no SMILES; empty if it is."""
+    with rdBase.BlockLogs():
+        try:
+            read_smiles(text.strip())
+        except InputError as reason:
+            return str(reason)
+    return ""
 
 
 def _is_charged(atom: Chem.Atom) -> bool:
@@ -236,6 +263,7 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
         len(Chem.GetMolFrags(molecule)) > 1,
         any(map(_is_charged, atoms)),
         any(atom.GetIsotope() for atom in atoms),
+        molecule.HasProp(MAPPED) == 1,
         any(atom.GetChiralTag() != unknown for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
         has_dummy(molecule),

@@ -43,6 +43,14 @@ def test_a_library_without_molecules_is_a_line(step, library, tmp_path):
     assert (done.exit_code, done.stderr) == (2, f"pairflow metrics: error: {tmp_path}/{line}")
 
 
+@pytest.mark.parametrize(("content", "missing"), [("((\n", 6), ("CCN\n", 1)])
+def test_no_number_of_too_few_molecules_is_printed(step, library, tmp_path, content, missing):
+    (tmp_path / "mine.smi").write_text(content)
+    done = step("metrics", tmp_path / "mine.smi", reference=library, quiet=True)
+    assert (done.exit_code, done.stdout.count("  -  too few molecules\n")) == (0, missing)
+    assert "nan" not in done.stdout
+
+
 def counts_of(summary):
     return {line[:36].strip(): line[36:].split()[0] for line in summary.splitlines()[1:-1]}
 
@@ -80,6 +88,21 @@ def test_both_files_are_standardised_as_by_new(step, tmp_path):
     assert (counts["valid"], counts["unique"], counts["novel"]) == ("10", "10", "2")
     flat = step("metrics", mine, reference=salts, stereo="drop", quiet=True)
     assert (counts_of(flat.stdout)["novel"], "stereo drop" in flat.stdout) == ("1", True)
+
+
+@pytest.mark.parametrize(
+    ("identity", "novel", "unique"), [("smiles", 2, 3), ("inchikey", 1, 2), ("tautomer", 1, 2)]
+)
+def test_tautomers_are_one_molecule_if_asked_for(step, tmp_path, identity, novel, unique):
+    """Of 2-hydroxypyridine in the library and both of its tautomers; and a new amine, twice."""
+    mine, library, out = tmp_path / "mine.smi", tmp_path / "library.smi", tmp_path / "mine.csv"
+    library.write_text("Oc1ccccn1\nCCO\n")
+    mine.write_text("O=c1cccc[nH]1\nOc1ccccn1\nCCCCN\nCCCCN\n")
+    done = step("metrics", mine, reference=library, identity=identity, out=out, quiet=True)
+    counts = counts_of(done.stdout)
+    assert (counts["novel"], counts["unique"]) == (str(novel), str(unique))
+    assert (f"identity {identity}" in done.stdout) == (identity != "smiles")
+    assert pd.read_csv(out)["smiles"].tolist()[:2] == ["O=c1cccc[nH]1", "Oc1ccccn1"]
 
 
 @pytest.mark.parametrize(

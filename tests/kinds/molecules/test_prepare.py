@@ -6,13 +6,15 @@ from itertools import count
 import numpy as np
 import pytest
 
+from pairflow.data.known import KnownMolecules
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.representations import tokenize
-from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.selection import KnownByRules
+from pairflow.kinds.molecules.settings import Molecules, Standardisation
 
 
 @pytest.fixture
@@ -91,6 +93,20 @@ def small(rows=ROWS, **changes):
     return prepare(
         map(library.Row, count(1), rows), Molecules(source="x.smi", **SETTINGS | changes), published
     )
+
+
+@pytest.mark.parametrize("identity", ["smiles", "inchikey", "tautomer"])
+def test_tautomers_are_duplicates_and_known_if_asked_for(identity):
+    texts = ["Oc1ccccn1", "O=c1cccc[nH]1", "CCO", "*CC"]
+    prepared = small(texts, identity=identity, length=20, drop_duplicates=True)
+    same = identity != "smiles"
+    assert prepared.smiles["smiles"].tolist() == [texts[0], *texts[1 + same : 3], "*CC"]
+    known = prepared.smiles["key" if same else "smiles"]
+    rules = Standardisation(identity=identity)
+    data = KnownByRules(KnownMolecules.from_smiles(known), rules)
+    assert [text in data for text in (*texts, "CCN")] == [True] * 4 + [False]
+    tautomers = KnownByRules(KnownMolecules.from_smiles(known[:1]), rules)
+    assert (texts[1] in tautomers) == same
 
 
 def test_prepare(capfd):

@@ -67,7 +67,7 @@ def test_counts():
     assert found.rejects.values.tolist() == rejected
     firsts = [("unparsable", 2, 3, "x"), ("broken record", 1, 4, "mol3")]
     assert list(first_rejected(found.rejects)) == firsts
-    assert list(found.features.values()) == [1, 1, 1, 1, 1, 0, 0, 3]
+    assert list(found.features.values()) == [1, 1, 1, 0, 1, 1, 0, 0, 3]
     assert found.ions == 1
     assert found.lengths.tolist() == [5, 9, 13, 9, 3, 12]
     assert found.groups.tolist() == [0, 0, 0, 0, 0, 1]
@@ -128,6 +128,21 @@ def test_no_molecule(unit):
 
 
 @pytest.mark.parametrize(
+    ("text", "remedy", "rules"),
+    [
+        ("[C][=C][O]", "selfies.decoder", {}),
+        ("InChI=1S/CH4/h1H4", "MolFromInchi", {}),
+        ("*CC*", "--dummies keep", {"dummies": "reject"}),
+        ("*CC*", "--representation smiles", {"representation": "selfies"}),
+        ("*CC*", "--representation smiles", {"representation": "groups"}),
+    ],
+)
+def test_what_to_do_about_rejected_rows_is_said(text, remedy, rules):
+    with pytest.raises(InputError, match=remedy):
+        survey_texts([text] * 3, **rules)
+
+
+@pytest.mark.parametrize(
     ("text", "column"),
     [
         ("id,SMILES,Structure\n1,CCO,C\n", "SMILES"),
@@ -169,6 +184,7 @@ def test_the_column_is_found_on_any_sheet_of_an_excel_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("id,s\n1,[C][C][O]\n", r"column 's' holds SELFIES, not SMILES; decode them"),
         ("id,mass\n1,2\n", r"no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a,b\nCCO,CN\n", r"several columns hold SMILES, 'a', 'b': name one with --column"),
         ("CCO,1\nCN,2\n", r"no header line: its first line holds the molecule 'CCO'"),

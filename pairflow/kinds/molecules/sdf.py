@@ -1,0 +1,101 @@
+"""Reads SDF files record by record: structures as SMILES, and data items as the fields of a table."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+
+from rdkit import Chem, rdBase
+
+from pairflow.data.tabular import Record
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.fields import QUERY, has_query
+from pairflow.kinds.molecules.library import Row, name_column
+from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
+
+_SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")
+_LONGEST_RECORD = 100_000  # lines
+_FIRST = 1_000  # records, of which the data items are the columns of the table
+
+
+def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    """Yield the rows of an SDF file. Names are in the data item `column`, unless that is "smiles", or else
+    the titles, or the data items that `name_column` finds. Raises InputError for an unknown data item."""
+    named = column == "smiles"
+    for number, (block, items) in enumerate(_records(lines, path), 1):
+        title = block[0].strip() if block else ""
+        named |= column in items
+        key = column if column != "smiles" else "" if title else _name_of(tuple(items))
+        name = " ".join(items.get(key, "").split()) or title
+        text = "".join(block).replace("\r\n", "\n").replace("\r", "\n")
+        with rdBase.BlockLogs():
+            molecule = Chem.MolFromMolBlock(text)
+        if molecule is None:
+            yield Row(number, name, reason="broken record")
+        elif molecule.GetNumAtoms() > MOST_ATOMS:
+            yield Row(number, name, reason=TOO_MANY_ATOMS)
+        elif _is_query(molecule, smiles := Chem.MolToSmiles(molecule), text):
+            yield Row(number, name, reason=QUERY)
+        else:
+            yield Row(number, smiles, name)
+    if not named:
+        raise InputError(f"{path}: no data item {column!r}")
+
+
+def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Record]]:
+    """Return the names of the data items of the first records, and the items of each record by these."""
+    records = _records(lines, path)
+    first = [*islice(records, _FIRST)]
+    header = [*dict.fromkeys(name for _, items in first for name in items)]
+    numbered = enumerate(chain(first, records), 1)
+    return header, ((number, [items.get(name, "") for name in header]) for number, (_, items) in numbered)
+
+
+def _is_query(molecule: Chem.Mol, smiles: str, block: str) -> bool:
+    """Whether an atom or a bond (`~` in SMILES) is a query. To look at all atoms takes time, so that this is
+    done only where a line such as `M  ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
+    signs = block.count("\nM  ") > 1 or _SIGN.search(smiles)
+    return "~" in smiles or (bool(signs) and has_query(molecule))
+
+
+@lru_cache
+def _name_of(items: tuple[str, ...]) -> str:
+    return name_column(items, "") or ""
+
+
+def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield the lines of each record up to its line `M  END`, and its data items."""
+    block: list[str] = []
+    rest: list[str] = []
+    part, last = block, _LONGEST_RECORD
+    for number, line in enumerate(lines, 1):
+        mark = line[0]
+        if mark == "$" and line.startswith("$$$$"):
+            yield block, _items(rest)
+            block, rest = [], []
+            part, last = block, number + _LONGEST_RECORD
+            continue
+        part.append(line)
+        if mark == "M" and line.startswith("M  END"):
+            part = rest
+        if number > last:
+            raise InputError(f"{path}: no end of a record ($$$$) up to line {number}: not an SDF file")
+    if any(map(str.strip, block)):
+        yield block, _items(rest)
+
+
+def _items(lines: list[str]) -> dict[str, str]:
+    """Return the data items in the lines below a structure. An item has a line such as `> 1 <name> (2)`, and
+    lines with its value up to an empty one."""
+    items: dict[str, list[str]] = {}
+    value: list[str] | None = None
+    for line in lines:
+        if value is None and line.startswith(">"):
+            name = line[line.find("<") + 1 : line.rfind(">")].strip()
+            value = items.setdefault(name, [])
+        elif not line.strip():
+            value = None
+        elif value is not None:
+            value.append(line)
+    return {name: "".join(value).strip() for name, value in items.items()}
