@@ -29,7 +29,6 @@ SplitColumn = Annotated[
     str | None,
     Field(
         min_length=1,
-        exclude_if=lambda column: column is None,
         description="Column of your own table that says which rows are for training: train, and valid, test "
         "or the like. All rows that are not for training are held out.",
     ),
@@ -37,7 +36,6 @@ SplitColumn = Annotated[
 HeldOut = Annotated[
     OwnFile | None,
     Field(
-        exclude_if=lambda path: path is None,
         description="Second file or folder of your own, whose rows are held out; the first is for training.",
     ),
 ]
@@ -49,20 +47,17 @@ class RowLayout(Settings):
     column: str | None = Field(
         None,
         min_length=1,
-        exclude_if=lambda column: column is None,
         description="Column of lists in a .parquet file, or array in an .npz or .pt file, such as input_ids. "
         "Default: tokens, or the only one.",
     )
     dtype: Literal["uint8", "uint16", "int32", "uint32", "int64"] | None = Field(
         None,
-        exclude_if=lambda dtype: dtype is None,
         description="Type of the numbers in a .bin file: uint16 in nanoGPT's.",
     )
     length: int | None = Field(
         None,
         ge=1,
         le=MAX_LENGTH,
-        exclude_if=lambda length: length is None,
         description="Tokens of a row (N), to cut a stream of tokens (one dimension) into rows; the last "
         "tokens, too few for a row, are left out.",
     )

@@ -138,7 +138,6 @@ class Images(DataSettings):
     ground: str = Field(
         "white",
         pattern=r"^(white|black|#[0-9a-fA-F]{6})$",
-        exclude_if=lambda ground: ground == "white",
         description="Colour behind transparent pixels: white, black or #rrggbb; only for image_folder.",
     )
     levels: int | None = Field(
@@ -146,7 +145,6 @@ class Images(DataSettings):
     )
     split: Literal["random", "folders"] = Field(
         "random",
-        exclude_if=lambda split: split == "random",
         description="How test images are chosen from a folder of your own: `random`, or `folders`, if it has "
         "the folders train, and valid, test or the like; all images that are not in train are held out.",
     )

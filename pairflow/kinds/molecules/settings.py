@@ -91,7 +91,6 @@ class Standardisation(Settings):
     )
     identity: Literal["smiles", "inchikey", "tautomer"] = Field(
         "smiles",
-        exclude_if=lambda identity: identity == "smiles",
         description="Two molecules are one, as duplicates and for novelty, if they have the same canonical "
         "SMILES, the same standard InChIKey, or the same canonical tautomer (RDKit's).",
     )
@@ -152,7 +151,6 @@ class Conditioning(Settings):
     )
     replicates: Replicates = Field(
         "median",
-        exclude_if=lambda replicates: replicates == "median",
         description="Which value of the column counts if a molecule has different ones in several rows: the "
         "first, the median (the most frequent class), or none of them (reject).",
     )
@@ -258,7 +256,6 @@ class Molecules(Standardisation, DataSettings):
     sheet: str | None = Field(
         None,
         min_length=1,
-        exclude_if=lambda sheet: sheet is None,
         description="Sheet of an Excel file; the first that is not empty if not given.",
     )
     representation: Notation = Field("smiles")

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -17,6 +17,7 @@ from pairflow.artifacts import digest
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
 from pairflow.data.status import Finding, described
+from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.files import (
     fault,
@@ -179,11 +180,13 @@ class OwnText(RowFile, TextSource):
     """A user's UTF-8 file, or a folder whose files are read in the order of their names.
 
     `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content. With
-    a `column`, the file is a table.
+    a `column`, the file is a table. `part` is the column with the user's own split, and whether the rows that
+    are held out are read, or the others.
     """
 
     form: str | None = None
     column: str | None = None
+    part: tuple[str, bool] | None = None
 
     def fetch(self) -> Path:
         if not self.path.exists():
@@ -211,11 +214,24 @@ class OwnText(RowFile, TextSource):
         ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
+    def with_split(self, column: str | None, held_out: Path | None) -> "OwnText":
+        """The same text with the user's own split, if there is one: a column, or a second file or folder."""
+        if column:
+            other = replace(self, part=(column, True))
+            return SplitText(self.path, self.form, self.column, (column, False), held_out=other)
+        if held_out:
+            return SplitText(self.path, self.form, self.column, held_out=replace(self, path=held_out))
+        return self
+
     def contents(self, rejected: list[Rejected]) -> Iterator[Content]:
         """Yield the text of each file, or its records; what cannot be read is added to `rejected`. Raises
         InputError if nothing can be read."""
         if self.column is not None:
             records = read_column(self.path, self.column)
+            if self.part:
+                labels = (record.text for record in read_column(self.path, self.part[0]))
+                held_out = {*held_out_rows(labels, f"{self.path}: column {self.part[0]!r}")}
+                records = [record for row, record in enumerate(records) if (row in held_out) == self.part[1]]
             broken = [record for record in records if _NO_UTF_8 in record.text]
             rejected += (Rejected(f"row {row.number}", row.text, "not UTF-8 text") for row in broken)
             yield [record for record in records if _NO_UTF_8 not in record.text]
@@ -315,7 +331,6 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    own = folder / settings.source, settings.format, settings.column
-    if settings.held_out:
-        return SplitText(*own, held_out=OwnText(folder / settings.held_out, *own[1:]))
-    return DATA_SETS.get(settings.source) or OwnText(*own)
+    own = OwnText(folder / settings.source, settings.format, settings.column)
+    held_out = folder / settings.held_out if settings.held_out else None
+    return DATA_SETS.get(settings.source) or own.with_split(settings.split_column, held_out)

@@ -7,7 +7,15 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.fields import DataSettings, HeldOut, NewSettings, OwnFile, Share, TrainingRows
+from pairflow.config.fields import (
+    DataSettings,
+    HeldOut,
+    NewSettings,
+    OwnFile,
+    Share,
+    SplitColumn,
+    TrainingRows,
+)
 from pairflow.config.sampling import RealDraws
 from pairflow.limits import MAX_LENGTH
 
@@ -58,13 +66,11 @@ class Text(DataSettings):
     )
     column: str | None = Field(
         None,
-        exclude_if=lambda column: column is None,
         description="Column with the text, if the file is a table (such as .csv, .jsonl or .parquet): each "
         "row has a text.",
     )
     format: Literal["plain", "fasta"] | None = Field(
         None,
-        exclude_if=lambda form: form is None,
         description="`plain`: lines of text; `fasta`: records, each a header, which is left out, and a "
         "sequence. If it is not given, it is found from the name and the content of the file.",
     )
@@ -95,6 +101,7 @@ class Text(DataSettings):
         description="Share of the text that is held out for validation; a published held-out set replaces "
         "it.",
     )
+    split_column: SplitColumn = None
     held_out: HeldOut = None
     judge_fraction: Share = Field(
         0.05, gt=0, description="Share of the text, at its end, for the judge of samples."
@@ -118,8 +125,10 @@ class Text(DataSettings):
     def _keys_fit(self) -> "Text":
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: works only with packed rows; found rows: lines")
-        if self.held_out and self.source in TEXT_SOURCES:
-            raise ValueError(f"held_out: only for text of your own, not for {self.source}")
+        if self.own_split and self.source in TEXT_SOURCES:
+            raise ValueError(f"split_column, held_out: only for text of your own, not for {self.source}")
+        if self.split_column and self.column is None:
+            raise ValueError("split_column: expected a table, whose column of text `column` names")
         if self.validation_fraction + self.judge_fraction >= 1:
             raise ValueError("validation_fraction and judge_fraction: expected a sum below 1")
         return self

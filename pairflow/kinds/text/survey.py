@@ -11,7 +11,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.tabular import is_table
 from pairflow.errors import InputError
 from pairflow.files import suffix_of
-from pairflow.kinds.text.data_sets import Content, OwnText, SplitText, rows_of
+from pairflow.kinds.text.data_sets import Content, OwnText, rows_of
 from pairflow.kinds.text.prepare import PARTS, PreparedText
 from pairflow.kinds.text.records import FASTA_SUFFIXES
 from pairflow.kinds.text.settings import COLUMN, Text
@@ -22,7 +22,7 @@ MOST_WORDS = 3  # of a line that is a row of its own, such as a name or a sequen
 MOST = 0.95  # share of lines with so few words that makes all lines rows, and that is no longer than N
 LONGEST = 256  # N of lines at most
 # Settings of `pairflow new` that work for text.
-_SETTINGS = {"name", "column", "validation_fraction", "compare", "rows", "held_out"}
+_SETTINGS = {"name", "column", "validation_fraction", "compare", "rows", "held_out", "split_column"}
 
 
 def recognise(request: DraftRequest) -> str:
@@ -61,15 +61,13 @@ def draft_text(request: DraftRequest, reason: str) -> Draft:
         raise InputError(f"{path}: text; --{next(iter(unsupported)).replace('_', '-')} is for molecules")
     source = request.source if set("/.") & set(request.source) else f"./{request.source}"
     text, contents, reason = _read(request, reason)
-    if settings.held_out:
-        form = text.form, text.column
-        text = SplitText(path, *form, held_out=OwnText(Path(settings.held_out), *form))
     has_records = any(isinstance(content, list) for content in contents)
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
     data |= {key: value for key, value in {"column": text.column, "format": text.form}.items() if value}
     lines = [line for line in rows_of(contents) if line.strip()]
     by_rows = has_records or request.taken_as == "rows" or are_rows(lines)
     kind = settings.rows or ("lines" if by_rows else "packed")
+    text = text.with_split(settings.split_column, Path(settings.held_out) if settings.held_out else None)
     data |= own_split(request) or {"validation_fraction": settings.validation_fraction}
     data["judge_fraction"] = 0.05
     most = suggest.training_rows(10**9, request.device) or 10**9
@@ -166,7 +164,9 @@ def _remark(data: Entry) -> str:
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:
     """Make the lines that describe the text, each a label, a number and a remark."""
     rows = {name: len(getattr(prepared, name)) for name in PARTS}
-    share = data.get("held_out") or f"{data['validation_fraction']:.0%} of the text"
+    share = (
+        data.get("split_column") or data.get("held_out") or f"{data['validation_fraction']:.0%} of the text"
+    )
     return [
         ("files", files, ""),
         ("rejected pieces", len(prepared.rejected), ""),
