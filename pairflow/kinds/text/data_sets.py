@@ -16,8 +16,8 @@ from pathlib import Path
 from pairflow.artifacts import digest
 from pairflow.data.download import PublishedFile, RawFile
 from pairflow.data.source import DatasetSize, DataSource, RowFile, files
-from pairflow.data.status import Finding, described
 from pairflow.data.split import held_out_rows
+from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 from pairflow.files import (
     fault,
