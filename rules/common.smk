@@ -30,7 +30,9 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 EXPERIMENTS = CONFIGURATION.experiments
-config["experiments"] = {name: {"description": each.description} for name, each in EXPERIMENTS.items()}  # for captions
+config["experiments"] = {
+    name: {"description": each.description} for name, each in EXPERIMENTS.items()
+}  # for captions
 
 # The folder of Snakefile and rules/; `workflow.basedir` is that of workflow/Snakefile where the workflow starts there.
 REPOSITORY = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
