@@ -692,6 +692,10 @@ def test_a_column_of_text_in_a_table_is_text(project):
     (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))
     message = "found 'mark', 'review'; --column names one with text\n"
     assert new("reviews.csv").stderr.endswith(message)
+    (project / "empty.csv").write_text("text\n")
+    assert new("empty.csv").stderr == "pairflow new: error: empty.csv: empty; no row holds text\n"
+    (project / "long.fa").write_text("".join(f">{n}\n{'MKTAY' * 60}\n" for n in range(200)))
+    assert "long.fa: most records have more than 255 characters" in new("long.fa").stderr
 
 
 def test_any_file_is_what_the_user_says(project):

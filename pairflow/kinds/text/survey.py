@@ -65,6 +65,13 @@ def draft_text(request: DraftRequest, reason: str) -> Draft:
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
     data |= {key: value for key, value in {"column": text.column, "format": text.form}.items() if value}
     lines = [line for line in rows_of(contents) if line.strip()]
+    if not lines:
+        raise InputError(f"{path}: empty; no row holds text")
+    if has_records and not settings.rows and 2 * sum(len(line) >= LONGEST for line in lines) > len(lines):
+        raise InputError(
+            f"{path}: most records have more than {LONGEST - 1} characters, too many for a row; "
+            "--rows packed cuts the text into pieces"
+        )
     by_rows = has_records or request.taken_as == "rows" or are_rows(lines)
     kind = settings.rows or ("lines" if by_rows else "packed")
     text = text.with_split(settings.split_column, Path(settings.held_out) if settings.held_out else None)
