@@ -5,8 +5,8 @@
 
 It makes `demo`, `digits` and the small experiment on each kind of data (tests/miniatures.py), on one thread,
 and writes a SHA-256 of the content of each file: of the columns of a table, without what its metadata say of
-time and machine. Models, samples and metrics depend on the processor; data and pairs do not, and
-tests/test_golden.py compares them with tests/golden.json.
+time and machine. Models, samples and metrics depend on the processor; data and pairs of tokens do
+not, and tests/test_golden.py compares them with tests/golden.json.
 """
 
 import argparse
@@ -41,13 +41,29 @@ def digest(path: Path) -> str:
 def digests(root: Path, *folders: str) -> dict[str, str]:
     """The digests of the tables, vocabularies and weights in some folders of an experiment's results."""
     kept = (".parquet", ".safetensors", ".json")
-    paths = sorted(path for path in root.rglob("*") if path.suffix in kept and path.name != "timings.parquet")
+    paths = sorted(path for path in root.rglob("*") if path.suffix in kept and not _is_record(path))
     found = {path.relative_to(root).as_posix(): path for path in paths}
     return {
         name: digest(path)
         for name, path in found.items()
         if not folders or any(part in folders for part in name.split("/"))
     }
+
+
+def portable_digests(root: Path) -> dict[str, str]:
+    """The digests of data and pairs that no processor changes: not of pairs of numbers, or by a network."""
+    found = digests(root, "data", "pairs")
+    of_numbers = root.name in ("vectors", "images")
+    return {
+        name: value
+        for name, value in found.items()
+        if "pairs" not in name.split("/") or not (of_numbers or "+" in name or "sdot" in name)
+    }
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a file says how long something took."""
+    return path.name == "timings.parquet" or path.name.endswith(".provenance.json")
 
 
 def make_shipped(name: str) -> Path:

@@ -112,7 +112,7 @@ def write_prepared(
         "parameters": parameters,
         "inputs": inputs,
     }
-    if {"split_column", "held_out"} & {*parameters} or parameters.get("split") == "folders":
+    if any(map(parameters.get, ("split_column", "held_out"))) or parameters.get("split") == "folders":
         note = describe_split(parts["train"], parts["validation"])
         print(f"pairflow preprocess: note: {note}", file=sys.stderr)
     row_format |= {"length": parts["train"].shape[1], "vocabulary_size": symbols or None}

@@ -337,7 +337,7 @@ def _read_tokens(path: Path, vocabulary_size: int | None, layout: RowLayout) -> 
     """Read token rows that pairflow wrote, or a user's own."""
     suffix = path.suffix.lower()
     if is_own(path) or (vocabulary_size is None and suffix not in {*SUFFIXES} - {".parquet"}):
-        if layout.model_dump():
+        if layout != RowLayout():
             raise InputError(f"{path}: --column, --dtype and --length are for rows of your own")
         table, metadata = read_table(path, "tokens")
         if vocabulary_size not in (None, metadata.vocabulary_size):

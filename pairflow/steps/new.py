@@ -78,11 +78,8 @@ def main(
     for path in (rejects, unused):
         require_apart({"--name": path}, [file])
     source, device = relative(file, configuration), device_type(device)
-    parent, start = _start(parent, configuration)
-    request = DraftRequest(
-        *(file, source, settings, parent, start, rejects, unused, device, quiet, configuration, taken_as)
-    )
-    draft = draft_experiment(request)
+    read = file, source, settings, *_start(parent, configuration)
+    draft = draft_experiment(DraftRequest(*read, rejects, unused, device, quiet, configuration, taken_as))
     folder = configuration.resolve().parent
     forecasts = [*_forecast(draft, folder / "results" / name, device, estimate, quiet)]
     _write(configuration, target, forecasts[0][1], draft, force)

@@ -6,20 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import yaml
 from miniatures import call_of
 from PIL import Image
 
 from benchmarks.paper.inputs import read_experiments
 from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
+from pairflow.config.file import parse
 from pairflow.kinds.images import extractors
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
 from pairflow.report.experiment import gather, page
 
 REPOSITORY = Path(__file__).parent.parent.parent
-FFHQ = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())["experiments"]["ffhq64"]
+FFHQ = parse((REPOSITORY / "workflow_config.yaml").read_text(), Path("x"))["experiments"]["ffhq64"]
 TOY = {
     "seeds": [0],
     "network": {"name": "unet", "channels": 8, "multipliers": [1, 1, 1], "blocks": 1, "attention": []},

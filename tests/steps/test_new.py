@@ -473,7 +473,7 @@ def test_names(file, name):
         ("demo.smi", "C\n", [], "_config.yaml: there is an experiment 'demo' already; give another --name"),
         ("a.smi", "\n".join(SMILES[:50]), [], "50 distinct molecules are too few to train on and to hold"),
         ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in line 1: 'x'"),
-        ("a.smi", "", [], "a.smi: empty; expected a SMILES at the start of each line"),
+        ("a.smi", "", [], "a.smi: empty; copy or download"),
         ("a.smi.gz", "C\n", [], "a.smi.gz: not a readable SMILES file: Not a gzipped file"),
         ("a.csv", "id,mass\n1,2\n", [], "a.csv: no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a.csv", "id,s\n1,C\n", ["--column", "S"], "a.csv: no column 'S'; found 'id', 's'"),

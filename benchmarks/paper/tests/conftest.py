@@ -6,14 +6,15 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from pages import browser, compile_latex, open_page, parse  # noqa: F401
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
+from pairflow.config.file import parse as configured
 from pairflow.report.results import FinishedExperiment
 
-SHIPPED = yaml.safe_load((Path(__file__).parents[3] / "workflow_config.yaml").read_text())["experiments"]
+CONFIGURATION = Path(__file__).parents[3] / "workflow_config.yaml"
+SHIPPED = configured(CONFIGURATION.read_text(), CONFIGURATION)["experiments"]
 
 
 @pytest.fixture

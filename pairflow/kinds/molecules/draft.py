@@ -373,7 +373,6 @@ def _lines(
     sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
-    identity = data.get("identity", "")
     return [
         ("rows", counts.of, ""),
         *([sampled] if part else []),
@@ -382,7 +381,7 @@ def _lines(
         (
             "duplicates",
             counts.duplicates,
-            "drop_duplicates: true" + f", identity: {identity}" * bool(identity),
+            "drop_duplicates: true" + f", identity: {data['identity']}" * (data["identity"] != "smiles"),
         ),
         *features,
         ("N, tokens per row", size.length, spread),

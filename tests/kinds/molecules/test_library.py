@@ -211,10 +211,10 @@ PACKED = gzip.compress(b"C\n" * 9, mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.smi", b"", "empty; expected a SMILES at the start of each line"),
+        ("a.smi", b"", "empty; copy or download"),
         ("a.smi", b"smiles\n\n", "empty; expected a SMILES"),
-        ("a.sdf", b"", r"empty; expected records that end in \$\$\$\$"),
-        ("a.csv", b"", "empty; expected a header line, and rows below it"),
+        ("a.sdf", b"", "empty; copy or download"),
+        ("a.csv", b"", "empty; copy or download"),
         ("a.csv", b"smiles\n", "empty; expected"),
         ("a.csv", b"SMILES,mass\nC,16\n", "no column 'smiles'; found 'SMILES', 'mass'"),
         ("a.smi", "CCO\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
@@ -324,7 +324,7 @@ def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
 
 def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("pairflow.data.tabular.find_spec", lambda name: None)
-    (tmp_path / "a.xlsx").touch()
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
         read(tmp_path / "a.xlsx")
 

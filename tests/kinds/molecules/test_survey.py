@@ -188,7 +188,7 @@ def test_the_column_is_found_on_any_sheet_of_an_excel_file(tmp_path):
         ("id,mass\n1,2\n", r"no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a,b\nCCO,CN\n", r"several columns hold SMILES, 'a', 'b': name one with --column"),
         ("CCO,1\nCN,2\n", r"no header line: its first line holds the molecule 'CCO'"),
-        ("", "empty; expected a header line, and rows below it"),
+        ("", "empty; copy or download"),
     ],
 )
 def test_no_column_is_found(tmp_path, text, message):
