@@ -147,7 +147,7 @@ class TokenPairing(FilePairing):
         self.order = self.pairer.order
         ordered = self.order is not None
         rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard, ordered)
-        inputs = {key: str(value) for key, value in options.layout.model_dump().items()}
+        inputs = {key: str(value) for key, value in options.layout.model_dump(exclude_none=True).items()}
         metadata = replace(metadata, inputs={**metadata.inputs, **inputs})
         super().__init__(tokens, metadata, rows, provenance)
 

@@ -103,7 +103,6 @@ def test_images_that_are_all_equal_are_refused(preprocess, pictures):
     note = f"{pictures}: 10 of 10 images are transparent; their ground is black"
     assert (run.exit_code, run.stderr) == (0, f"pairflow preprocess: note: {note}\n")
     assert read_table(train, "tokens")[1].parameters["ground"] == "black"
-    assert "ground" not in Images(source="digits").model_dump()
 
 
 def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused):
