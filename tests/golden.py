@@ -62,8 +62,10 @@ def portable_digests(root: Path) -> dict[str, str]:
 
 
 def _is_record(path: Path) -> bool:
-    """Whether a file says how long something took."""
-    return path.name == "timings.parquet" or path.name.endswith(".provenance.json")
+    """Whether a file says how long something took, or which bytes, metadata included, it was made from."""
+    return path.name in ("timings.parquet", "log.parquet", "model.json") or path.name.endswith(
+        ".provenance.json"
+    )
 
 
 def make_shipped(name: str) -> Path:
