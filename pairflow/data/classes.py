@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from pairflow.config import Settings
+from pairflow.config import Settings, check
 from pairflow.config.conditions import SPREAD, read_conditions
 from pairflow.errors import InputError
 
@@ -76,10 +76,12 @@ class Properties(NamedTuple):
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Self | None:
-        """The properties from the entry `condition` of a table's metadata; None if it is empty."""
-        if not facts:
-            return None
-        return cls(tuple(Classes(**fields) for fields in ([facts] if isinstance(facts, Mapping) else facts)))
+        """The properties from the entry `condition` of a table's metadata; None if it is empty.
+
+        Raises InputError if a model cannot have them.
+        """
+        every = [facts] if isinstance(facts, Mapping) else facts
+        return cls(tuple(check(Classes, fields, "condition") for fields in every)) if every else None
 
     @property
     def facts(self) -> dict[str, Any] | list[dict[str, Any]]:

@@ -248,7 +248,7 @@ def test_rows_without_labels_are_not_distilled_with(made, step, model_files, tmp
     ("changes", "message"),
     [
         ({"thresholds": [1.0]}, "condition: thresholds: expected 2 ascending numbers"),
-        ({"knots": [1.0, 2.0]}, "condition: unknown setting 'knots'"),  # it was trained by numbers
+        ({"knots": [1.0, 2.0]}, "unknown key 'condition.knots'"),  # it was trained by numbers
     ],
 )
 def test_a_model_with_classes_that_cannot_be_is_refused(made, sample, tmp_path, refused, changes, message):
@@ -329,7 +329,6 @@ def test_classes_of_several_properties_are_met_and_measured(tmp_path, step, mode
         assert run.exit_code == 0, run.output
         values[weight] = pd.read_parquet(out["out"]).set_index("metric").value
     ignored, guided = values[0], values[2]
-    print(values)
     assert guided["in_class"] / guided["valid"] > 1.3 * ignored["in_class"] / ignored["valid"]
     assert guided["nearest_by_chance"] == pytest.approx(guided["valid"] / 3, rel=0.2)
     assert guided["nearest_in_class"] > 1.3 * guided["nearest_by_chance"]

@@ -65,6 +65,12 @@ def test_a_property_with_too_few_values_is_refused():
         Classes.from_values("qed", np.array([np.nan]), THREE)
 
 
+def test_properties_of_a_file_that_were_learnt_as_numbers_are_refused():
+    facts = {"property": "qed", "names": THREE, "thresholds": (1, 2)}
+    with pytest.raises(InputError, match="^condition: unknown key 'knots'$"):
+        Properties.from_facts([facts | {"knots": (0, 3)}])
+
+
 def test_a_condition_names_a_class():
     condition = Properties((Classes(property="a=b", names=THREE, thresholds=(1, 2)),))
     assert [condition.targets([f"a=b={name}"], 0, 1).tolist() for name in THREE] == [[0], [1], [2]]
