@@ -4,7 +4,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from pairflow.arguments import checked_choice, nearest
-from pairflow.config.conditions import ONE_BY_CLASSES, read_conditions
+from pairflow.config.conditions import ONE_PROPERTY, read_conditions
 from pairflow.config.flows import FLOWS, Flow
 from pairflow.config.methods import BASES, INDEPENDENT, parse_method
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
@@ -43,11 +43,10 @@ def _conditions(experiment: "Experiment") -> None:
         if evaluation.condition and not known:
             raise ValueError(f"{where}: needs the settings data.condition")
         read_conditions(evaluation.condition, known, where)
-    choices = [*experiment.data.conditions().values()]
-    if len(choices) > 1 or any(choice.bounds for choice in choices):
+    if len(experiment.data.conditions()) > 1:
         for name in experiment.methods:
             if parse_method(name).couple != INDEPENDENT:
-                raise ValueError(f"methods: '{name}' takes {ONE_BY_CLASSES}")
+                raise ValueError(f"methods: '{name}' takes {ONE_PROPERTY}")
 
 
 def _methods(experiment: "Experiment") -> None:

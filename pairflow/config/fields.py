@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from pairflow.config.check import Name, Settings
-from pairflow.config.conditions import Choice
 from pairflow.config.flows import DISCRETE
 from pairflow.limits import MAX_LENGTH
 
@@ -117,8 +116,8 @@ class DataSettings(SplitSettings):
         """Whether a section `data` with these values is for this kind of data; its `source` decides."""
         return values.get("source") in cls.names
 
-    def conditions(self) -> Mapping[str, Choice]:
-        """A dict from each property that models are conditioned on to its possible targets."""
+    def conditions(self) -> Mapping[str, tuple[str, ...]]:
+        """A dict from each property that models are conditioned on to its classes."""
         return {}
 
     def require_consistency(self, experiment: Any) -> None:

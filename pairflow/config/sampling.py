@@ -81,8 +81,8 @@ class GuidedUpdate(Update):
 
     condition: Annotated[tuple[str, ...], WithJsonSchema(_TEXTS)] = Field(
         (),
-        description="What the model is asked for: a class that it knows, such as qed=high, or a number "
-        "(logp=2.5); of several properties with commas between, or given several times.",
+        description="What the model is asked for: a class that it knows, such as qed=high; of several "
+        "properties with commas between, or given several times.",
     )
     guidance: GuidanceWeight = Field(1.0)
 

@@ -2,9 +2,7 @@
 
 Classes of a property are quantiles of the training rows: with three classes, each of `low`, `middle` and
 `high` holds about a third of the rows, fewer or more if many rows have the same value. Classes that the data
-name, such as `active`, have their numbers as values. A property that a model learns as a number also has
-*knots*, evenly spaced quantiles. A network has an embedding of each knot, and interpolates between two of
-them for a value in between.
+name, such as `active`, have their numbers as values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,39 +11,33 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from pairflow.config import Settings
-from pairflow.config.conditions import SPREAD, Choice, read_conditions
+from pairflow.config import Settings, check
+from pairflow.config.conditions import SPREAD, read_conditions
 from pairflow.errors import InputError
-
-KNOTS = 9  # of a property that is learnt as a number; fewer if many rows have the same value
 
 
 class Classes(Settings):
-    """A property with named classes, lowest first, and with `knots` if a model learns it as a number.
+    """A property with named classes, lowest first.
 
-    Class c, counted from 0, holds the values with thresholds[c - 1] < value <= thresholds[c]. A network gets
-    the value of a row as a *label*: the number of its class or, with knots, its place among them, so that 1.5
-    is halfway between knots 1 and 2. The label `size()` says that a row has no value.
+    Class c, counted from 0, holds the values with thresholds[c - 1] < value <= thresholds[c]. The *label* of
+    a row is the number of its class, or the number of classes if the row has no value.
     """
 
     property: str
     names: tuple[str, ...] = Field(min_length=2)
     thresholds: tuple[float, ...]
-    knots: tuple[float, ...] = ()
 
     @model_validator(mode="after")
     def _one_threshold_between_two_classes(self) -> Self:
         if len(self.thresholds) != len(self.names) - 1 or list(self.thresholds) != sorted(self.thresholds):
             raise ValueError(f"thresholds: expected {len(self.names) - 1} ascending numbers")
-        if self.knots and (len(self.knots) < 2 or (np.diff(self.knots) <= 0).any()):
-            raise ValueError("knots: expected two or more ascending numbers")
         return self
 
     @classmethod
-    def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...], number: bool = False) -> Self:
+    def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...]) -> Self:
         """The property `name` with quantile classes of its values (M,), NaN if missing.
 
-        It gets knots if it is learnt as a `number`. Raises InputError if a class would be empty.
+        Raises InputError if a class would be empty.
         """
         count = len(names)
         finite = values[np.isfinite(values)]
@@ -59,59 +51,12 @@ class Classes(Settings):
                 f"condition: {name} has too few different values for {count} classes: "
                 f"'{names[int(np.argmin(sizes))]}' would be empty; choose fewer classes"
             )
-        knots = np.unique(np.quantile(finite, np.linspace(0, 1, KNOTS))) if number else np.empty(0)
-        return classes.model_copy(update={"knots": tuple(map(float, knots))})
-
-    def size(self) -> int:
-        """The number of knots, or else of classes; also the label of rows without a value."""
-        return len(self.knots or self.names)
-
-    def choice(self) -> Choice:
-        """The classes, and the range of numbers, that samples may be asked for."""
-        return Choice(self.names, (self.knots[0], self.knots[-1]) if self.knots else None)
+        return classes
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """The number of each value's class, (M,) uint8; the number of classes for a missing value."""
         numbers = np.searchsorted(np.asarray(self.thresholds), values, side="left")
         return np.where(np.isfinite(values), numbers, len(self.names)).astype(np.uint8)
-
-    def labels(self, values: np.ndarray) -> np.ndarray:
-        """The label of each value, (M,) float64. A value outside the knots gets that of the nearest knot."""
-        if not self.knots:
-            return self.numbers(values).astype(np.float64)
-        between = np.interp(values, self.knots, np.arange(len(self.knots)))
-        return np.where(np.isfinite(values), between, self.size())
-
-    def numbers_of_labels(self, labels: np.ndarray) -> np.ndarray:
-        """The number of the class of each label (M,); the number of classes for the label `size()`."""
-        if not self.knots:
-            return labels.astype(np.int64)
-        ends = self.labels(np.array(self.thresholds)).astype(labels.dtype)  # rounded as the labels are
-        numbers = np.searchsorted(ends, labels, side="left")
-        return np.where(labels < self.size(), numbers, len(self.names))
-
-    def values(self, labels: np.ndarray) -> np.ndarray:
-        """The value that each label stands for, (M,) float64, if there are knots."""
-        return np.interp(labels, np.arange(len(self.knots)), self.knots)
-
-    def targets(self, asked: str | float | None, positions: np.ndarray) -> np.ndarray:
-        """The labels of samples, (M,) float64, that should have what is `asked`.
-
-        `asked` is a class, a number, or None for "no value": all labels are then equal. With knots, a class
-        is asked for by its middle. SPREAD covers the range of labels: sample m gets that at positions[m],
-        from 0 (lowest) up to 1.
-        """
-        if asked == SPREAD:
-            return positions * (self.size() - 1) if self.knots else np.floor(positions * self.size())
-        label = float(self.size())
-        if isinstance(asked, str):
-            label = number = self.names.index(asked)
-            ends = (*self.knots[:1], *self.thresholds, *self.knots[-1:])
-            if self.knots:
-                label = self.labels(np.array(ends[number : number + 2])).mean()
-        elif asked is not None:
-            label = self.labels(np.array(asked)).item()
-        return np.full(len(positions), label, np.float64)
 
 
 # The JSON form of one property, or of several. Messages leave out the names of tags in angle brackets.
@@ -124,48 +69,47 @@ Facts = Annotated[
 class Properties(NamedTuple):
     """The properties that a conditional model is trained for, and the form of its labels.
 
-    If there is only one property and it has no knots, labels are integers (M,): the classes of the rows. Else
-    they are float32 numbers (M, P): a label for each of the P properties.
+    The labels of one property are integers (M,), and those of P properties float32 numbers (M, P).
     """
 
     properties: tuple[Classes, ...]
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Self | None:
-        """The properties from the entry `condition` of a table's metadata; None if it is empty."""
-        if not facts:
-            return None
-        return cls(tuple(Classes(**fields) for fields in ([facts] if isinstance(facts, Mapping) else facts)))
+        """The properties from the entry `condition` of a table's metadata; None if it is empty.
+
+        Raises InputError if a model cannot have them.
+        """
+        every = [facts] if isinstance(facts, Mapping) else facts
+        return cls(tuple(check(Classes, fields, "condition") for fields in every)) if every else None
 
     @property
     def facts(self) -> dict[str, Any] | list[dict[str, Any]]:
         """The properties as JSON: one object if labels are integers, else a list."""
-        every = [classes.model_dump(mode="json", exclude_defaults=True) for classes in self.properties]
+        every = [classes.model_dump(mode="json") for classes in self.properties]
         return every[0] if self.are_integers else every
 
     @property
     def are_integers(self) -> bool:
         """Whether labels are integers (M,)."""
-        return len(self.properties) == 1 and not self.properties[0].knots
+        return len(self.properties) == 1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The `size()` of each property, which is also its label for rows without a value."""
-        return tuple(classes.size() for classes in self.properties)
+        """The number of classes of each property, which is also its label for rows without a value."""
+        return tuple(len(classes.names) for classes in self.properties)
 
     def labels(self, values: Iterable[np.ndarray]) -> np.ndarray:
         """The labels (M,) or (M, P) of rows. `values` has the values (M,) of each property."""
         pairs = zip(self.properties, values, strict=True)
-        return self._as_stored(classes.labels(column) for classes, column in pairs)
+        return self._as_stored(classes.numbers(column) for classes, column in pairs)
 
-    def read(self, conditions: Iterable[str]) -> dict[str, str | float]:
-        """Read `conditions` such as `logp=2.5`: a dict from a property to the class or number asked for.
+    def read(self, conditions: Iterable[str]) -> dict[str, str]:
+        """Read `conditions` such as `qed=high`: a dict from a property to the class asked for, or SPREAD.
 
         Raises InputError for a property or a class that the model does not know.
         """
-        return read_conditions(
-            conditions, {classes.property: classes.choice() for classes in self.properties}
-        )
+        return read_conditions(conditions, {classes.property: classes.names for classes in self.properties})
 
     def targets(self, conditions: Iterable[str], first: int, rows: int) -> np.ndarray:
         """The labels (rows,) or (rows, P) of samples from number `first` on that should meet `conditions`.
@@ -175,19 +119,20 @@ class Properties(NamedTuple):
         return self._targets(self.read(conditions), first, rows)
 
     def spread(self, first: int, rows: int) -> np.ndarray:
-        """The labels of samples that cover the range of every property: `targets` with SPREAD for each."""
+        """The labels of samples that take the classes of every property in turn: `targets` with SPREAD."""
         return self._targets({classes.property: SPREAD for classes in self.properties}, first, rows)
 
-    def _targets(self, asked: Mapping[str, str | float], first: int, rows: int) -> np.ndarray:
-        samples, positions = np.arange(first, first + rows), list[np.ndarray]()
-        if self.are_integers:
-            positions = [(samples % self.sizes[0] + 0.5) / self.sizes[0]]  # each class in turn
-        else:
-            positions = [(samples + 0.5) * step % 1 for step in _even_steps(len(self.properties))]
-        return self._as_stored(
-            classes.targets(asked.get(classes.property), at)
-            for classes, at in zip(self.properties, positions, strict=True)
-        )
+    def _targets(self, asked: Mapping[str, str], first: int, rows: int) -> np.ndarray:
+        samples, labels = np.arange(first, first + rows), list[np.ndarray]()
+        steps = _even_steps(len(self.properties))
+        for classes, size, step in zip(self.properties, self.sizes, steps, strict=True):
+            target = asked.get(classes.property)
+            if target == SPREAD:
+                even = np.floor((samples + 0.5) * step % 1 * size)
+                labels.append(samples % size if self.are_integers else even)
+            else:
+                labels.append(np.full(rows, size if target is None else classes.names.index(target)))
+        return self._as_stored(labels)
 
     def _as_stored(self, labels: Iterable[np.ndarray]) -> np.ndarray:
         columns = np.stack([*labels], axis=-1)

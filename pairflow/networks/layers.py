@@ -33,7 +33,7 @@ class TimeEmbedding(nn.Module):
         waves: the functions that make the two halves of the perceptron's input.
         linear: makes the perceptron's layers.
         classes: the number of labels of each of the P properties of a row. One more label of each means "no
-            label". The embeddings of the properties are added; between two labels they are interpolated.
+            label". The embeddings of the properties are added.
     """
 
     def __init__(
@@ -80,11 +80,7 @@ class TimeEmbedding(nn.Module):
             label = self.absent
         elif label.ndim < 2:
             label = label[..., None]
-        below = self.labels(self.start + label.long())  # (B, P, width)
-        if label.is_floating_point():
-            above = self.labels(self.start + label.ceil().long())
-            below = below.lerp(above, label.frac()[..., None].to(below.dtype))
-        return time + below.sum(dim=-2)
+        return time + self.labels(self.start + label.long()).sum(dim=-2)
 
 
 class Modulation(nn.Module):

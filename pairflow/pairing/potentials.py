@@ -21,7 +21,7 @@ from pairflow.artifacts import (
 )
 from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PotentialsSettings
-from pairflow.config.conditions import ONE_BY_CLASSES
+from pairflow.config.conditions import ONE_PROPERTY
 from pairflow.errors import InputError, Interrupted
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import (
@@ -86,7 +86,7 @@ def _read_data(settings: PotentialsSettings, path: Path) -> tuple[np.ndarray, Me
         return points_of(table, metadata), metadata, None
     labels = None if metadata.condition is None else label_array(table)
     if labels is not None and labels.ndim > 1:
-        raise InputError(f"{path}: expected {ONE_BY_CLASSES}")
+        raise InputError(f"{path}: expected {ONE_PROPERTY}")
     return token_array(table["tokens"]), metadata, labels
 
 

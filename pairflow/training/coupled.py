@@ -7,7 +7,7 @@ import torch
 
 from pairflow import rng
 from pairflow.config import BASES, parse_method
-from pairflow.config.conditions import ONE_BY_CLASSES
+from pairflow.config.conditions import ONE_PROPERTY
 from pairflow.config.methods import INDEPENDENT
 from pairflow.errors import InputError
 from pairflow.flow.couple import Coupling, load
@@ -26,7 +26,7 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
     """
     method = parse_method(model.method)
     if method.couple != INDEPENDENT and rows.labels is not None and rows.labels.ndim > 1:
-        raise InputError(f"{model.method}: takes {ONE_BY_CLASSES}")
+        raise InputError(f"{model.method}: takes {ONE_PROPERTY}")
     if BASES[method.base].balanced:
         return rows._replace(x0=None), _semidiscrete(model, rows)
     return rows, load(method.couple)(model.base_training.pooled_batches)

@@ -437,7 +437,7 @@ CONDITION = {
     "methods": ["mdlm", "pairflow"],
     "distillation": {},
 }
-NUMBER = {"source": "small_molecules", "length": 16, "condition": {"property": "qed", "number": True}}
+TWO = {**CONDITION["data"], "condition": [{"property": "qed"}, {"property": "logp"}]}
 GUIDED = {"main": {"nfe": [1], "condition": "qed=high", "guidances": [0, 2.5]}}
 
 
@@ -466,11 +466,11 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
         ),
         ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
         (
-            {"methods": ["ot"], "data": NUMBER},
-            "methods: 'ot' takes only a condition of one property, by classes, or none",
+            {"methods": ["ot"], "data": TWO},
+            "methods: 'ot' takes only a condition of one property, or none",
         ),
         (
-            {"data": NUMBER, "evaluations": {"main": {"nfe": [1], "condition": ["qed=1", "qed=2"]}}},
+            {"evaluations": {"main": {"nfe": [1], "condition": ["qed=low", "qed=high"]}}},
             "evaluations.main.condition: qed is asked for twice",
         ),
         ({"evaluations": {"main": {"nfe": [1], "guidances": [2]}}}, "guidances: needs a condition, such as"),

@@ -172,19 +172,13 @@ def test_a_label_is_one_per_row_or_one_for_all(name):
     assert not torch.allclose(rows[0], rows[1])
 
 
-def test_a_label_between_two_has_the_embedding_between_theirs_and_properties_add_up():
+def test_the_embeddings_of_the_labels_of_several_properties_add_up():
     embed = TimeEmbedding(6, classes=(3, 2))
     time = TimeEmbedding(6)
     time.load_state_dict({key: value for key, value in embed.state_dict().items() if key != "labels.weight"})
     first, second = embed.labels.weight.split([4, 3])  # of each property, then of no label
-    labels, sigma = torch.tensor([[1.25, 1.0], [2.0, 0.5], [3.0, 2.0]]), torch.full((3,), 0.5)
-    expected = torch.stack(
-        [
-            0.75 * first[1] + 0.25 * first[2] + second[1],
-            first[2] + 0.5 * second[0] + 0.5 * second[1],
-            first[3] + second[2],
-        ]
-    )
+    labels, sigma = torch.tensor([[1.0, 1.0], [2.0, 0.0], [3.0, 2.0]]), torch.full((3,), 0.5)
+    expected = torch.stack([first[1] + second[1], first[2] + second[0], first[3] + second[2]])
     torch.testing.assert_close(embed(sigma, labels) - time(sigma), expected)
     torch.testing.assert_close(embed(sigma)[0], embed(sigma, labels)[2])
 

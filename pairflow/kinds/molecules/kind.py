@@ -65,11 +65,7 @@ METRICS = {
     "valid_per_second": _likeness("valid per second", "speed", "highest"),
     "unique_per_second": _likeness("unique per second", "speed", "highest"),
     "novel_per_second": _likeness("novel per second", "speed", "highest"),
-}
-for _name, _label in _NAMES.items():
-    METRICS[f"{_name}_in_class"] = _count(f"in the class of {_label}", group="targets")
-    METRICS[f"{_name}_error"] = _likeness(f"mean absolute error of {_label}", "targets")
-METRICS |= {
+    **{f"{name}_in_class": _count(f"in the class of {of}", group="targets") for name, of in _NAMES.items()},
     "nearest_in_class": _count("nearest training molecule in the class asked for", group="targets"),
     "nearest_by_chance": _count("nearest training molecule in that class by chance", "", group="targets"),
 }

@@ -146,19 +146,14 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
     """Measure how V valid samples, of which `valid` has the properties, meet their labels (V,) in `asked`.
 
     `in_class` is the number of samples in the class of their target by all properties; if there are several
-    properties, `<property>_in_class` is the number by each. For a property that is learnt as a number,
-    `_error` is the mean absolute error.
+    properties, `<property>_in_class` is the number by each.
     """
     values: dict[str, Any] = {}
     met = np.ones(len(valid), bool)
     for classes, labels in asked.items():
-        reached = valid[classes.property].to_numpy(np.float64)
-        target_classes = classes.numbers(classes.values(labels)) if classes.knots else labels
-        inside = classes.numbers(reached) == target_classes
+        inside = classes.numbers(valid[classes.property].to_numpy(np.float64)) == labels
         met &= inside
         values |= {f"{classes.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
-        if classes.knots:
-            values[f"{classes.property}_error"] = _mean(np.abs(reached - classes.values(labels)))
     return values | ({"in_class": int(met.sum())} if asked else {})
 
 

@@ -26,11 +26,9 @@ class NearestClasses:
     def __init__(self, asked: Mapping[Classes, np.ndarray], labels: np.ndarray, fingerprints: pd.Series):
         """`asked` has the labels (B,) of samples by each column. `labels` (M, P) and `fingerprints` (M,) are
         of training molecules."""
-        columns = [*asked]
-        self.targets = _numbers(columns, np.stack([*asked.values()], axis=1))
-        classes = _numbers(columns, labels)
-        valued = (classes < [len(column.names) for column in columns]).all(axis=1)
-        self.classes, self._neighbours = classes[valued], Neighbours(fingerprints[valued])
+        self.targets = np.stack([*asked.values()], axis=1)
+        valued = (labels < [len(column.names) for column in asked]).all(axis=1)
+        self.classes, self._neighbours = labels[valued], Neighbours(fingerprints[valued])
 
     @classmethod
     def read(
@@ -73,11 +71,6 @@ class NearestClasses:
         different, counts = np.unique(targets, axis=0, return_counts=True)
         chances = [_share((self.classes == classes).all(axis=1)) for classes in different]
         return {"nearest_in_class": int(met.sum()), "nearest_by_chance": float(counts @ np.array(chances))}
-
-
-def _numbers(columns: Iterable[Classes], labels: np.ndarray) -> np.ndarray:
-    pairs = zip(columns, labels.T, strict=True)
-    return np.stack([column.numbers_of_labels(every) for column, every in pairs], axis=1)
 
 
 def _share(met: np.ndarray) -> float:

@@ -248,7 +248,7 @@ def divide(setting: Conditioning, values: np.ndarray) -> Classes:
     would be empty."""
     name, labels = setting.name(), setting.labels()
     if isinstance(setting.classes, int):
-        return Classes.from_values(name, values, labels, setting.number)
+        return Classes.from_values(name, values, labels)
     missing = [label for number, label in enumerate(labels) if not (values == number).any()]
     if missing:
         raise InputError(

@@ -1,6 +1,5 @@
 """Settings of experiments on molecules: the raw data, and the metrics of samples."""
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
@@ -15,7 +14,7 @@ from pydantic import (
 )
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.conditions import SPREAD, Choice
+from pairflow.config.conditions import SPREAD
 from pairflow.config.fields import (
     DataSettings,
     HeldOut,
@@ -154,11 +153,6 @@ class Conditioning(Settings):
         description="Which value of the column counts if a molecule has different ones in several rows: the "
         "first, the median (the most frequent class), or none of them (reject).",
     )
-    number: bool = Field(
-        False,
-        description="Learn the number itself, so that samples may be asked for one. Three classes, to be "
-        "asked for and for the report, remain.",
-    )
 
     def name(self) -> str:
         """The name of the property in `--condition name=class`."""
@@ -187,8 +181,6 @@ class Conditioning(Settings):
     def _one_source(self) -> "Conditioning":
         if (self.property is None) == (self.column is None):
             raise ValueError("expected either property or column")
-        if self.number and self.classes != 3:
-            raise ValueError("number: does not go with classes")
         if self.named() and self.name() in COMPUTED:
             raise ValueError(f"classes: expected a number of classes of {self.name()}, which RDKit computes")
         return self
@@ -319,11 +311,8 @@ class Molecules(Standardisation, DataSettings):
             return (self.condition,)
         return self.condition or ()
 
-    def conditions(self) -> dict[str, Choice]:
-        return {
-            setting.name(): Choice(setting.labels(), (-math.inf, math.inf) if setting.number else None)
-            for setting in self.conditioned
-        }
+    def conditions(self) -> dict[str, tuple[str, ...]]:
+        return {setting.name(): setting.labels() for setting in self.conditioned}
 
 
 def chemistry_settings(experiment: Any) -> Chemistry:

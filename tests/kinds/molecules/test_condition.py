@@ -9,7 +9,7 @@ import pytest
 
 from pairflow.config import check
 from pairflow.config.conditions import split_conditions
-from pairflow.data.classes import KNOTS, Classes, Properties
+from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.descriptors import compute, tabulate
 from pairflow.kinds.molecules.measure import measure_targets
@@ -26,40 +26,23 @@ def test_quantiles_of_the_training_rows_are_the_thresholds():
     values = np.array([-9.0, 2, 2.01, 4, 4.5, np.nan])
     assert Properties((classes,)).labels([values]).tolist() == [0, 0, 1, 1, 2, 3]
     assert Properties((classes,)).labels([values]).dtype == np.uint8
-    assert "knots" not in Properties((classes,)).facts
-
-
-def test_a_number_has_a_label_between_the_knots_around_it():
-    """The knots are quantiles at equal distances, so that spread targets are as the training rows."""
-    grid = np.linspace(0, 1, 81) ** 2
-    own = Classes.from_values("logp", np.append(grid, np.nan), THREE, number=True)
-    np.testing.assert_allclose(own.knots, np.linspace(0, 1, KNOTS) ** 2)
-    values = np.array([0, 0.25, (own.knots[1] + 3 * own.knots[2]) / 4, 1, -5, 7, np.nan])
-    condition = Properties((own,))
-    assert condition.labels([values]).dtype == np.float32
-    np.testing.assert_allclose(condition.labels([values]), np.array([[0, 4, 1.75, 8, 0, 8, 9]]).T)
-    np.testing.assert_allclose(own.values(np.array([0.0, 4, 1.75])), values[:3])
-    np.testing.assert_allclose(condition.targets(["logp=0.25"], 0, 2), [[4], [4]])
-    np.testing.assert_allclose(condition.targets(["logp=middle"], 0, 1), [[4]], atol=0.15)
-    spread = own.values(condition.spread(0, 1000)[:, 0])
-    np.testing.assert_allclose(np.quantile(spread, [0.25, 0.5, 0.75]), np.array([1, 4, 9]) / 16, atol=0.01)
-    np.testing.assert_array_equal(condition.spread(100, 50), condition.spread(0, 150)[100:])
-    assert Properties.from_facts(json.loads(json.dumps(condition.facts))) == condition
-    many = Classes.from_values("rings", np.array([0.0] * 40 + [1] * 40 + [2] * 40), THREE, number=True)
-    assert many.knots == (0, 1, 2)  # of nine quantiles, the different ones
+    facts = Properties((classes,)).facts
+    assert facts == {"property": "logp", "names": [*THREE], "thresholds": [2.0, 4.0]}
 
 
 def test_several_properties_have_a_label_each():
-    number = Classes(property="logp", names=THREE, thresholds=(1, 2), knots=(0, 1, 3))
-    condition = Properties((number, Classes(property="qed", names=("low", "high"), thresholds=(0.5,))))
+    logp = Classes(property="logp", names=THREE, thresholds=(1, 2))
+    condition = Properties((logp, Classes(property="qed", names=("low", "high"), thresholds=(0.5,))))
     labels = condition.labels([np.array([2.0, np.nan]), np.array([0.6, 0.4])])
-    assert (labels.dtype, labels.tolist()) == (np.float32, [[1.5, 1], [3, 0]])
-    assert condition.targets(["qed=high", "logp=2"], 5, 1).tolist() == [[1.5, 1]]
+    assert (labels.dtype, labels.tolist()) == (np.float32, [[1, 1], [3, 0]])
+    assert condition.targets(["qed=high", "logp=high"], 5, 1).tolist() == [[2, 1]]
     assert condition.targets(["qed=high"], 0, 1).tolist() == [[3, 1]]  # no label of logp
-    spread = condition.spread(0, 400)
-    cells = np.unique(np.stack([spread[:, 0].astype(int), spread[:, 1]]), axis=1, return_counts=True)
-    assert cells[0].shape == (2, 4)  # every half of one beside every class of the other
-    assert (abs(cells[1] - 100) < 10).all()
+    spread = condition.spread(0, 600)
+    cells, counts = np.unique(spread, axis=0, return_counts=True)
+    assert cells.shape == (6, 2)  # every class of one beside every class of the other
+    assert (abs(counts - 100) < 10).all()
+    np.testing.assert_array_equal(condition.spread(100, 50), spread[100:150])
+    assert Properties.from_facts(json.loads(json.dumps(condition.facts))) == condition
 
 
 @pytest.mark.parametrize("number", [2, 3, 5, 9])
@@ -82,6 +65,12 @@ def test_a_property_with_too_few_values_is_refused():
         Classes.from_values("qed", np.array([np.nan]), THREE)
 
 
+def test_properties_of_a_file_that_were_learnt_as_numbers_are_refused():
+    facts = {"property": "qed", "names": THREE, "thresholds": (1, 2)}
+    with pytest.raises(InputError, match="condition: unknown key 'knots'"):
+        Properties.from_facts([facts | {"knots": (0, 3)}])
+
+
 def test_a_condition_names_a_class():
     condition = Properties((Classes(property="a=b", names=THREE, thresholds=(1, 2)),))
     assert [condition.targets([f"a=b={name}"], 0, 1).tolist() for name in THREE] == [[0], [1], [2]]
@@ -91,8 +80,7 @@ def test_a_condition_names_a_class():
         "qed=high": "condition: the model was trained for a=b, not for 'qed'",
         "a=b=hihg": "condition: unknown class 'hihg' of a=b (did you mean 'high'?): "
         "known are low, middle, high",
-        "a=b=2.5": "condition: a=b was trained by classes (low, middle, high), not by numbers: expected one "
-        "of these, found 2.5",
+        "a=b=2.5": "condition: unknown class '2.5' of a=b: known are low, middle, high",
     }.items():
         with pytest.raises(InputError) as error:
             condition.read([wrong])
@@ -101,7 +89,7 @@ def test_a_condition_names_a_class():
 
 TWO = Properties(
     (
-        Classes(property="logp", names=THREE, thresholds=(1, 2), knots=(-2.25, 1, 4.5)),
+        Classes(property="logp", names=THREE, thresholds=(1, 2)),
         Classes(property="x, y", names=THREE, thresholds=(1, 2)),
     )
 )
@@ -110,23 +98,20 @@ TWO = Properties(
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ("logp=2.5", {"logp": 2.5}),
+        ("logp=spread", {"logp": "spread"}),
         ("x, y=low, logp=high", {"x, y": "low", "logp": "high"}),
-        (["logp=-1e0", "x, y=middle"], {"logp": -1.0, "x, y": "middle"}),
-        ("logp=5", "condition: logp=5 is outside the training molecules, which have -2.25 to 4.5"),
-        ("logp=nan", "condition: logp=nan is outside the training molecules, which have -2.25 to 4.5"),
+        (["logp=low", "x, y=middle"], {"logp": "low", "x, y": "middle"}),
         (
             "logp=hihg",
-            "condition: unknown class 'hihg' of logp (did you mean 'high'?): known are low, middle, "
-            "high, and numbers",
+            "condition: unknown class 'hihg' of logp (did you mean 'high'?): known are low, middle, high",
         ),
         (
-            "logpp=1",
+            "logpp=low",
             "condition: the model was trained for logp and x, y, not for 'logpp' (did you mean 'logp'?)",
         ),
-        ("logp=1,logp=2", "condition: logp is asked for twice"),
-        ("2.5", "condition: expected logp=<number or class> or x, y=<class>, found '2.5'"),
-        ("logp=1,oops", "condition: expected logp=<number or class> or x, y=<class>, found 'oops'"),
+        ("logp=low,logp=high", "condition: logp is asked for twice"),
+        ("2.5", "condition: expected logp=<class> or x, y=<class>, found '2.5'"),
+        ("logp=low,oops", "condition: expected logp=<class> or x, y=<class>, found 'oops'"),
     ],
 )
 def test_conditions_of_several_properties_are_read_or_refused_in_one_line(given, found):
@@ -154,7 +139,6 @@ def test_conditions_of_several_properties_are_read_or_refused_in_one_line(given,
         ),
         ([{"property": "qed"}, {"column": "qed"}], "condition: ['qed', 'qed'] names a property twice"),
         ([], "condition: tuple should have at least 1 item after validation, not 0, found []"),
-        ({"property": "qed", "number": True, "classes": 2}, "condition: number: does not go with classes"),
         ([{"property": "qed"}, {"classes": 2}], "condition.1: expected either property or column"),
         (
             {"column": "logp", "classes": ["a", "b"]},
@@ -177,17 +161,15 @@ def test_settings_of_a_condition_that_cannot_be_are_refused_in_one_line(given, m
     assert str(error.value) == f"data: {message}"
 
 
-def test_how_samples_meet_numbers_and_classes():
-    weight = Classes(property="weight", names=THREE, thresholds=(10, 20), knots=(0, 10, 30))
+def test_how_samples_meet_several_classes():
+    weight = Classes(property="weight", names=THREE, thresholds=(10, 20))
     rings = Classes(property="rings", names=("low", "high"), thresholds=(1,))
-    asked = {weight: np.array([0.5, 1, 1.5, 2]), rings: np.array([0.0, 1, 1, 0])}  # 5, 10, 20, 30
+    asked = {weight: np.array([0.0, 0, 1, 2]), rings: np.array([0.0, 1, 1, 0])}
     found = pd.DataFrame({"weight": [7.0, 9, 23, 14], "rings": [0, 2, 2, 2]})
-    expected = {"weight_in_class": 2, "weight_error": 5.5, "rings_in_class": 3, "in_class": 2}
-    assert measure_targets(asked, found) == pytest.approx(expected)
-    one = measure_targets({weight: np.array([1.0, 1.0])}, found[:2])
-    assert one == {"weight_error": 2, "in_class": 2}
-    none = measure_targets({weight: np.empty(0)}, found[:0])
-    assert (none["in_class"], np.isnan(none["weight_error"])) == (0, True)
+    expected = {"weight_in_class": 2, "rings_in_class": 3, "in_class": 2}
+    assert measure_targets(asked, found) == expected
+    assert measure_targets({weight: np.zeros(2, np.uint8)}, found[:2]) == {"in_class": 2}
+    assert measure_targets({weight: np.empty(0)}, found[:0]) == {"in_class": 0}
 
 
 def test_properties_of_known_molecules():
@@ -244,14 +226,6 @@ def test_a_table_without_the_column_is_refused(tmp_path, name, column, message):
         label_molecules([Conditioning(column=column)], prepared([0, 0]), path)
 
 
-def test_a_label_has_the_class_of_its_value_also_at_a_threshold():
-    values = np.append(np.random.default_rng(0).normal(size=999), np.nan)
-    for number in (False, True):
-        classes = Classes.from_values("pIC50", values, THREE, number=number)
-        labels = Properties((classes,)).labels([values]).reshape(-1)
-        assert classes.numbers_of_labels(labels).tolist() == classes.numbers(values).tolist()
-
-
 TRAINED = ["CCCCO", "CCCCCO", "c1ccccc1", "Cc1ccccc1", "CCN", "c1ccncc1"]
 PIC50 = Classes(property="pIC50", names=("low", "high"), thresholds=(5,))
 FINGERPRINTS = tabulate(["fingerprint"], TRAINED)["fingerprint"]
@@ -278,8 +252,8 @@ def test_samples_follow_a_column_if_their_nearest_training_molecules_are_in_the_
 
 
 def test_several_columns_are_followed_if_all_classes_are_met():
-    number = Classes(property="ki", names=THREE, thresholds=(1, 2), knots=(0, 1, 3))
-    asked = {PIC50: np.array([1.0, 1]), number: np.array([2.0, 0])}  # ki is asked to be high, then low
+    ki = Classes(property="ki", names=THREE, thresholds=(1, 2))
+    asked = {PIC50: np.array([1.0, 1]), ki: np.array([2.0, 0])}  # ki is asked to be high, then low
     labels = np.array([[0, 2.0], [0, 0], [1, 2], [1, 2], [1, 3], [1, 0]], np.float32)  # the amine has no ki
     nearest = NearestClasses(asked, labels, FINGERPRINTS)
     found = nearest.measure(np.ones(2, bool), np.array([2, -1]))  # the second sample is near to none

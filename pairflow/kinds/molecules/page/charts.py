@@ -160,20 +160,18 @@ def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
     """Draw novel molecules against `metric`, how well samples meet what was asked for, a line per method.
 
     A line goes through the guidance weights. `rows` have method, weight, and valid, novel_strict and the
-    metric as shares of the samples; an error is in the unit of its property.
+    metric as shares of the samples.
     """
-    about, y = METRICS[metric], "novel (% of samples)"
-    what = "in the class" if metric == "in_class" else about.label
-    x = f"{what} (% of valid samples)" if about.counted else what
+    y = "novel (% of samples)"
+    what = "in the class" if metric == "in_class" else METRICS[metric].label
+    x = f"{what} (% of valid samples)"
 
     def write(row: Any) -> list[str]:
-        met = format_percent(row.x / 100) if about.counted else f"{row.x:.3g}"
         shares = {"novel": row.novel_strict, "valid": row.valid}
         texts = (f"{group} {format_percent(share)}" for group, share in shares.items())
-        return [f"guidance {row.weight:g}", f"{what} {met}", *texts]
+        return [f"guidance {row.weight:g}", f"{what} {format_percent(row.x / 100)}", *texts]
 
-    values = 100 * rows[metric] / rows.valid if about.counted else rows[metric]
-    points = rows.assign(x=values, y=100 * rows.novel_strict)
+    points = rows.assign(x=100 * rows[metric] / rows.valid, y=100 * rows.novel_strict)
     lines = drawing.make_lines(points.sort_values(["method", "weight"]), "x", "y", write)
     with line_chart(lines, x, y) as (figure, axes):
         drawing.start_at_zero(axes)

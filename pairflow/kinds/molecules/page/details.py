@@ -189,11 +189,9 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
         return None
     conditions = contents.experiment.evaluations[evaluation].condition
     names = [condition.rpartition("=")[0] for condition in conditions]
-    targets = ["in_class", *(f"{name}_{kind}" for name in names for kind in ("in_class", "error"))]
-    targets.append("nearest_in_class")
+    targets = ["in_class", *(f"{name}_in_class" for name in names), "nearest_in_class"]
     targets = [metric for metric in targets if metric in set(rows.metric)]
-    counted = rows.metric.map(lambda metric: metric in METRICS and METRICS[metric].counted)
-    rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples.where(counted, 1))
+    rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples)
     means = rows.groupby(["nfe", "method", "weight", "metric"])["share"].mean().unstack().reset_index()
     trades = {
         METRICS[metric].label: {
