@@ -4,7 +4,7 @@ import pytest
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.fields import QUERY
-from pairflow.kinds.molecules.library import columns, read_fields, read_rows
+from pairflow.kinds.molecules.library import data_items, read_fields, read_rows
 
 ATOM = "    0.0000    0.0000    0.0000 {:<3} 0  0  0  0  0  0  0  0  0  0  0  0\n"
 
@@ -43,7 +43,7 @@ def test_names_and_numbers_are_read_from_data_items(read, tmp_path):
     records = record(items=items), record("O", title="own name", items="> <pIC50>\n6\n\n> <CAS>\n64-17-5\n")
     assert read(*records) == [("CN", "Z1", ""), ("CO", "own name", "")]
     assert [*read_fields(tmp_path / "a.sdf", "pIC50")] == [(1, "5.0"), (2, "6")]
-    assert columns(tmp_path / "a.sdf", 9)["note"] == ["two\nlines", ""]
+    assert data_items(tmp_path / "a.sdf", 9)["note"] == ["two\nlines", ""]
     assert [name for _, name, _ in read(*records, column="CAS")] == ["", "64-17-5"]
     with pytest.raises(InputError, match="no data item 'x'"):
         read(*records, column="x")
