@@ -60,6 +60,7 @@ def format_of(path: str | Path) -> str:
     """Return "SMILES", "SDF" or the format of a table, by the suffix of a file or, for an unknown suffix, by
     its content. Raises InputError if it is unknown."""
     if (suffix := suffix_of(Path(path))) not in _FORMATS and not holds_smiles(Path(path)):
+        tabular.refuse_spreadsheet(Path(path))
         packed = ", ".join(PACKED)
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
@@ -161,8 +162,8 @@ def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iter
     if not is_table(path):
         raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
     with tabular.open_table(Path(path), sheet=sheet) as table:
-        for number, [field] in table.read(column):
-            yield number, field
+        for number, [field] in table.read(column, strict=False):
+            yield number, "" if number in table.faults else field
 
 
 def data_items(path: Path, number: int) -> dict[str, list[str]]:
@@ -245,8 +246,8 @@ def _other_row(number: int, fields: list[str], place: int) -> Row:
 
 def _cells(table: tabular.OpenTable, column: str) -> Iterator[Row]:
     named = name_column(table.header, column)
-    for number, [text, *names] in table.read(column, *filter(None, [named])):
-        yield Row(number, text, names[0].strip() if names else "")
+    for number, [text, *names] in table.read(column, *filter(None, [named]), strict=False):
+        yield Row(number, text, names[0].strip() if names else "", table.faults.get(number, ""))
 
 
 def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
