@@ -260,7 +260,7 @@ def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
     records, header = tried[separator]
     rows = [fields for _, fields in records[header.row + 1 :]]
     named, written = _named(header, rows), len(header.names)
-    # Fields beyond the header are columns without a name if it has only one name, or leaves out R's first one.
+    # Below a header of one name, further fields are columns without a name; below others they are a fault.
     width = written if written > 1 and named[-1] == f"column {len(named)}" else len(named)
     return _Layout(separator, named, skipped + records[header.row][0], width, header.agrees)
 
