@@ -133,12 +133,14 @@ def columns(
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
     """Yield the columns of a table, or of each sheet of an Excel file, or of one `sheet`: the name of the
     sheet, and by the name of each column the fields of the first `number` rows. Columns without a name and
-    fields are left out. Raises InputError if the file is empty."""
+    fields are left out, and rows with a fault unless all have one. Raises InputError if the file is empty."""
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:
             names = [*dict.fromkeys(table.header)]  # the first of two columns with the same name counts
-            first = [fields for _, fields in islice(table.read(*names, strict=False), number)]
+            rows = [*islice(table.read(*names, strict=False), number)]
+            sound = [fields for place, fields in rows if place not in table.faults]
+            first = sound or [fields for _, fields in rows]
             found = {name: [fields[place] for fields in first] for place, name in enumerate(names)}
             unnamed = {f"column {place}" for place in range(1, len(names) + 1)}
             yield (

@@ -271,7 +271,7 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
 
 COLUMNS = {  # half of the fields are no numbers, or most numbers are equal: field of row n, classes
     "half empty": (lambda n: n if n % 2 else "", None),
-    "with <, > or the like": (lambda n: n if n % 2 else "<0.1", None),
+    "qualified": (lambda n: n if n % 2 else "<0.1", None),
     "late": (lambda n: 0 if n < 220 else n, 2),
     "infinite": (lambda n: n if n % 2 else "inf", None),
     "underscores": (lambda n: n if n % 2 else "1_000", None),
@@ -302,7 +302,8 @@ def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project, na
         assert not listed.exists()
     else:
         assert re.search(
-            r"the others: 150 (empty|with <, > or the like|no plain finite number) \(lines 2, 4, ", run.stdout
+            r"the others: 150 (empty|with < or > or the like|no plain finite number) \(lines 2, 4, ",
+            run.stdout,
         )
         assert "These rows are listed in a.condition.csv." in run.stdout
         lines = listed.read_text().splitlines()
@@ -368,7 +369,7 @@ def test_values_that_are_no_plain_numbers_are_counted_before_the_experiment_is_w
     assert run.exit_code == 0, run.stderr
     said = (
         "y: 290 of 300 rows have a number with decimal commas; the others: 6 no plain finite number (lines "
-        "296-301; the first: 'a'), 1 not measured (line 295; the first: 'n.d.'), 3 with <, > or the like "
+        "296-301; the first: 'a'), 1 not measured (line 295; the first: 'n.d.'), 3 with < or > or the like "
         "(lines 292-294; "
         "the first: '>10000')."
     )
@@ -706,7 +707,7 @@ def test_a_column_of_text_in_a_table_is_text(project):
     assert (data.column, data.rows, data.length) == ("text", "lines", 16)
     assert new("in.tsv", "--name", "b", "--column", "other").exit_code == 0
     assert experiment(project, "b").data.column == "other"
-    (project / "in.txt").write_text("".join(["label,text\n", *rows]).replace("\t", ","))
+    (project / "in.txt").write_text("".join(["label,text,other\n", *rows]).replace("\t", ","))
     run = new("in.txt", "--name", "c", "--as", "table")
     assert experiment(project, "c").data.column == "text"
     (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))

@@ -362,4 +362,5 @@ def test_a_row_with_more_fields_than_the_header_is_rejected(tmp_path):
     reason = "4 fields, the header 3; quote fields that hold ','"
     rows = [Row(2, "C", "1"), Row(3, "CC", "2", reason), Row(4, "CCC", "3")]
     assert list(read_rows(path)) == rows
+    assert [*tabular.columns(path, 3)] == [(None, {"id": [*"13"], "smiles": ["C", "CCC"], "x": ["5.1"] * 2})]
     assert list(read_fields(path, "x")) == [(2, "5.1"), (3, ""), (4, "5.1")]

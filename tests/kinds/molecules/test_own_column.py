@@ -16,7 +16,7 @@ NAN = np.nan
         for text, number in {" 5.1 ": 5.1, "-.5": -0.5, "+3": 3, "6e-3": 0.006, "7.": 7}.items()
     ]
     + [
-        (text, NAN, "with <, > or the like")
+        (text, NAN, "with < or > or the like")
         for text in ("<0.1", ">10000", "~5", "> 1e4", "≤1.5", "ca. 5", "=3")
     ]
     + [(text, NAN, "not measured") for text in ("n.d.", "N/A", "nd", "nan", "-", "None")]
@@ -99,13 +99,13 @@ def test_every_row_without_a_number_is_counted_and_listed(column):
     own = column("1", "", "<0,1", "inf", "2,5", "3", "n.d.", "")
     assert own.tally() == (
         "y: 3 of 8 rows have a number with decimal commas; the others: 2 empty (lines 3, 9), 1 no plain "
-        "finite number (line 5; the first: 'inf'), 1 not measured (line 8; the first: 'n.d.'), 1 with <, > "
+        "finite number (line 5; the first: 'inf'), 1 not measured (line 8; the first: 'n.d.'), 1 with < or > "
         "or the like (line 4; the first: '<0,1')"
     )
     assert "Molecules without a number are kept, and are trained on without a value." in own.summarise()
     assert own.unused().values.tolist() == [
         [3, "", "empty"],
-        [4, "<0,1", "with <, > or the like"],
+        [4, "<0,1", "with < or > or the like"],
         [5, "inf", "no plain finite number"],
         [8, "n.d.", "not measured"],
         [9, "", "empty"],
