@@ -151,9 +151,12 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
             yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path, column), raw, _CONTENT[kind]
 
 
-def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row of a table, and its field in a column; or of each record of an SDF file,
-    and its data item. Raises InputError for an unknown column, and for a format without columns."""
+def read_fields(
+    path: str | Path, column: str, sheet: str | None = None, strict: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row of a table, and its field in a column, empty in a row with a fault; or of
+    each record of an SDF file, and its data item. Raises InputError for an unknown column, for a format
+    without columns, and if it is `strict` for a row with a fault."""
     if format_of(path) == "SDF":
         with _opened_items(Path(path)) as (header, records):
             index = tabular.index_of(header, column, path)
@@ -162,7 +165,7 @@ def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iter
     if not is_table(path):
         raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
     with tabular.open_table(Path(path), sheet=sheet) as table:
-        for number, [field] in table.read(column, strict=False):
+        for number, [field] in table.read(column, strict=strict):
             yield number, "" if number in table.faults else field
 
 

@@ -364,3 +364,5 @@ def test_a_row_with_more_fields_than_the_header_is_rejected(tmp_path):
     assert list(read_rows(path)) == rows
     assert [*tabular.columns(path, 3)] == [(None, {"id": [*"13"], "smiles": ["C", "CCC"], "x": ["5.1"] * 2})]
     assert list(read_fields(path, "x")) == [(2, "5.1"), (3, ""), (4, "5.1")]
+    with pytest.raises(InputError, match=r"a\.csv: line 3 has 4 fields, the header 3; quote"):
+        list(read_fields(path, "x", strict=True))
