@@ -655,10 +655,11 @@ def test_lines_that_begin_with_letters_are_text(project, content):
             "in.txt",
             "ID\tSMILES\n",
             [],
-            "CSV, column 'SMILES', names in 'ID', because its header names a column of",
+            "table, column 'SMILES', names in 'ID', because its header names a column of",
         ),
         ("in.dat", "", ["--as", "molecules"], "SMILES, in field 2 of each line, by --as molecules"),
-        ("in.dat", "ID\tSMILES\n", ["--as", "table"], "CSV, column 'SMILES', names in 'ID', by --as table"),
+        ("in.dat", "ID\tSMILES\n", ["--as", "table"], "table, column 'SMILES', names in 'ID', by --as table"),
+        ("in.tab", "ID\tSMILES\n", [], "table, column 'SMILES', names in 'ID', by its suffix"),
     ],
 )
 def test_a_file_with_ids_and_smiles_is_molecules(project, name, header, options, title):

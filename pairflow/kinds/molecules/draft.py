@@ -157,7 +157,7 @@ def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None
     """Return the column with SMILES (of an SDF file, the data item with names, if one is chosen), its sheet,
     the first fields of all columns if the file has any, and the file's format in words."""
     title = library.format_of(file)
-    title = "separated by tabs" if title == "CSV" and suffix_of(file) in (".tsv", ".tab") else title
+    title = "table" if title == "CSV" and suffix_of(file) != ".csv" else title
     if title == "SDF":
         title += f", names in {settings.column!r}" * (settings.column is not None)
         return settings.column, None, library.data_items(file, SAMPLED_ROWS), title
