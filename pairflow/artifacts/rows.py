@@ -78,7 +78,7 @@ def _cut(path: Path, stream: np.ndarray, length: int) -> np.ndarray:
 def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
     """The numbers in a file without a header, such as nanoGPT's train.bin."""
     if not (dtype and length):
-        expected = "dtype (uint16 in nanoGPT's files) and length, the tokens of a row"
+        expected = "`dtype` and `length`, as by --dtype uint16 (of nanoGPT's files) --length N"
         raise InputError(f"{path}: a .bin file has only numbers, without their type; expected {expected}")
     kind = np.dtype(dtype).newbyteorder("<")
     if path.stat().st_size % kind.itemsize:
@@ -111,8 +111,11 @@ def _chosen(path: Path, names: list[str], column: str | None) -> str:
     """The name of the column, or the array, that holds the tokens."""
     name = column or (names[0] if len(names) == 1 else "tokens")
     if names.count(name) != 1:
-        found = ", ".join(map(str, names))
-        raise InputError(f"{path}: expected one column {name!r}; it has {found}; choose one by `column`")
+        found, example = ", ".join(map(str, names)), "input_ids" if "input_ids" in names else "NAME"
+        raise InputError(
+            f"{path}: expected one column {name!r}; it has {found}; choose one by `column` "
+            f"(--column {example})"
+        )
     return name
 
 

@@ -13,7 +13,7 @@ import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
@@ -62,6 +62,7 @@ class OpenTable(NamedTuple):
             indices. It can be called once.
         raw: the open file, whose position says how much is read.
         sheet: the name of the sheet of an Excel file.
+        faults: what is wrong with rows that were read, by their numbers.
     """
 
     path: Path
@@ -69,12 +70,16 @@ class OpenTable(NamedTuple):
     records: Callable[[Sequence[int]], Iterator[Record]]
     raw: BinaryIO
     sheet: str | None = None
+    faults: Mapping[int, str] = {}
 
-    def read(self, *columns: str) -> Iterator[Record]:
+    def read(self, *columns: str, strict: bool = True) -> Iterator[Record]:
         """Yield the number of each row, and its fields in some columns. Raises InputError for an unknown
-        column."""
+        column, and if it is `strict` for a row with a fault."""
         where = f"{self.path}, sheet {self.sheet!r}" if self.sheet else str(self.path)
-        return self.records([index_of(self.header, column, where) for column in columns])
+        for number, fields in self.records([index_of(self.header, column, where) for column in columns]):
+            if strict and number in self.faults:
+                raise InputError(f"{where}: line {number} has {self.faults[number]}")
+            yield number, fields
 
 
 def index_of(header: Sequence[str], column: str, where: object) -> int:
@@ -101,6 +106,12 @@ def is_table(path: Path) -> bool:
     return suffix_of(path) in FORMATS
 
 
+def refuse_spreadsheet(path: Path) -> None:
+    """Raise InputError for a spreadsheet in a format that is not read."""
+    if (suffix := suffix_of(path)) in (".xls", ".xlsb", ".ods"):
+        raise InputError(f"{path}: {suffix} files are not read; save it as .xlsx in a spreadsheet program")
+
+
 @contextmanager
 def open_table(path: Path, column: str | None = None, sheet: str | None = None) -> Iterator[OpenTable]:
     """Open a table by its suffix; a file with any other suffix as CSV.
@@ -122,12 +133,14 @@ def columns(
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
     """Yield the columns of a table, or of each sheet of an Excel file, or of one `sheet`: the name of the
     sheet, and by the name of each column the fields of the first `number` rows. Columns without a name and
-    fields are left out. Raises InputError if the file is empty."""
+    fields are left out, and rows with a fault unless all have one. Raises InputError if the file is empty."""
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:
             names = [*dict.fromkeys(table.header)]  # the first of two columns with the same name counts
-            first = [fields for _, fields in islice(table.read(*names), number)]
+            rows = [*islice(table.read(*names, strict=False), number)]
+            sound = [fields for place, fields in rows if place not in table.faults]
+            first = sound or [fields for _, fields in rows]
             found = {name: [fields[place] for fields in first] for place, name in enumerate(names)}
             unnamed = {f"column {place}" for place in range(1, len(names) + 1)}
             yield (
@@ -136,6 +149,21 @@ def columns(
             )
     if table is None:
         raise InputError(f"{path}: empty; expected {EXPECTED}")
+
+
+def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
+    """Name the `columns` of a table, or of each sheet of an Excel file, and those of formulas."""
+    parts = []
+    for sheet, fields in sheets.items():
+        names = ", ".join(map(repr, [*fields][:20]))
+        parts.append(f"on sheet {sheet!r} {names}" if len(sheets) > 1 else names)
+        formulas = [name for name in fields if any(field.startswith("=") for field in fields[name])]
+        if sheet and formulas:
+            parts[-1] += (
+                f" ({', '.join(map(repr, formulas))}: formulas without stored values; open and save the file "
+                "in a spreadsheet program)"
+            )
+    return "; ".join(parts)
 
 
 def header_of(path: Path) -> list[str]:
@@ -150,6 +178,7 @@ def header_of(path: Path) -> list[str]:
 @contextmanager
 def _tables(path: Path, sheet: str | None = None) -> Iterator[Iterator[OpenTable]]:
     """Open a file, and give its tables that are not empty: of an Excel file those on its sheets, else one."""
+    refuse_spreadsheet(path)
     kind = FORMATS.get(suffix_of(path), "CSV")
     with opened(path, kind) as (content, raw):
         if kind == "Excel":
@@ -166,7 +195,7 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
     layout = _find_layout(head, suffix_of(path))
     if not layout:
         return None
-    start = layout.lines + 1
+    start, faults = layout.lines + 1, dict[int, str]()
 
     def records(indices: Sequence[int]) -> Iterator[Record]:
         reader = csv.reader(chain(head[layout.lines :], lines), delimiter=layout.separator, strict=True)
@@ -175,13 +204,18 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
             for record in reader:
                 if record:
                     size = len(record)
+                    if size > layout.width and any(record[layout.width :]):
+                        faults[number] = (
+                            f"{size} fields, the header {layout.width}; quote fields that hold "
+                            f"{layout.separator!r}"
+                        )
                     yield number, [from_cell(record[index]) if index < size else "" for index in indices]
                 number = start + reader.line_num
         except csv.Error as error:
             where = f"{path}: the record in line {number}"
             raise InputError(f'{where} has a stray quote ("): {error}') from None
 
-    return OpenTable(path, layout.header, records, raw)
+    return OpenTable(path, layout.header, records, raw, faults=faults)
 
 
 class _Header(NamedTuple):
@@ -200,12 +234,13 @@ class _Header(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How a CSV file is written: its separator, its header, and the number of `lines` up to the header.
-    `agrees` says whether the rows have as many fields."""
+    """How a CSV file is written: its separator, its header, the number of `lines` up to the header, and the
+    most fields of a row (`width`). `agrees` says whether the rows have as many fields."""
 
     separator: str
     header: list[str]
     lines: int
+    width: int
     agrees: bool
 
 
@@ -226,7 +261,10 @@ def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
     separator = _choose({separator: header for separator, (_, header) in tried.items()})
     records, header = tried[separator]
     rows = [fields for _, fields in records[header.row + 1 :]]
-    return _Layout(separator, _named(header, rows), skipped + records[header.row][0], header.agrees)
+    named, written = _named(header, rows), len(header.names)
+    # Below a header of one name, further fields are columns without a name; below others they are a fault.
+    width = written if written > 1 and named[-1] == f"column {len(named)}" else len(named)
+    return _Layout(separator, named, skipped + records[header.row][0], width, header.agrees)
 
 
 def _split(lines: list[str], separator: str) -> Iterator[Record]:

@@ -70,12 +70,15 @@ def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
 
 def draft_experiment(request: "DraftRequest") -> "Draft":
     """Suggest an experiment on a user's file, by the last of KINDS that recognises it."""
+    from pairflow.data.tabular import refuse_spreadsheet
+
+    refuse_spreadsheet(request.file)
     drafts = (load_kind(name).draft(request) for name in reversed(KINDS))
     if draft := next(filter(None, drafts), None):
         return draft
     raise InputError(
         f"{request.file}: unknown kind of file; expected a name that ends in .smi, .sdf, .csv, .txt, .fasta "
-        "or the like; of any other file --as says what it holds"
+        "or the like; for any other file, say with --as what it holds"
     )
 
 

@@ -132,6 +132,8 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
         ("a.parquet", b"PAR1", "not a readable Parquet file"),
         ("a.jsonl", "\n", "empty; expected a header line"),
         ("a.csv", "a;b\n", "no column 'c'; found 'a', 'b'"),
+        ("a.xls", b"\xd0\xcf\x11\xe0", ".xls files are not read; save it as .xlsx in a spreadsheet program"),
+        ("c.csv", "b,c\n1,2,\n1,2\n5,1,2\n", "line 4 has 3 fields, the header 2; quote fields that hold ','"),
     ],
 )
 def test_refusals(tmp_path, name, content, message):

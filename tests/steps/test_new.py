@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -301,7 +302,8 @@ def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project, na
         assert not listed.exists()
     else:
         assert re.search(
-            r"the others: 150 (empty|qualified|no plain finite number) \(lines 2, 4, ", run.stdout
+            r"the others: 150 (empty|with < or > or the like|no plain finite number) \(lines 2, 4, ",
+            run.stdout,
         )
         assert "These rows are listed in a.condition.csv." in run.stdout
         lines = listed.read_text().splitlines()
@@ -367,7 +369,8 @@ def test_values_that_are_no_plain_numbers_are_counted_before_the_experiment_is_w
     assert run.exit_code == 0, run.stderr
     said = (
         "y: 290 of 300 rows have a number with decimal commas; the others: 6 no plain finite number (lines "
-        "296-301; the first: 'a'), 1 not measured (line 295; the first: 'n.d.'), 3 qualified (lines 292-294; "
+        "296-301; the first: 'a'), 1 not measured (line 295; the first: 'n.d.'), 3 with < or > or the like "
+        "(lines 292-294; "
         "the first: '>10000')."
     )
     assert said in run.stdout
@@ -472,11 +475,20 @@ def test_names(file, name):
     [
         ("demo.smi", "C\n", [], "_config.yaml: there is an experiment 'demo' already; give another --name"),
         ("a.smi", "\n".join(SMILES[:50]), [], "50 distinct molecules are too few to train on and to hold"),
-        ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in line 1: 'x'"),
+        (
+            "a.smi",
+            "x\ny\n",
+            [],
+            "no usable molecule in 2 rows: unparsable (2 rows, the first in line 1: 'x')",
+        ),
         ("a.smi", "", [], "a.smi: empty; copy or download"),
         ("a.smi.gz", "C\n", [], "a.smi.gz: not a readable SMILES file: Not a gzipped file"),
         ("a.csv", "id,mass\n1,2\n", [], "a.csv: no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a.csv", "id,s\n1,C\n", ["--column", "S"], "a.csv: no column 'S'; found 'id', 's'"),
+        ("a.csv", "s\n[C][C][O]\n", [], "a.csv: column 's' holds SELFIES, not SMILES; decode them first: "),
+        ("a.csv", "s\nInChI=1S/CH4/h1H4\n", [], "a.csv: column 's' holds InChI, not SMILES; convert them"),
+        ("a.xls", "", [], "a.xls: .xls files are not read; save it as .xlsx in a spreadsheet program"),
+        ("a.xls", "", ["--as", "table"], "a.xls: .xls files are not read; save it as .xlsx in a"),
         ("a.docx", "", [], "a.docx: unknown kind of file; expected a name that ends in .smi"),
         ("a.smi", "C", ["--config", "no.yaml"], "no.yaml: no such file; run the command in"),
         ("a.smi", "C", ["--name", "a b"], "settings: name: string should match pattern"),
@@ -643,10 +655,11 @@ def test_lines_that_begin_with_letters_are_text(project, content):
             "in.txt",
             "ID\tSMILES\n",
             [],
-            "CSV, column 'SMILES', names in 'ID', because its header names a column of",
+            "table, column 'SMILES', names in 'ID', because its header names a column of",
         ),
         ("in.dat", "", ["--as", "molecules"], "SMILES, in field 2 of each line, by --as molecules"),
-        ("in.dat", "ID\tSMILES\n", ["--as", "table"], "CSV, column 'SMILES', names in 'ID', by --as table"),
+        ("in.dat", "ID\tSMILES\n", ["--as", "table"], "table, column 'SMILES', names in 'ID', by --as table"),
+        ("in.tab", "ID\tSMILES\n", [], "table, column 'SMILES', names in 'ID', by its suffix"),
     ],
 )
 def test_a_file_with_ids_and_smiles_is_molecules(project, name, header, options, title):
@@ -677,6 +690,15 @@ def test_each_record_of_fasta_is_a_row(project, name, reason):
     assert re.search(r"rows for training +270\n", run.stdout)
 
 
+def test_formulas_without_values_are_neither_molecules_nor_text(project):
+    book = openpyxl.Workbook()
+    for row in (["id", "SMILES"], [1, '=CONCATENATE("C","O")']):
+        book.active.append(row)
+    book.save(project / "a.xlsx")
+    for options in ([], ["--column", "SMILES"]):
+        assert "('SMILES': formulas without stored values; open and save" in new("a.xlsx", *options).stderr
+
+
 def test_a_column_of_text_in_a_table_is_text(project):
     rows = [f"{'NPO'[number % 3]}\tText number {number:03}\tx\n" for number in range(200)]
     (project / "in.tsv").write_text("".join(["label\ttext\tother\n", *rows]))
@@ -686,7 +708,7 @@ def test_a_column_of_text_in_a_table_is_text(project):
     assert (data.column, data.rows, data.length) == ("text", "lines", 16)
     assert new("in.tsv", "--name", "b", "--column", "other").exit_code == 0
     assert experiment(project, "b").data.column == "other"
-    (project / "in.txt").write_text("".join(["label,text\n", *rows]).replace("\t", ","))
+    (project / "in.txt").write_text("".join(["label,text,other\n", *rows]).replace("\t", ","))
     run = new("in.txt", "--name", "c", "--as", "table")
     assert experiment(project, "c").data.column == "text"
     (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))

@@ -301,7 +301,10 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        ({"a": [[1]], "b": [[1]]}, "rows.parquet: expected one column 'tokens'; it has a, b; choose one by"),
+        (
+            {"a": [[1]], "b": [[1]]},
+            "rows.parquet: expected one column 'tokens'; it has a, b; choose one by `column` (--column NAME)",
+        ),
         ({"tokens": [1, 2]}, "rows.parquet: column 'tokens': expected a list of integers, found int64"),
         ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
         ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
@@ -385,7 +388,7 @@ def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
 @pytest.mark.parametrize(
     ("name", "layout", "text"),
     [
-        ("train.bin", {}, "expected dtype (uint16 in nanoGPT's files) and length, the tokens of a row"),
+        ("train.bin", {}, "as by --dtype uint16 (of nanoGPT's files) --length N"),
         ("train.bin", CUT | {"dtype": "int32"}, "bytes are no whole number of int32"),
         ("rows.npy", {"length": 2}, "expected a stream of tokens, to cut into rows; found shape (40,"),
         ("rows.npy", {"column": "a"}, "a .npy file has no column to choose"),

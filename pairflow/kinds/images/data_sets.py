@@ -124,10 +124,12 @@ def read_folder(
         (height, width, channels), (rows, columns, planes) = pixels.shape, first.shape
         if (height, width) != (rows, columns):
             sizes = f"{width} x {height} pixels, but {paths[0]} has {columns} x {rows}"
-            raise InputError(f"{path}: {sizes}; set `size`")
+            raise InputError(f"{path}: {sizes}; set `size` (--size N)")
         if channels != planes:
             modes = {1: "grey", 3: "colour"}
-            raise InputError(f"{path}: {modes[channels]}, but {paths[0]} is {modes[planes]}; set `mode`")
+            raise InputError(
+                f"{path}: {modes[channels]}, but {paths[0]} is {modes[planes]}; set `mode` (--mode L or RGB)"
+            )
         images[row] = pixels
     notes = []
     if hidden:
@@ -154,7 +156,7 @@ def read_image(
     if image.mode.startswith(("I", "F")):
         raise InputError(f"{path}: expected 8 bits per channel, found mode {image.mode}")
     if mode is None and image.mode not in ("L", "RGB"):
-        raise InputError(f"{path}: expected mode L or RGB, found {image.mode}; set `mode`")
+        raise InputError(f"{path}: expected mode L or RGB, found {image.mode}; set `mode` (--mode L or RGB)")
     wanted, transparent = mode or image.mode, False
     if image.has_transparency_data:
         image = image.convert("RGBA")
@@ -311,7 +313,8 @@ class ImageFolder(RowFile, ImageSource):
                 (height, width, _), (rows, columns, _) = test.shape[1:], raw.images.shape[1:]
                 sizes = f"{width} x {height} pixels, but those in {self.path} have {columns} x {rows}"
                 raise InputError(
-                    f"{self.held_out}: images of {sizes}, or another mode; set `size` and `mode`"
+                    f"{self.held_out}: images of {sizes}, or another mode; set `size` and `mode` "
+                    "(--size N --mode L)"
                 )
             raw = RawImages(np.concatenate([raw.images, test]))
         names = sorted({*self._names()})

@@ -206,4 +206,6 @@ def _summarise(
         for name, value in likeness.items()
     )
     applied = f"Both files are standardised by these rules: {say_rules(rules) or 'none'}."
+    if rules.identity == "smiles":
+        applied += " Tautomers count as different; --identity tautomer takes them for one."
     return f"{table_lines(title, lines)}\n{values}\n{applied}"

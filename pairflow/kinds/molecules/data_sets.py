@@ -103,7 +103,8 @@ class MoleculeFile(RowFile, MoleculeSource):
     def _split_rows(self, column: str, progress: bool, sheet: str | None) -> Iterator[Row]:
         number, held_out = 0, set[int]()
         if self.split_column:
-            labels = (label for _, label in library.read_fields(self.path, self.split_column, sheet))
+            fields = library.read_fields(self.path, self.split_column, sheet, strict=True)
+            labels = (label for _, label in fields)
             held_out = {*held_out_rows(labels, f"{self.path}: column {self.split_column!r}")}
         for index, row in enumerate(library.read_rows(self.path, column, progress, sheet)):
             number = row.number

@@ -43,6 +43,7 @@ from pairflow.kinds.molecules.survey import (
     are_molecules,
     draw_rows,
     find_column,
+    find_foreign,
     find_smiles,
     first_rejected,
 )
@@ -67,7 +68,7 @@ def recognise(request: DraftRequest) -> str:
     if taken_as in ("molecules", "text", "rows"):
         return reason * (taken_as == "molecules")
     if taken_as or is_table(path):
-        return reason * _has_smiles(path, request.settings)
+        return reason * _has_molecules(path, request.settings)
     if (suffix := suffix_of(path)) != ".txt":
         return reason * library.is_known(path)
     if request.settings.rows or not path.is_file():
@@ -81,13 +82,14 @@ def recognise(request: DraftRequest) -> str:
     return "because most of its lines hold a molecule" if holds else ""
 
 
-def _has_smiles(path: Path, settings: NewLibrary) -> bool:
-    """Whether a table has SMILES in a column, or in the given one, or if there is none of that name, which is
-    reported later."""
+def _has_molecules(path: Path, settings: NewLibrary) -> bool:
+    """Whether a table has SMILES in a column, or in the given one. True also for what is reported later: no
+    column of that name, and molecules in another notation."""
     column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]
-    return not heads or any(map(find_smiles, heads))
+    foreign = not column and any(any(find_foreign(fields)) for fields in heads)
+    return not heads or any(map(find_smiles, heads)) or foreign
 
 
 class Start(NamedTuple):
@@ -155,6 +157,7 @@ def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None
     """Return the column with SMILES (of an SDF file, the data item with names, if one is chosen), its sheet,
     the first fields of all columns if the file has any, and the file's format in words."""
     title = library.format_of(file)
+    title = "table" if title == "CSV" and suffix_of(file) != ".csv" else title
     if title == "SDF":
         title += f", names in {settings.column!r}" * (settings.column is not None)
         return settings.column, None, library.data_items(file, SAMPLED_ROWS), title
@@ -165,7 +168,7 @@ def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None
     column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)
     title += f", sheet {sheet!r}" * (sheet is not None) + f", column {column!r}"
-    title += f" (--column chooses among {', '.join(map(repr, others))} as well)" * bool(others)
+    title += f" (--column chooses another: {', '.join(map(repr, others))})" * bool(others)
     return column, sheet, fields, title + f", names in {names!r}" * (names is not None)
 
 

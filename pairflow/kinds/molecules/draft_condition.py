@@ -12,6 +12,7 @@ import pandas as pd
 from pairflow.arguments import nearest
 from pairflow.config import check
 from pairflow.data.draft import Entry
+from pairflow.data.split import is_held_out
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.own_column import OwnColumn, divide, find_classes, read_numbers
@@ -130,10 +131,13 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 
 
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield sentences on the columns of numbers or classes that could be a condition, if there are any."""
+    """Yield sentences on the columns of numbers or classes that could be a condition, if there are any.
+    Names, identifiers and splits are none."""
     options: dict[str, list[str]] = {}
     for name, fields in columns.items():
-        if library.name_column([name], ""):
+        is_split = all(is_held_out(field) is not None for field in fields)
+        is_identifier = len({*fields}) == len(fields) and all(map(str.isdecimal, fields))
+        if is_split or is_identifier or library.name_column([name], ""):
             continue
         read, what = read_numbers(fields), "low, middle or high values of a column of numbers"
         known = read.numbers[np.isfinite(read.numbers)]

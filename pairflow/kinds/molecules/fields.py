@@ -37,10 +37,8 @@ def read_smiles(text: str) -> Chem.Mol:
         if stray := _STRAY.search(smiles):
             name = _CONTROLS.get(stray[0]) or unicodedata.name(stray[0], "a control character")
             raise InputError(f"{name} (U+{ord(stray[0]):04X}) inside the SMILES")
-    if smiles.startswith("InChI="):
-        raise InputError(FOREIGN["InChI"])
-    if smiles.startswith("[") and _SELFIES.fullmatch(smiles):
-        raise InputError(FOREIGN["SELFIES"])
+    if foreign := why_foreign(smiles):
+        raise InputError(foreign)
     if "~" in smiles or ("#" in smiles and _SMARTS.search(smiles)):
         raise InputError(QUERY)
     plain = _MAP.sub(r"\1]", smiles) if ":" in smiles else smiles
@@ -55,6 +53,13 @@ def read_smiles(text: str) -> Chem.Mol:
     if plain != smiles:
         molecule.SetBoolProp(MAPPED, True)
     return molecule
+
+
+def why_foreign(text: str) -> str:
+    """The reason to reject a text that is a molecule in another notation; empty for any other text."""
+    if text.startswith("InChI="):
+        return FOREIGN["InChI"]
+    return FOREIGN["SELFIES"] if text.startswith("[") and _SELFIES.fullmatch(text) else ""
 
 
 def _is_smarts(text: str) -> bool:

@@ -60,6 +60,7 @@ def format_of(path: str | Path) -> str:
     """Return "SMILES", "SDF" or the format of a table, by the suffix of a file or, for an unknown suffix, by
     its content. Raises InputError if it is unknown."""
     if (suffix := suffix_of(Path(path))) not in _FORMATS and not holds_smiles(Path(path)):
+        tabular.refuse_spreadsheet(Path(path))
         packed = ", ".join(PACKED)
         raise InputError(
             f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
@@ -150,9 +151,12 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
             yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path, column), raw, _CONTENT[kind]
 
 
-def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row of a table, and its field in a column; or of each record of an SDF file,
-    and its data item. Raises InputError for an unknown column, and for a format without columns."""
+def read_fields(
+    path: str | Path, column: str, sheet: str | None = None, strict: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row of a table, and its field in a column, empty in a row with a fault; or of
+    each record of an SDF file, and its data item. Raises InputError for an unknown column, for a format
+    without columns, and if it is `strict` for a row with a fault."""
     if format_of(path) == "SDF":
         with _opened_items(Path(path)) as (header, records):
             index = tabular.index_of(header, column, path)
@@ -161,8 +165,8 @@ def read_fields(path: str | Path, column: str, sheet: str | None = None) -> Iter
     if not is_table(path):
         raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
     with tabular.open_table(Path(path), sheet=sheet) as table:
-        for number, [field] in table.read(column):
-            yield number, field
+        for number, [field] in table.read(column, strict=strict):
+            yield number, "" if number in table.faults else field
 
 
 def data_items(path: Path, number: int) -> dict[str, list[str]]:
@@ -245,8 +249,8 @@ def _other_row(number: int, fields: list[str], place: int) -> Row:
 
 def _cells(table: tabular.OpenTable, column: str) -> Iterator[Row]:
     named = name_column(table.header, column)
-    for number, [text, *names] in table.read(column, *filter(None, [named])):
-        yield Row(number, text, names[0].strip() if names else "")
+    for number, [text, *names] in table.read(column, *filter(None, [named]), strict=False):
+        yield Row(number, text, names[0].strip() if names else "", table.faults.get(number, ""))
 
 
 def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:

@@ -25,7 +25,7 @@ _MISSING = re.compile(r"n[./]?\s?[ad]\.?|nan|none|null|missing|#n/a|[-–—?]+"
 _QUALIFIER = re.compile(r"^(?:[<>=≤≥~≈±≃]+|ca\.?|approx\.?|about)\s*", re.IGNORECASE)
 _FLAGS = re.IGNORECASE | re.ASCII
 _NUMERIC = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?", _FLAGS)  # in any notation
-_UNCLEAR, _QUALIFIED = "a comma, not clearly decimal", "qualified"
+_UNCLEAR, _QUALIFIED = "a comma, not clearly decimal", "with < or > or the like"
 
 
 def _notation(decimal: str, thousands: str) -> re.Pattern[str]:

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import compress
+from itertools import chain, compress
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from rdkit import Chem, rdBase
 from scipy.optimize import brentq
 
 from pairflow.arguments import nearest
-from pairflow.data.tabular import columns
+from pairflow.data.tabular import columns, describe_sheets
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.fields import FOREIGN, MAPPED, read_smiles
+from pairflow.kinds.molecules.fields import FOREIGN, MAPPED, read_smiles, why_foreign
 from pairflow.kinds.molecules.library import Row, read_rows, usual_place
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
@@ -87,7 +87,7 @@ class Survey(ReadMolecules):
         rejects = [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected]
         self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
         if not len(self):
-            raise InputError(f"no molecule in {self.total:,} rows: {self.say_rejected()}")
+            raise InputError(f"no usable molecule in {self.total:,} rows: {self.say_rejected()}")
         self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
         self.lines, self.held_out = self.column("numbers"), self.column("held_out") == 1
         line_of = dict(zip(self.column("rows"), self.lines, strict=True))
@@ -98,8 +98,8 @@ class Survey(ReadMolecules):
     def say_rejected(self) -> str:
         """Say how many rows are rejected for each reason, and what to do about it."""
         return "; ".join(
-            f"{count:,} {reason}, the first in {self.unit} {number}: {text[:60]!r}"
-            + (f" ({REMEDIES[reason]})" if reason in REMEDIES else "")
+            f"{reason} ({count:,} row{'s' * (count > 1)}, the first in {self.unit} {number}: {text[:60]!r}"
+            + (f"; {REMEDIES[reason]})" if reason in REMEDIES else ")")
             for reason, count, number, text in first_rejected(self.rejects)
         )
 
@@ -167,20 +167,26 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
             others = [other for other in usable if other != name and max(map(len, fields[other])) > 2]
             return SmilesColumn(name, title if sheet or seen else None, fields, others)
         seen[title] = fields
-    for name, texts in ((name, texts) for fields in seen.values() for name, texts in fields.items()):
-        for reason in FOREIGN.values():
-            if not column and sum(_why_rejected(text) == reason for text in texts) > len(texts) / 2:
-                raise InputError(f"{path}: column {name!r} holds {reason}; {REMEDIES[reason]}")
+    for name, reason in () if column else chain.from_iterable(map(find_foreign, seen.values())):
+        raise InputError(f"{path}: column {name!r} holds {reason}; {REMEDIES[reason]}")
     every = [name for fields in seen.values() for name in fields]
     problem = (
         f"no column {column!r}{nearest(column, every)}" if column else "no column holds SMILES in most rows"
     )
-    raise InputError(f"{path}: {problem}; found {_describe_sheets(seen)}")
+    raise InputError(f"{path}: {problem}; found {describe_sheets(seen)}")
 
 
 def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """The columns of which most fields are molecules."""
     return [name for name, fields in columns.items() if are_molecules(fields)]
+
+
+def find_foreign(columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the columns of which most fields are molecules in another notation, and the reason to reject
+    these."""
+    for name, fields in columns.items():
+        reasons = Counter(map(why_foreign, map(str.strip, fields)))
+        yield from ((name, reason) for reason in FOREIGN.values() if reasons[reason] > len(fields) / 2)
 
 
 def _choose(path: Path, usable: list[str]) -> str:
@@ -193,21 +199,6 @@ def _choose(path: Path, usable: list[str]) -> str:
     if is_molecule(column):
         raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
     return column
-
-
-def _describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
-    """Name the columns of a table, or of each sheet of an Excel file, and those of formulas."""
-    parts = []
-    for sheet, fields in sheets.items():
-        names = ", ".join(map(repr, [*fields][:20]))
-        parts.append(f"on sheet {sheet!r} {names}" if len(sheets) > 1 else names)
-        formulas = [name for name in fields if any(field.startswith("=") for field in fields[name])]
-        if sheet and formulas:
-            parts[-1] += (
-                f" ({', '.join(map(repr, formulas))}: formulas without stored values; open and save the file "
-                "in a spreadsheet program)"
-            )
-    return "; ".join(parts)
 
 
 def read_found(path: Path, column: str | None = None, progress: bool = False) -> Iterator[Row]:
@@ -237,16 +228,6 @@ def _count_atoms(text: str) -> int:
     with rdBase.BlockLogs(), suppress(InputError):
         return read_smiles(text.strip()).GetNumAtoms()
     return 0
-
-
-def _why_rejected(text: str) -> str:
-    """The reason why a text is no SMILES; empty if it is."""
-    with rdBase.BlockLogs():
-        try:
-            read_smiles(text.strip())
-        except InputError as reason:
-            return str(reason)
-    return ""
 
 
 def _is_charged(atom: Chem.Atom) -> bool:

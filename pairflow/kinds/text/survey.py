@@ -42,9 +42,12 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _recognise_column(file: Path, column: str | None) -> str:
-    names = [name for _, fields in tabular.columns(file, 1) for name in fields]
-    if not column and COLUMN not in names:
-        found = ", ".join(map(repr, names[:20]))
+    sheets, chosen = dict(tabular.columns(file, 1)), column or COLUMN
+    texts = [text for fields in sheets.values() for text in fields.get(chosen, ())]
+    has_formulas = None not in sheets and any(text.startswith("=") for text in texts)
+    has_column = column or any(chosen in fields for fields in sheets.values())
+    if has_formulas or not has_column:
+        found = tabular.describe_sheets(sheets)
         raise InputError(
             f"{file}: no column holds SMILES in most rows; found {found}; --column names one with text"
         )

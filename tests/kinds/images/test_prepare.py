@@ -311,9 +311,9 @@ def test_size_cuts_the_central_square_and_resizes(folder):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (np.zeros((4, 3)), r"b\.png: 3 x 4 pixels, but .*a\.png has 3 x 2; set `size`$"),
-        (np.zeros((2, 3, 3)), r"b\.png: colour, but .*a\.png is grey; set `mode`$"),
-        (np.zeros((2, 3, 4)), r"b\.png: expected mode L or RGB, found RGBA; set `mode`$"),
+        (np.zeros((4, 3)), r"b\.png: 3 x 4 pixels, but .*a\.png has 3 x 2; set `size` \(--size N\)$"),
+        (np.zeros((2, 3, 3)), r"b\.png: colour, but .*a\.png is grey; set `mode` \(--mode L or RGB\)$"),
+        (np.zeros((2, 3, 4)), r"b\.png: expected mode L or RGB, found RGBA; set `mode` \(--mode L or RGB\)$"),
     ],
 )
 def test_mixed_images_are_refused_by_name(folder, other, message):

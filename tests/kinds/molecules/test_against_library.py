@@ -82,7 +82,8 @@ def test_both_files_are_standardised_as_by_new(step, tmp_path):
     first, *_, last = done.stdout.splitlines()
     assert first.endswith("(7 molecules)")
     assert last == (
-        "Both files are standardised by these rules: fragments largest, dummies reject, metals reject."
+        "Both files are standardised by these rules: fragments largest, dummies reject, metals reject. "
+        "Tautomers count as different; --identity tautomer takes them for one."
     )
     counts = counts_of(done.stdout)
     assert (counts["valid"], counts["unique"], counts["novel"]) == ("10", "10", "2")

@@ -22,6 +22,7 @@ from pairflow.kinds.molecules.library import (
     format_of,
     holds_smiles,
     name_column,
+    read_fields,
     read_rows,
     unit_of,
 )
@@ -354,3 +355,14 @@ def test_memory_does_not_grow_with_the_file(written, capsys):
     number, peak = map(int, run.stdout.split())
     assert number == 300_000
     assert peak < 2**21
+
+
+def test_a_row_with_more_fields_than_the_header_is_rejected(tmp_path):
+    (path := tmp_path / "a.csv").write_text("id,smiles,x\n1,C,5.1\n2,CC,5,1\n3,CCC,5.1,\n")
+    reason = "4 fields, the header 3; quote fields that hold ','"
+    rows = [Row(2, "C", "1"), Row(3, "CC", "2", reason), Row(4, "CCC", "3")]
+    assert list(read_rows(path)) == rows
+    assert [*tabular.columns(path, 3)] == [(None, {"id": [*"13"], "smiles": ["C", "CCC"], "x": ["5.1"] * 2})]
+    assert list(read_fields(path, "x")) == [(2, "5.1"), (3, ""), (4, "5.1")]
+    with pytest.raises(InputError, match=r"a\.csv: line 3 has 4 fields, the header 3; quote"):
+        list(read_fields(path, "x", strict=True))

@@ -15,7 +15,10 @@ NAN = np.nan
         (text, number, "")
         for text, number in {" 5.1 ": 5.1, "-.5": -0.5, "+3": 3, "6e-3": 0.006, "7.": 7}.items()
     ]
-    + [(text, NAN, "qualified") for text in ("<0.1", ">10000", "~5", "> 1e4", "≤1.5", "ca. 5", "=3")]
+    + [
+        (text, NAN, "with < or > or the like")
+        for text in ("<0.1", ">10000", "~5", "> 1e4", "≤1.5", "ca. 5", "=3")
+    ]
     + [(text, NAN, "not measured") for text in ("n.d.", "N/A", "nd", "nan", "-", "None")]
     + [(text, NAN, "no plain finite number") for text in ("1_000", "inf", "1e999", "٣", "0x1f", "5 %", "5-6")]
     + [("", NAN, "empty"), ("1,234", NAN, "a comma, not clearly decimal")],
@@ -75,6 +78,8 @@ def test_columns_are_suggested_as_conditions():
         "not finite": ["1", "2", "nan", "inf"],
         "half empty": ["", "1", "", "2", " ", "3", ""],
         "nothing": [],
+        "split": ["train", "test"] * 10,
+        "CID": [str(number) for number in range(900, 920)],
     }
     numbers, classes = suggest_columns(columns)
     assert [name for name in columns if name in numbers] == ["pIC50", "censored", "comma", "half empty"]
@@ -94,13 +99,13 @@ def test_every_row_without_a_number_is_counted_and_listed(column):
     own = column("1", "", "<0,1", "inf", "2,5", "3", "n.d.", "")
     assert own.tally() == (
         "y: 3 of 8 rows have a number with decimal commas; the others: 2 empty (lines 3, 9), 1 no plain "
-        "finite number (line 5; the first: 'inf'), 1 not measured (line 8; the first: 'n.d.'), 1 qualified "
-        "(line 4; the first: '<0,1')"
+        "finite number (line 5; the first: 'inf'), 1 not measured (line 8; the first: 'n.d.'), 1 with < or > "
+        "or the like (line 4; the first: '<0,1')"
     )
     assert "Molecules without a number are kept, and are trained on without a value." in own.summarise()
     assert own.unused().values.tolist() == [
         [3, "", "empty"],
-        [4, "<0,1", "qualified"],
+        [4, "<0,1", "with < or > or the like"],
         [5, "inf", "no plain finite number"],
         [8, "n.d.", "not measured"],
         [9, "", "empty"],

@@ -122,8 +122,10 @@ def test_memory_per_row():
 
 @pytest.mark.parametrize("unit", ["line", "record"])
 def test_no_molecule(unit):
-    reasons = f"2 unparsable, the first in {unit} 1: 'x'; 1 empty, the first in {unit} 3: ''"
-    with pytest.raises(InputError, match=f"^no molecule in 3 rows: {reasons}$"):
+    reasons = (
+        rf"unparsable \(2 rows, the first in {unit} 1: 'x'\); empty \(1 row, the first in {unit} 3: ''\)"
+    )
+    with pytest.raises(InputError, match=f"^no usable molecule in 3 rows: {reasons}$"):
         survey_texts(["x", "y", ""], unit, **LARGEST)
 
 
