@@ -83,10 +83,13 @@ class OpenTable(NamedTuple):
 
 
 def index_of(header: Sequence[str], column: str, where: object) -> int:
-    """The index of a column in a header. Raises InputError, which begins with `where`, if it is not there."""
+    """The index of a column in a header. Raises InputError, which begins with `where`, if it is not there, or
+    if several columns have its name."""
     if column not in header:
         found = ", ".join(map(repr, header[:20]))
         raise InputError(f"{where}: no column {column!r}{nearest(column, header)}; found {found}")
+    if header.count(column) > 1:
+        raise InputError(f"{where}: {header.count(column)} columns are named {column!r}; rename all but one")
     return header.index(column)
 
 
@@ -137,8 +140,8 @@ def columns(
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:
-            names = [*dict.fromkeys(table.header)]  # the first of two columns with the same name counts
-            rows = [*islice(table.read(*names, strict=False), number)]
+            names = [*dict.fromkeys(table.header)]  # of columns with the same name, the first
+            rows = [*islice(table.records([*map(table.header.index, names)]), number)]
             sound = [fields for place, fields in rows if place not in table.faults]
             first = sound or [fields for _, fields in rows]
             found = {name: [fields[place] for fields in first] for place, name in enumerate(names)}

@@ -142,8 +142,10 @@ def test_columns_of_a_table(written):
     assert read(written("a.csv.gz", QUOTED), "name") == ["ethanol", "nothing", "NA"]
     table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)
     assert table == {"id": ["1", "2"], "smiles": ["C", ""]}
-    twice = written("a.csv", "smiles,smiles\nC,N\n")  # the first counts
-    assert (read(twice), columns(twice, 9)) == (["C"], {"smiles": ["C"]})
+    twice = written("a.csv", "id,smiles,smiles\n1,C,N\n")
+    assert columns(twice, 9) == {"id": ["1"], "smiles": ["C"]}
+    with pytest.raises(InputError, match=r"a\.csv: 2 columns are named 'smiles'; rename all but one$"):
+        read(twice)
 
 
 @pytest.mark.parametrize(
