@@ -108,7 +108,7 @@ def load(text: str, path: Path) -> Any:
 def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """Parse the text of the file `path`. Raises InputError unless it is a valid configuration.
 
-    `known` are experiments of other files, which those of this file may be like.
+    `known` are experiments of other files, which an experiment of this file may be like.
     """
     values = load(text, path)
     if not isinstance(values, dict):

@@ -9,10 +9,8 @@ over. The separator of a CSV file is found from its first lines.
 
 import csv
 import json
-import re
 import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -27,6 +25,7 @@ import pyarrow.parquet as pq
 
 from pairflow.arguments import nearest
 from pairflow.artifacts import from_cell
+from pairflow.data.layout import find_header, find_layout, name_columns
 from pairflow.errors import InputError
 from pairflow.files import PACKED, lines_of, opened, require_plausible, suffix_of
 
@@ -42,12 +41,6 @@ _HEAD = 100  # lines or rows from which header and separator are found
 _BATCH = 1024  # rows of a Parquet file that are read at a time
 _MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
 _MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # Excel's own
-_SEPARATORS = ",;\t|"
-_NO_SEPARATOR = "\x1f"  # for a CSV file of one column, whose fields may have commas
-_AGREEING = 0.8  # least share of lines with equally many fields, so that a separator is one
-_USUAL_NAME = re.compile(r".*smiles|id|name|text|sequence|structure|molecule|compound", re.IGNORECASE)
-_NUMBER = re.compile(r"\s*[+-]?[\d.,]+(e[+-]?\d+)?\s*", re.IGNORECASE)
 Record = tuple[int, list[str]]  # the number of a row, and its fields
 csv.field_size_limit(_LONGEST_LINE)
 
@@ -174,7 +167,7 @@ def header_of(path: Path) -> list[str]:
     list."""
     with opened(path, "text") as (content, _):
         lines = [*islice(lines_of(content, path, 2**20), _HEAD)]
-    layout = _find_layout(lines, suffix_of(path))
+    layout = find_layout(lines, suffix_of(path))
     return layout.header if layout and layout.agrees else []
 
 
@@ -195,7 +188,7 @@ def _tables(path: Path, sheet: str | None = None) -> Iterator[Iterator[OpenTable
 def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None:
     lines = lines_of(content, path, _LONGEST_LINE)
     head = [*islice(lines, _HEAD)]
-    layout = _find_layout(head, suffix_of(path))
+    layout = find_layout(head, suffix_of(path))
     if not layout:
         return None
     start, faults = layout.lines + 1, dict[int, str]()
@@ -219,129 +212,6 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
             raise InputError(f'{where} has a stray quote ("): {error}') from None
 
     return OpenTable(path, layout.header, records, raw, faults=faults)
-
-
-class _Header(NamedTuple):
-    """The header of a table: the `row` that it is, its names, how many fields most rows have (`width`), and
-    which `share` of the rows below it has as many."""
-
-    row: int
-    names: list[str]
-    width: int
-    share: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the rows below have as many fields as the header, several."""
-        return len(self.names) > 1 and self.width - len(self.names) in (0, 1) and self.share >= _AGREEING
-
-
-class _Layout(NamedTuple):
-    """How a CSV file is written: its separator, its header, the number of `lines` up to the header, and the
-    most fields of a row (`width`). `agrees` says whether the rows have as many fields."""
-
-    separator: str
-    header: list[str]
-    lines: int
-    width: int
-    agrees: bool
-
-
-def _find_layout(lines: list[str], suffix: str) -> _Layout | None:
-    """Find how a CSV file is written from its first lines; None if it is empty."""
-    skipped = next((number for number, line in enumerate(lines) if not line.isspace()), len(lines))
-    separators = _SEPARATORS
-    if lines[skipped:] and (stated := _SEPARATOR_LINE.fullmatch(lines[skipped])):
-        separators, skipped = stated[1], skipped + 1
-    elif suffix in (".tsv", ".tab") and any("\t" in line for line in lines):
-        separators = "\t"
-    tried = {}
-    for separator in (*separators, _NO_SEPARATOR):
-        records = [*_split(lines[skipped:], separator)]
-        if not records:
-            return None
-        tried[separator] = records, _find_header([fields for _, fields in records])
-    separator = _choose({separator: header for separator, (_, header) in tried.items()})
-    records, header = tried[separator]
-    rows = [fields for _, fields in records[header.row + 1 :]]
-    named, written = _named(header, rows), len(header.names)
-    # Below a header of one name, further fields are columns without a name; below others they are a fault.
-    width = written if written > 1 and named[-1] == f"column {len(named)}" else len(named)
-    return _Layout(separator, named, skipped + records[header.row][0], width, header.agrees)
-
-
-def _split(lines: list[str], separator: str) -> Iterator[Record]:
-    """Yield the number of the last line of each record that is not empty, and its fields."""
-    reader = csv.reader(lines, delimiter=separator)
-    with suppress(csv.Error):  # for an open quote
-        for fields in reader:
-            if any(map(str.strip, fields)):
-                yield reader.line_num, fields
-
-
-def _choose(headers: dict[str, _Header]) -> str:
-    """Choose a separator: one with which the rows have as many fields as the header; or else one that is in
-    the header; or else, for a header of one name, one with which the rows have equally many fields."""
-    *separators, _ = headers
-    best = max(separators, key=lambda key: (headers[key].agrees, headers[key].share, headers[key].width))
-    if headers[best].agrees:
-        return best
-    longest = max(separators, key=lambda key: len(headers[key].names))
-    if len(headers[longest].names) > 1:
-        return longest
-    even = [key for key in separators if headers[key].width > 1 and headers[key].share >= _AGREEING]
-    return next((key for key in even if key != "|"), _NO_SEPARATOR)  # a SMILES may end in `|...|`
-
-
-def _find_header(rows: list[list[str]]) -> _Header:
-    """Find the header among the first rows of a table, below comments and titles. The last comment is the
-    header if it has as many fields as the rows, and the row below it is none."""
-    plain = [row for row in rows if not _is_comment(row)] or rows
-    width = Counter(map(len, plain)).most_common(1)[0][0]
-    several = sum(_count_filled(row) > 1 for row in plain) > len(plain) / 2
-    passed = (_is_comment(row) or (several and _is_title(row, width)) for row in rows)
-    index = next((index for index, above in enumerate(passed) if not above), 0)
-    if index and _is_comment(rows[index - 1]) and len(rows[index - 1]) == width > 1:
-        index -= not _has_names(rows[index], rows[index + 1 :])
-    below = rows[index + 1 :]
-    share = sum(len(row) == width for row in below) / len(below) if below else 1.0
-    return _Header(index, rows[index], width, share)
-
-
-def _has_names(row: list[str], below: list[list[str]]) -> bool:
-    """Whether a row has a usual name of a column, or no number in a column that has only numbers below."""
-    columns = zip_longest(*below, fillvalue="")
-    numeric = [all(map(_NUMBER.fullmatch, column)) for column in columns] if len(below) > 1 else []
-    return any(
-        _USUAL_NAME.fullmatch(name.strip()) or (numbers and not _NUMBER.fullmatch(name))
-        for name, numbers in zip_longest(row, numeric, fillvalue="")
-    )
-
-
-def _count_filled(row: list[str]) -> int:
-    return sum(map(bool, map(str.strip, row)))
-
-
-def _is_comment(row: list[str]) -> bool:
-    return row[0].lstrip().startswith("#")
-
-
-def _is_title(row: list[str], width: int) -> bool:
-    """Whether a row is a title above a table of `width` columns: few fields, and words."""
-    few = _count_filled(row) == 1 or len(row) < width - 1
-    return few and any(len(field.split()) > 1 for field in row)
-
-
-def _named(header: _Header, rows: list[list[str]]) -> list[str]:
-    """The names of all columns. If the header has one name less than the rows have fields, and these begin
-    with 1, 2, 3 ..., it does not name this first column, as R writes tables."""
-    names = [re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in header.names]
-    names[0] = re.sub(r"^#+\s+", "", names[0])
-    counted = [str(number) for number in range(1, len(rows) + 1)]
-    if rows and len(names) == header.width - 1 and [row[0] for row in rows] == counted:
-        names.insert(0, "")
-    names += [""] * (header.width - len(names))
-    return [name or f"column {place}" for place, name in enumerate(names, 1)]
 
 
 def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None:
@@ -426,8 +296,8 @@ def _sheets(content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | Non
         rows = _rows(path, book[name], written[name] if written else None)
         head = [*islice(rows, _HEAD)]
         if head:
-            header = _find_header([fields for _, fields in head])
-            named = _named(header, [fields for _, fields in head[header.row + 1 :]])
+            header = find_header([fields for _, fields in head])
+            named = name_columns(header, [fields for _, fields in head[header.row + 1 :]])
             below = chain(head[header.row + 1 :], rows)
             yield OpenTable(path, named, partial(_pick, below), raw, name)
 

@@ -89,7 +89,7 @@ class MoleculeTable(PublishedFile, MoleculeSource):
 @dataclass(frozen=True)
 class MoleculeFile(RowFile, MoleculeSource):
     """A user's file of molecules, and the user's own split of it, if there is one: a column, or a second file
-    `held_out`. The numbers of rows of the second file continue those of the first."""
+    `held_out`. The numbers of its rows continue after the first file."""
 
     held_out: Path | None = None
     split_column: str | None = None
