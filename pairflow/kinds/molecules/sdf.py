@@ -23,7 +23,7 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     """Yield the rows of an SDF file. Names are in the data item `column`, unless that is "smiles", or else
     the titles, or the data items that `name_column` finds. Raises InputError for an unknown data item."""
     named = column == "smiles"
-    for number, (block, items) in enumerate(_records(lines, path), 1):
+    for number, (block, items, single) in enumerate(_records(lines, path), 1):
         title = block[0].strip() if block else ""
         named |= column in items
         key = column if column != "smiles" else "" if title else _name_of(tuple(items))
@@ -31,7 +31,9 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
         text = "".join(block).replace("\r\n", "\n").replace("\r", "\n")
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock(text)
-        if molecule is None:
+        if not single:
+            yield Row(number, name, reason="several molecules in a record: a line $$$$ is missing")
+        elif molecule is None:
             yield Row(number, name, reason="broken record")
         elif molecule.GetNumAtoms() > MOST_ATOMS:
             yield Row(number, name, reason=TOO_MANY_ATOMS)
@@ -47,9 +49,9 @@ def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Reco
     """Return the names of the data items of the first records, and the items of each record by these."""
     records = _records(lines, path)
     first = [*islice(records, _FIRST)]
-    header = [*dict.fromkeys(name for _, items in first for name in items)]
+    header = [*dict.fromkeys(name for _, items, _ in first for name in items)]
     numbered = enumerate(chain(first, records), 1)
-    return header, ((number, [items.get(name, "") for name in header]) for number, (_, items) in numbered)
+    return header, ((number, [items.get(name, "") for name in header]) for number, (_, items, _) in numbered)
 
 
 def _is_query(molecule: Chem.Mol, smiles: str, block: str) -> bool:
@@ -64,25 +66,26 @@ def _name_of(items: tuple[str, ...]) -> str:
     return name_column(items, "") or ""
 
 
-def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """Yield the lines of each record up to its line `M  END`, and its data items."""
+def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict[str, str], bool]]:
+    """Yield the lines of each record up to its line `M  END`, its data items, and whether it has one such
+    line at most."""
     block: list[str] = []
     rest: list[str] = []
-    part, last = block, _LONGEST_RECORD
+    part, last, single = block, _LONGEST_RECORD, True
     for number, line in enumerate(lines, 1):
         mark = line[0]
         if mark == "$" and line.startswith("$$$$"):
-            yield block, _items(rest)
+            yield block, _items(rest), single
             block, rest = [], []
-            part, last = block, number + _LONGEST_RECORD
+            part, last, single = block, number + _LONGEST_RECORD, True
             continue
         part.append(line)
         if mark == "M" and line.startswith("M  END"):
-            part = rest
+            single, part = part is block, rest
         if number > last:
             raise InputError(f"{path}: no end of a record ($$$$) up to line {number}: not an SDF file")
     if any(map(str.strip, block)):
-        yield block, _items(rest)
+        yield block, _items(rest), single
 
 
 def _items(lines: list[str]) -> dict[str, str]:

@@ -47,3 +47,9 @@ def test_names_and_numbers_are_read_from_data_items(read, tmp_path):
     assert [name for _, name, _ in read(*records, column="CAS")] == ["", "64-17-5"]
     with pytest.raises(InputError, match="no data item 'x'"):
         read(*records, column="x")
+
+
+def test_records_that_run_into_each_other_are_one_rejected_row(read):
+    joined = record(title="first").removesuffix("$$$$\n") + record(title="second")
+    reason = "several molecules in a record: a line $$$$ is missing"
+    assert read(joined, record("O")) == [("", "first", reason), ("CO", "", "")]
