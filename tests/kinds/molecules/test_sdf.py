@@ -52,4 +52,4 @@ def test_names_and_numbers_are_read_from_data_items(read, tmp_path):
 def test_records_that_run_into_each_other_are_one_rejected_row(read):
     joined = record(title="first").removesuffix("$$$$\n") + record(title="second")
     reason = "several molecules in a record: a line $$$$ is missing"
-    assert read(joined, record("O")) == [("", "first", reason), ("CO", "", "")]
+    assert read(joined, record("O")) == [("first", "", reason), ("CO", "", "")]
