@@ -5,7 +5,7 @@
     python benchmarks/epochs.py results/digits --method udlm pairflow --seed 0 1 2 --out digits.jsonl
 
 `results/<experiment>` needs the experiment's data, and an experiment on images also its `reference` files;
-network and training are those of workflow_config.yaml but for the options. Every combination
+network and training are as in its configuration, but for the options. Every combination
 of method, rows and seed is one training, and one line of the output. Combinations that the output already has
 are skipped, so a stopped command can be given again.
 

@@ -148,7 +148,7 @@ def columns(
 
 
 def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
-    """Name the `columns` of a table, or of each sheet of an Excel file, and those of formulas."""
+    """Name the `columns` of a table, or of each sheet of an Excel file, and say which hold formulas."""
     parts = []
     for sheet, fields in sheets.items():
         names = ", ".join(map(repr, [*fields][:20]))
