@@ -128,25 +128,31 @@ class RowFile(DataSource):
 
 
 def files(
-    folder: str | Path, name: str, suffixes: Collection[str], hidden: list[str] | None = None
+    folder: str | Path, name: str, suffixes: Collection[str], left_out: dict[str, str] | None = None
 ) -> list[Path]:
     """The files with these suffixes below a folder, sorted by their path in it.
 
-    Hidden folders, and hidden files with these suffixes, are left out; their paths are added to `hidden`.
-    Raises InputError if there are none, or if there are so many others that it must be the wrong folder, such
-    as `/`; the message calls them `name` files.
+    Other files, hidden folders, and hidden files with these suffixes are added to `left_out`: their paths in
+    the folder, and the reasons. Raises InputError if there are none, or if there are so many others that it
+    must be the wrong folder, such as `/`; the message calls them `name` files.
     """
     root, paths, others = Path(folder), list[Path](), 0
     if not root.is_dir():
         raise InputError(f"{folder}: no such folder")
-    left_out = [] if hidden is None else hidden
+    left_out = {} if left_out is None else left_out
     for place, folders, names in os.walk(root):
         found = [Path(place, name) for name in names if Path(name).suffix.lower() in suffixes]
         paths += [path for path in found if path.is_file() and not is_hidden(path.name)]
         skipped = [name for name in folders if is_hidden(name)]
         folders[:] = sorted({*folders} - {*skipped})
         skipped += [path.name for path in found if is_hidden(path.name)]
-        left_out += [Path(place, name).relative_to(root).as_posix() for name in sorted(skipped)]
+        reasons = dict.fromkeys(skipped, "hidden") | {
+            each: f"not {name}"
+            for each in names
+            if not is_hidden(each) and Path(each).suffix.lower() not in suffixes
+        }
+        for each, reason in sorted(reasons.items()):
+            left_out[Path(place, each).relative_to(root).as_posix()] = reason
         others += 1 + len(names) - len(found)
         if others > max(_OTHERS, 10 * len(paths)):
             raise InputError(

@@ -12,7 +12,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from io import BufferedReader, BytesIO
@@ -229,19 +229,42 @@ def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable
 
 def _object(line: str, number: int, path: Path) -> dict[str, Any]:
     """The JSON object in a line."""
-    with suppress(ValueError, RecursionError):
-        if isinstance(row := json.loads(line, strict=False), dict):
+    try:
+        if isinstance(row := _JSON.decode(line), dict):
             return row
+    except InputError as error:
+        raise InputError(f"{path}: line {number}: {error}") from None
+    except (ValueError, RecursionError):
+        pass
     raise InputError(f"{path}: line {number}: expected a JSON object, found {line.strip()[:40]!r}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object of names and values. Raises InputError if it has a name twice."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"expected each name once in a JSON object, found {twice!r} {names.count(twice)} times"
+        )
+    return row
+
+
+_JSON = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
 
 
 def _text(value: Any) -> str:
     """A value of a table as text; empty if it is missing."""
     if value is None or value != value:  # NaN
         return ""
-    return (
-        json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
-    )
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    text = str(value)
+    # Half of a surrogate pair, which JSON can hold, is no text: it becomes U+FFFD.
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _parquet(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None:

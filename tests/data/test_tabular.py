@@ -90,6 +90,9 @@ def test_only_line_feeds_and_carriage_returns_end_lines(table):
 def test_json_lines_and_parquet_have_their_values_as_text(table):
     lines = '{"a": "x", "b": 1}\n\n{"b": 2.5, "c": [1, "é"]}\n'
     assert table("a.jsonl", lines) == ([*"abc"], [(1, ["x", "1", ""]), (3, ["", "2.5", '[1, "é"]'])])
+    assert table("a.jsonl", r'{"a": "\ud800\ud83d\ude00"}')[1] == [(1, ["\ufffd😀"])]
+    frame = pd.DataFrame({"a": ["é".encode(), b"\xff"]})
+    assert table("a.parquet", frame.to_parquet())[1] == [(1, ["é"]), (2, ["\ufffd"])]
     frame = pd.DataFrame({"a": ["x", None], "b": [1.5, float("nan")], "c": [1, 2]})
     assert table("a.parquet", frame.to_parquet()) == ([*"abc"], [(1, ["x", "1.5", "1"]), (2, ["", "", "2"])])
     assert table("b.parquet", frame.rename(columns={"b": "c.b"}).to_parquet())[0] == ["a", "c.b", "c"]
@@ -129,6 +132,12 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
             "expected a file that unpacks to at most 100 times",
         ),
         ("a.jsonl", '{"a": 1}\n[1]\n', "line 2: expected a JSON object, found '\\[1\\]'"),
+        (
+            "a.jsonl",
+            '{"a": 1}\n{"b": 2, "a": 3, "a": 4}\n',
+            "line 2: expected each name once in a JSON object",
+        ),
+        ("a.jsonl", '{"b": {"c": 1, "c": 1}}\n', "line 1: .*, found 'c' 2 times"),
         ("a.parquet", b"PAR1", "not a readable Parquet file"),
         ("a.jsonl", "\n", "empty; expected a header line"),
         ("a.csv", "a;b\n", "no column 'c'; found 'a', 'b'"),

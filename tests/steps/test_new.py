@@ -18,6 +18,7 @@ from pairflow.cli import main
 from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
 from pairflow.estimate.rates import Rate
+from pairflow.kinds import source_of
 from pairflow.kinds.molecules import draft
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.library import read_rows
@@ -711,6 +712,22 @@ def test_a_column_of_text_in_a_table_is_text(project):
     (project / "in.txt").write_text("".join(["label,text,other\n", *rows]).replace("\t", ","))
     run = new("in.txt", "--name", "c", "--as", "table")
     assert experiment(project, "c").data.column == "text"
+    book = openpyxl.Workbook()
+    for title in ("first", "second"):
+        sheet = book.create_sheet(title)
+        for row in (["text"], *[[f"{title} text {number}"] for number in range(150)]):
+            sheet.append(row)
+    book.save(project / "a.xlsx")
+    run = new("a.xlsx", "--sheet", "second")
+    assert run.stdout.startswith("a.xlsx (text, sheet 'second', column 'text', which holds no SMILES)\n")
+    data = experiment(project, "a").data
+    prepared = source_of(data, project).read(data)
+    assert (data.sheet, prepared.tokeniser.decode(prepared.train[0])) == ("second", "second text 0")
+    assert "no sheet 'x'" in new("a.xlsx", "--sheet", "x").stderr
+    (project / "diary.txt").write_text(DIARY)
+    (project / "in.smi").write_text("\n".join(SMILES))
+    for name in ("diary.txt", "in.smi"):
+        assert f"{name}: no sheet 'x': only Excel files have sheets" in new(name, "--sheet", "x").stderr
     (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))
     message = "found 'mark', 'review'; --column names one with text\n"
     assert new("reviews.csv").stderr.endswith(message)
@@ -758,7 +775,7 @@ def test_a_folder_of_other_files_is_not_read_to_its_end(project, monkeypatch):
         (folder / f"{number}.bin").touch()
     (project / "all" / "a.txt").write_text("To be, or not to be. " * 200)
     run = new("all")
-    text = r": all: expected a folder of \.txt files, found 1 such files among 1\d\d others\n$"
+    text = r": all: expected a folder of \.txt or FASTA files, found 1 such files among 1\d\d others\n$"
     assert (run.exit_code, bool(re.search(text, run.stderr))) == (2, True), run.stderr
     for number in range(20):  # a text for every ten others
         (project / "all" / f"{number}.txt").write_text("To be, or not to be. " * 20)

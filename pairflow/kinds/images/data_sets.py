@@ -8,6 +8,7 @@ import math
 import sys
 import zlib
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,16 +112,16 @@ def read_folder(
     """Read all PNG and JPEG files below a folder, sorted by their path, as images without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
-    Transparent pixels are put on the colour `ground`.
+    Transparent pixels are put on the colour `ground`; of a picture with several frames the first is read.
     Raises InputError for a file that cannot be read, or that differs from the first in size or mode.
     """
-    hidden: list[str] = []
-    paths = files(folder, *FILES, hidden)
-    first, transparent = read_image(paths[0], size, mode, ground)[0], 0
+    left_out: dict[str, str] = {}
+    paths = files(folder, *FILES, left_out)
+    first, remarks = read_image(paths[0], size, mode, ground)[0], Counter[str]()
     images = np.empty((len(paths), *first.shape), np.uint8)
     for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):
-        pixels, was_transparent = read_image(path, size, mode, ground)
-        transparent += was_transparent
+        pixels, found = read_image(path, size, mode, ground)
+        remarks.update(found)
         (height, width, channels), (rows, columns, planes) = pixels.shape, first.shape
         if (height, width) != (rows, columns):
             sizes = f"{width} x {height} pixels, but {paths[0]} has {columns} x {rows}"
@@ -132,35 +133,44 @@ def read_folder(
             )
         images[row] = pixels
     notes = []
-    if hidden:
-        notes.append(f"hidden files and folders that were left out: {len(hidden):,}, such as {hidden[0]}")
-    if transparent:
-        notes.append(f"{transparent:,} of {len(paths):,} images are transparent; their ground is {ground}")
+    for reason, count in sorted(Counter(left_out.values()).items()):
+        example = next(name for name, why in left_out.items() if why == reason)
+        notes.append(f"files and folders that were left out: {count:,} {reason}, such as {example}")
+    remarks["have the name of another one, with another suffix"] = len(paths) - len({*map(_stem, paths)})
+    notes += [
+        f"{count:,} of {len(paths):,} images {remark}" for remark, count in sorted(remarks.items()) if count
+    ]
     return RawImages(images, notes=tuple(f"{folder}: {note}" for note in notes))
+
+
+def _stem(path: Path) -> str:
+    return str(path.with_suffix("")).lower()
 
 
 def read_image(
     path: Path, size: int | None, mode: str | None, ground: str = "white"
-) -> tuple[np.ndarray, bool]:
-    """Read the pixels (H, W, C) uint8 of one file, turned upright, and whether some are transparent. Raises
-    InputError if it is no readable image."""
+) -> tuple[np.ndarray, list[str]]:
+    """Read the pixels (H, W, C) uint8 of one file, turned upright, and remarks on what is not kept of it.
+    Raises InputError if it is no readable image."""
     from PIL import Image, ImageOps
 
     require_regular(path)
     try:
         with Image.open(path, formats=("PNG", "JPEG")) as file:  # decoders of rare formats are less safe
+            frames, depth = getattr(file, "n_frames", 1), _bit_depth(path)
             image: Image.Image = ImageOps.exif_transpose(file)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         reason = str(error).removesuffix(f" '{path}'")
         raise InputError(f"{path}: not a readable image: {reason}") from None
-    if image.mode.startswith(("I", "F")):
-        raise InputError(f"{path}: expected 8 bits per channel, found mode {image.mode}")
+    if depth > 8:
+        raise InputError(f"{path}: expected 8 bits per channel, found {depth}; convert the image first")
     if mode is None and image.mode not in ("L", "RGB"):
         raise InputError(f"{path}: expected mode L or RGB, found {image.mode}; set `mode` (--mode L or RGB)")
-    wanted, transparent = mode or image.mode, False
+    wanted, remarks = mode or image.mode, ["have several frames; the first is read"] * (frames > 1)
     if image.has_transparency_data:
         image = image.convert("RGBA")
-        transparent = bool((np.asarray(image)[..., 3] < 255).any())
+        if (np.asarray(image)[..., 3] < 255).any():
+            remarks.append(f"are transparent; their ground is {ground}")
         image = Image.alpha_composite(Image.new("RGBA", image.size, ground), image)
     image = image.convert(wanted)
     if size:
@@ -169,7 +179,14 @@ def read_image(
         square = image.crop((left, top, left + side, top + side))
         image = square.resize((size, size), Image.Resampling.LANCZOS)
     pixels = np.asarray(image)
-    return pixels if pixels.ndim == 3 else pixels[..., None], transparent
+    return pixels if pixels.ndim == 3 else pixels[..., None], remarks
+
+
+def _bit_depth(path: Path) -> int:
+    """The bits per channel of a PNG file, of which Pillow keeps only 8; 8 for any other file."""
+    with path.open("rb") as file:
+        head = file.read(25)
+    return head[24] if head.startswith(b"\x89PNG") else 8
 
 
 class ImageSource(DataSource):

@@ -159,12 +159,13 @@ def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None
     title = library.format_of(file)
     title = "table" if title == "CSV" and suffix_of(file) != ".csv" else title
     if title == "SDF":
-        title += f", names in {settings.column!r}" * (settings.column is not None)
-        return settings.column, None, library.data_items(file, SAMPLED_ROWS), title
+        title += ", the structures of its records"
+        title += f", names in {settings.column!r}" * (settings.column not in (None, "smiles"))
+        return settings.column, settings.sheet, library.data_items(file, SAMPLED_ROWS), title
     if not library.is_table(file):
         field = library.find_field(file)
         title += f", in field {field[1] + 1} of each line" if field and field != (None, 0) else ""
-        return None, None, {}, title
+        return None, settings.sheet, {}, title
     column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)
     title += f", sheet {sheet!r}" * (sheet is not None) + f", column {column!r}"

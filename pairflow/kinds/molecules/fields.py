@@ -10,6 +10,7 @@ from pairflow.kinds.molecules.standardise import UNPARSABLE, atoms_of, parse
 
 FOREIGN = {name: f"{name}, not SMILES" for name in ("SELFIES", "InChI")}
 QUERY = "a query, not a molecule"
+LOWER = "all letters in lower case, which is for aromatic atoms"
 MAPPED = "mapped"  # property of a molecule whose atom maps were dropped
 _STRAY = re.compile(r"[^!-~]")  # a character that no SMILES has: white space, an invisible one, not ASCII
 _CONTROLS = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
@@ -45,6 +46,8 @@ def read_smiles(text: str) -> Chem.Mol:
     try:
         molecule = parse(plain + extension)
     except InputError as error:
+        if str(error) == UNPARSABLE and plain.islower() and Chem.MolFromSmarts(plain):
+            raise InputError(LOWER) from None
         if str(error) == UNPARSABLE and _is_smarts(plain):
             raise InputError(QUERY) from None
         raise

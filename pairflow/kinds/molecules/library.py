@@ -147,6 +147,8 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
             yield _cells(table, column), table.raw, tabular.EXPECTED
     else:
         kind = format_of(path)
+        if sheet:
+            raise InputError(f"{path}: no sheet {sheet!r}: only Excel files have sheets")
         with opened(path, kind) as (content, raw):
             yield _READERS[kind](lines_of(content, path, _LONGEST_LINE), path, column), raw, _CONTENT[kind]
 
@@ -223,7 +225,7 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
     if (separator, place) == (None, 0):
         rows = (
             _row(n, line)
-            if "|" in line or "\t" in line or "  " in line
+            if "|" in line or "\t" in line or "  " in line or '"' in line
             else Row(n, *line.strip().split(" ", 1))
             for n, line in numbered
             if not line.isspace()
@@ -236,8 +238,11 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def _row(number: int, line: str) -> Row:
-    """The row of a line whose name may follow a CX extension, as in `CCO |r| ethanol`."""
+    """The row of a line whose name may follow a CX extension, as in `CCO |r| ethanol`, and whose SMILES may
+    be in quotes."""
     text, *names = _BLANKS.split(line.strip(), 1)
+    if text[:1] == text[-1:] == '"':
+        text = text[1:-1]
     return Row(number, text, *(_EXTENSION.sub("", name, count=1) for name in names))
 
 

@@ -41,7 +41,7 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
-COLUMN = "SMILES column of a table; of an SDF file, the data item with the names of the molecules."
+COLUMN = "SMILES column of a table; of an SDF file, which has structures, the data item with their names."
 LONGEST = 4096  # most tokens per row of molecules
 Notation = Annotated[
     Literal["smiles", "selfies", "groups"],
@@ -339,8 +339,8 @@ class NewLibrary(LibraryRules, NewSettings):
 
     column: str | None = Field(
         None,
-        description="Column of a table with SMILES, or with text, found if not given; of an SDF file, the "
-        "data item with the names of the molecules.",
+        description="Column of a table with SMILES, or with text, found if not given; of an SDF file, which "
+        "has structures, the data item with their names.",
     )
     sheet: str | None = Field(None, description="Sheet of an Excel file; detected if not given.")
     representation: Notation | None = Field(

@@ -36,6 +36,7 @@ from pairflow.kinds.text.tokenisers import Tokeniser
 MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased; K of a to z and the space
 _NO_UTF_8 = "\ufffd"  # what tables have in the place of bytes that are not UTF-8
+_BINARY = "a NUL character, so that it is binary data and not text"
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
 HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
@@ -181,12 +182,13 @@ class OwnText(RowFile, TextSource):
 
     `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content. With
     a `column`, the file is a table. `part` is the column with the user's own split, and whether the rows that
-    are held out are read, or the others.
+    are held out are read, or the others. `sheet` is that of an Excel file.
     """
 
     form: str | None = None
     column: str | None = None
     part: tuple[str, bool] | None = None
+    sheet: str | None = None
 
     def fetch(self) -> Path:
         if not self.path.exists():
@@ -195,10 +197,10 @@ class OwnText(RowFile, TextSource):
             require_regular(self.path)
         return self.path
 
-    def files(self, hidden: list[str] | None = None) -> list[Path]:
-        """List the file, or all files of the folder. Raises InputError if there is none. Hidden files and
-        folders are left out, and added to `hidden`."""
-        return files(self.path, *FILES, hidden) if self.fetch().is_dir() else [self.path]
+    def files(self, left_out: dict[str, str] | None = None) -> list[Path]:
+        """List the file, or all files of the folder. Raises InputError if there is none. What else is in the
+        folder is added to `left_out`."""
+        return files(self.path, *FILES, left_out) if self.fetch().is_dir() else [self.path]
 
     def digest(self) -> str:
         content = hashlib.sha256()
@@ -218,27 +220,31 @@ class OwnText(RowFile, TextSource):
         """The same text with the user's own split, if there is one: a column, or a second file or folder."""
         if column:
             other = replace(self, part=(column, True))
-            return SplitText(self.path, self.form, self.column, (column, False), held_out=other)
+            return SplitText(self.path, self.form, self.column, (column, False), self.sheet, held_out=other)
         if held_out:
-            return SplitText(self.path, self.form, self.column, held_out=replace(self, path=held_out))
+            other = replace(self, path=held_out)
+            return SplitText(self.path, self.form, self.column, None, self.sheet, held_out=other)
         return self
 
     def contents(self, rejected: list[Rejected]) -> Iterator[Content]:
         """Yield the text of each file, or its records; what cannot be read is added to `rejected`. Raises
         InputError if nothing can be read."""
         if self.column is not None:
-            records = read_column(self.path, self.column)
+            records = read_column(self.path, self.column, self.sheet)
             if self.part:
-                labels = (record.text for record in read_column(self.path, self.part[0]))
+                labels = (record.text for record in read_column(self.path, self.part[0], self.sheet))
                 held_out = {*held_out_rows(labels, f"{self.path}: column {self.part[0]!r}")}
                 records = [record for row, record in enumerate(records) if (row in held_out) == self.part[1]]
-            broken = [record for record in records if _NO_UTF_8 in record.text]
-            rejected += (Rejected(f"row {row.number}", row.text, "not UTF-8 text") for row in broken)
-            yield [record for record in records if _NO_UTF_8 not in record.text]
+            reasons = [
+                "not UTF-8 text" * (_NO_UTF_8 in row.text) or _BINARY * ("\0" in row.text) for row in records
+            ]
+            pairs = [*zip(records, reasons, strict=True)]
+            rejected += (Rejected(f"row {row.number}", row.text, reason) for row, reason in pairs if reason)
+            yield [record for record, reason in pairs if not reason]
             return
-        usable = False
-        hidden: list[str] = []
-        for path in self.files(hidden):
+        forms = set[str]()
+        left_out: dict[str, str] = {}
+        for path in self.files(left_out):
             if reason := fault(path):
                 rejected.append(Rejected(path.name, "", reason))
                 continue
@@ -252,11 +258,20 @@ class OwnText(RowFile, TextSource):
             if not text.strip():
                 rejected.append(Rejected(path.name, "", "empty"))
                 continue
-            usable = True
-            form = self.form or ("fasta" if is_fasta(path, text) else "plain")
+            if "\0" in text:
+                before, _, after = text.partition("\0")
+                place = f"{_BINARY} (line {before.count(chr(10)) + 1})"
+                rejected.append(Rejected(path.name, after, place))
+                continue
+            forms.add(form := self.form or ("fasta" if is_fasta(path, text) else "plain"))
+            if len(forms) > 1:
+                raise InputError(
+                    f"{self.path}: expected FASTA or other text in a folder, found both, the second in "
+                    f"{path.name}; use two folders, or read all as plain text (`format: plain`, --as text)"
+                )
             yield read_fasta(path, text) if form == "fasta" else text
-        rejected += [Rejected(name, "", "hidden") for name in hidden]
-        if not usable:
+        rejected += [Rejected(name, "", reason) for name, reason in left_out.items()]
+        if not forms:
             first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
             raise InputError(f"{self.path}: {first}{rejected[0].reason}")
 
@@ -331,6 +346,6 @@ DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    own = OwnText(folder / settings.source, settings.format, settings.column)
+    own = OwnText(folder / settings.source, settings.format, settings.column, sheet=settings.sheet)
     held_out = folder / settings.held_out if settings.held_out else None
     return DATA_SETS.get(settings.source) or own.with_split(settings.split_column, held_out)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from pairflow.data.tabular import open_table
 from pairflow.errors import InputError
 from pairflow.files import split_lines, suffix_of, unify_line_ends
+from pairflow.kinds.text.settings import FASTA_SUFFIXES
 
-FASTA_SUFFIXES = (".fasta", ".fa", ".faa")
 _HEADER, _COMMENT = ">", ";"
 _SEQUENCE = re.compile(r"[A-Za-z*-]+")
 _SAMPLED = 100_000  # characters
@@ -46,7 +46,7 @@ def read_fasta(path: Path, text: str) -> list[Record]:
     return [Record(number, name, "".join(parts)) for number, name, parts in records]
 
 
-def read_column(path: Path, column: str) -> list[Record]:
-    """Return the texts in a column of a table. Raises InputError for an unknown column."""
-    with open_table(path, column) as table:
+def read_column(path: Path, column: str, sheet: str | None = None) -> list[Record]:
+    """Return the texts in a column of a table, or of a sheet. Raises InputError for an unknown column."""
+    with open_table(path, column, sheet) as table:
         return [Record(number, "", unify_line_ends(text)) for number, [text] in table.read(column)]

@@ -20,7 +20,8 @@ from pairflow.config.sampling import RealDraws
 from pairflow.limits import MAX_LENGTH
 
 Rows = Literal["packed", "lines"]
-FILES = (".txt", (".txt",))  # what a folder may hold: name in messages, suffixes
+FASTA_SUFFIXES = (".fasta", ".fa", ".faa")
+FILES = (".txt or FASTA", (".txt", *FASTA_SUFFIXES))  # what a folder may hold: name in messages, suffixes
 COLUMN = "text"  # the usual name of a column with text
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
@@ -68,6 +69,9 @@ class Text(DataSettings):
         None,
         description="Column with the text, if the file is a table (such as .csv, .jsonl or .parquet): each "
         "row has a text.",
+    )
+    sheet: str | None = Field(
+        None, min_length=1, description="Sheet of an Excel file; the first with that column if not given."
     )
     format: Literal["plain", "fasta"] | None = Field(
         None,
@@ -127,8 +131,8 @@ class Text(DataSettings):
             raise ValueError("stride: works only with packed rows; found rows: lines")
         if self.own_split and self.source in TEXT_SOURCES:
             raise ValueError(f"split_column, held_out: only for text of your own, not for {self.source}")
-        if self.split_column and self.column is None:
-            raise ValueError("split_column: expected a table, whose column of text `column` names")
+        if (self.split_column or self.sheet) and self.column is None:
+            raise ValueError("split_column, sheet: expected a table, whose column of text `column` names")
         if self.validation_fraction + self.judge_fraction >= 1:
             raise ValueError("validation_fraction and judge_fraction: expected a sum below 1")
         return self

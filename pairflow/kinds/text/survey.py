@@ -13,8 +13,7 @@ from pairflow.errors import InputError
 from pairflow.files import suffix_of
 from pairflow.kinds.text.data_sets import Content, OwnText, rows_of
 from pairflow.kinds.text.prepare import PARTS, PreparedText
-from pairflow.kinds.text.records import FASTA_SUFFIXES
-from pairflow.kinds.text.settings import COLUMN, Text
+from pairflow.kinds.text.settings import COLUMN, FASTA_SUFFIXES, Text
 
 LENGTH = 32  # N of a suggested experiment
 MINIMUM = 100  # rows for training
@@ -22,7 +21,9 @@ MOST_WORDS = 3  # of a line that is a row of its own, such as a name or a sequen
 MOST = 0.95  # share of lines with so few words that makes all lines rows, and that is no longer than N
 LONGEST = 256  # N of lines at most
 # Settings of `pairflow new` that work for text.
-_SETTINGS = {"name", "column", "validation_fraction", "compare", "rows", "held_out", "split_column"}
+_SETTINGS = {
+    *("name", "column", "sheet", "validation_fraction", "compare", "rows", "held_out", "split_column")
+}
 
 
 def recognise(request: DraftRequest) -> str:
@@ -32,7 +33,7 @@ def recognise(request: DraftRequest) -> str:
     if request.taken_as in ("text", "rows"):
         return f"by --as {request.taken_as}"
     if request.taken_as == "table" or is_table(file):
-        return _recognise_column(file, request.settings.column)
+        return _recognise_column(file, request.settings.column, request.settings.sheet)
     if file.is_dir():
         return "because it is a folder"
     if suffix in FASTA_SUFFIXES:
@@ -41,8 +42,8 @@ def recognise(request: DraftRequest) -> str:
     return ("because you say what a row is" if request.settings.rows else by_content) * (suffix == ".txt")
 
 
-def _recognise_column(file: Path, column: str | None) -> str:
-    sheets, chosen = dict(tabular.columns(file, 1)), column or COLUMN
+def _recognise_column(file: Path, column: str | None, sheet: str | None) -> str:
+    sheets, chosen = dict(tabular.columns(file, 1, sheet)), column or COLUMN
     texts = [text for fields in sheets.values() for text in fields.get(chosen, ())]
     has_formulas = None not in sheets and any(text.startswith("=") for text in texts)
     has_column = column or any(chosen in fields for fields in sheets.values())
@@ -66,7 +67,8 @@ def draft_text(request: DraftRequest, reason: str) -> Draft:
     text, contents, reason = _read(request, reason)
     has_records = any(isinstance(content, list) for content in contents)
     data: Entry = {"source": source, "tokeniser": "characters", "length": LENGTH}
-    data |= {key: value for key, value in {"column": text.column, "format": text.form}.items() if value}
+    chosen = {"column": text.column, "sheet": text.sheet, "format": text.form}
+    data |= {key: value for key, value in chosen.items() if value}
     lines = [line for line in rows_of(contents) if line.strip()]
     if not lines:
         raise InputError(f"{path}: empty; no row holds text")
@@ -110,8 +112,9 @@ def draft_text(request: DraftRequest, reason: str) -> Draft:
         content=f"{rows:,} training rows of text.",
         table=table_lines(f"{path} (text, {reason})", _lines(prepared, data, len(text.files()))),
         rejected=prepared.rejected,
-        advice=tuple(
-            _advice(kind, lines, has_records, guessed=not (settings.rows or request.taken_as == "rows"))
+        advice=(
+            *prepared.notes,
+            *_advice(kind, lines, has_records, guessed=not (settings.rows or request.taken_as == "rows")),
         ),
     )
 
@@ -122,8 +125,11 @@ def _read(request: DraftRequest, reason: str) -> tuple[OwnText, list[Content], s
     path, column = request.file, request.settings.column
     if column or is_table(path) or request.taken_as == "table":
         column = column or COLUMN
-        text = OwnText(path, column=column)
-        return text, [*text.contents([])], f"column {column!r}, {reason}"
+        text = OwnText(path, column=column, sheet=request.settings.sheet)
+        where = f"sheet {text.sheet!r}, " if text.sheet else ""
+        return text, [*text.contents([])], f"{where}column {column!r}, {reason}"
+    if request.settings.sheet:
+        raise InputError(f"{path}: no sheet {request.settings.sheet!r}: only Excel files have sheets")
     text = OwnText(path)
     contents = [*text.contents([])]
     if all(isinstance(content, str) for content in contents):

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -256,7 +257,8 @@ def test_a_folder_is_read_recursively_in_order_of_names(folder):
     assert (made.shape, made.levels, made.train.shape, made.test.shape) == ((1, 2, 3), 16, (1, 6), (2, 6))
     assert made.train_labels is None
     assert sorted([*made.train[:, 0], *made.test[:, 0]]) == [0, 1, 1]
-    assert raw.notes == ()
+    left_out = "files and folders that were left out: 1 not PNG or JPEG, such as notes.txt"
+    assert raw.notes == (f"{root}: {left_out}",)
 
 
 def test_hidden_files_and_folders_are_left_out(folder):
@@ -267,7 +269,7 @@ def test_hidden_files_and_folders_are_left_out(folder):
     (root / "__MACOSX" / "c.png").write_bytes(b"Mac OS X")
     raw = read_folder(root, progress=False)
     assert raw.images[:, 0, 0, 0].tolist() == [10]
-    assert raw.notes == (f"{root}: hidden files and folders that were left out: 3, such as ._a.png",)
+    assert raw.notes == (f"{root}: files and folders that were left out: 3 hidden, such as ._a.png",)
     hidden = root.rename(root.with_name(".images"))  # the user chose this one
     assert len(read_folder(hidden, progress=False).images) == 1
 
@@ -341,9 +343,33 @@ def test_a_file_that_is_not_an_image_is_named(folder):
     (root / "b.png").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=r"images/b\.png: not a readable image: "):
         read_folder(root, progress=False)
-    Image.fromarray(np.zeros((9, 9), np.uint16)).save(root / "b.png")
-    with pytest.raises(InputError, match=r"images/b\.png: expected 8 bits per channel, found mode I;16"):
-        read_folder(root, mode="L", progress=False)
+
+
+@pytest.mark.parametrize(("colour", "channels"), [(0, 1), (2, 3), (4, 2), (6, 4)])
+def test_images_of_16_bits_are_refused(folder, colour, channels):
+    """Pillow keeps the high bytes of all but grey ones."""
+    root = folder(a_png=np.zeros((9, 9)))
+    size = struct.pack(">IIBBBBB", 2, 1, 16, colour, 0, 0, 0)
+    parts = {b"IHDR": size, b"IDAT": zlib.compress(bytes(1 + 4 * channels)), b"IEND": b""}
+    content = b"".join(
+        struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part))
+        for name, part in parts.items()
+    )
+    (root / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n" + content)
+    with pytest.raises(InputError, match=r"images/b\.png: expected 8 bits per channel, found 16; convert"):
+        read_folder(root, size=1, mode="L", progress=False)
+
+
+def test_further_frames_and_second_copies_are_counted(folder):
+    root = folder(a_png=np.zeros((2, 3)), a_jpg=np.zeros((2, 3)), b_png=np.zeros((2, 3)))
+    first, second = (Image.fromarray(np.full((2, 3), value, np.uint8)) for value in (7, 9))
+    first.save(root / "b.png", save_all=True, append_images=[second])
+    raw = read_folder(root, progress=False)
+    assert raw.images[:, 0, 0, 0].tolist() == [0, 0, 7]
+    assert raw.notes == (
+        f"{root}: 1 of 3 images have several frames; the first is read",
+        f"{root}: 1 of 3 images have the name of another one, with another suffix",
+    )
 
 
 def test_an_absent_or_empty_folder_is_named(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from rdkit import rdBase
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.fields import FOREIGN, MAPPED, QUERY, read_smiles
+from pairflow.kinds.molecules.fields import FOREIGN, LOWER, MAPPED, QUERY, read_smiles
 from pairflow.kinds.molecules.standardise import write_smiles
 
 
@@ -54,6 +54,11 @@ def test_queries_are_no_molecules(text):
 @pytest.mark.parametrize("text", ["C1CC", "C(C)(C)(C)(C)C", "CC[c]", "nonsense"])
 def test_other_faults_are_no_queries(text):
     assert smiles_of(text) == "unparsable"
+
+
+def test_smiles_in_lower_case_are_named():
+    assert {smiles_of(text) for text in ("ccccc", "c[c@@h]1cc(nc2cncc2)c1")} == {LOWER}
+    assert smiles_of("hello") == "unparsable"
 
 
 def test_other_notations_are_named():

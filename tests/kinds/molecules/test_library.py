@@ -138,6 +138,11 @@ def test_good_and_odd_files_are_read(written, name, content, smiles):
     assert read(written(name, content)) == smiles
 
 
+def test_quotes_around_smiles_are_no_part_of_them(written):
+    rows = read_rows(written("a.smi", 'CCN b\n"CCO" my "own" name\n"CCC"\n"C\n'))
+    assert [row[1:3] for row in rows] == [("CCN", "b"), ("CCO", 'my "own" name'), ("CCC", ""), ('"C', "")]
+
+
 def test_columns_of_a_table(written):
     assert read(written("a.csv.gz", QUOTED), "name") == ["ethanol", "nothing", "NA"]
     table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)

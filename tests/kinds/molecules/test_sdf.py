@@ -3,8 +3,10 @@
 import pytest
 
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.draft import _read_head
 from pairflow.kinds.molecules.fields import QUERY
 from pairflow.kinds.molecules.library import data_items, read_fields, read_rows
+from pairflow.kinds.molecules.settings import NewLibrary
 
 ATOM = "    0.0000    0.0000    0.0000 {:<3} 0  0  0  0  0  0  0  0  0  0  0  0\n"
 
@@ -47,6 +49,12 @@ def test_names_and_numbers_are_read_from_data_items(read, tmp_path):
     assert [name for _, name, _ in read(*records, column="CAS")] == ["", "64-17-5"]
     with pytest.raises(InputError, match="no data item 'x'"):
         read(*records, column="x")
+
+
+def test_structures_are_those_of_the_records_whatever_column_is_chosen(read, tmp_path):
+    assert read(record(items="> <SMILES>\nCCO\n\n"), column="SMILES") == [("CN", "CCO", "")]
+    *_, title = _read_head(tmp_path / "a.sdf", NewLibrary(column="SMILES"))
+    assert title == "SDF, the structures of its records, names in 'SMILES'"
 
 
 def test_records_that_run_into_each_other_are_one_rejected_row(read):

@@ -82,6 +82,31 @@ def test_the_records_of_fasta_are_rows_without_their_headers(read):
     assert [plain.tokeniser.decode(row) for row in plain.train[:3]] == [">P0 name", "MK", "AT"]
 
 
+def test_a_folder_holds_fasta_or_other_text(read):
+    fasta = {f"{name}.fa": "".join(f">{name}\nMK\n{name}T\n" for _ in range(20)) for name in "ab"}
+    prepared = read(fasta | {"notes.md": "MK"}, rows="lines")
+    assert [prepared.tokeniser.decode(row) for row in prepared.train[[0, 20]]] == ["MKaT", "MKbT"]
+    assert len(prepared.train) == 36
+    assert prepared.rejected.place.tolist() == ["notes.md"]
+    with pytest.raises(
+        InputError, match=r"FASTA or other text in a folder, found both, the second in c\.txt"
+    ):
+        read(fasta | {"c.txt": "This is\nno FASTA."}, rows="lines")
+
+
+def test_invisible_characters_are_counted_and_binary_data_are_refused(read):
+    prepared = read({"a.txt": "To be,\tor\u00a0not\r\n\ufeffto be. \x0c" * 20})
+    assert prepared.notes == (
+        "Invisible characters of the text are symbols: U+000C (20 times), U+FEFF (20 times).",
+    )
+    assert read({"a.txt": "To be, or not to be. " * 20}).notes == ()
+    with pytest.raises(InputError, match=r"a\.txt: a NUL character, .* not text \(line 3\)$"):
+        read({"a.txt": "To be\r\nor not\nto \0be" * 20})
+    table = "".join(f"{text}\n" for text in ["text", "a\0b", *["tea"] * 40])
+    rejected = read({"b.csv": table}, rows="lines", column="text").rejected
+    assert rejected.place.tolist() == ["row 2"]
+
+
 def test_each_row_of_a_table_has_a_text(read):
     table = "".join(f'{{"n": 1, "text": "{number}\\r\\n"}}\n' for number in range(10, 50)).encode()
     prepared = read({"a.jsonl.gz": gzip.compress(table)}, rows="lines", column="text")
@@ -122,19 +147,20 @@ def test_lines_are_rows_and_the_long_and_empty_ones_are_listed(read):
     assert prepared.tokeniser.decode(prepared.train[1]) == "row 1"
     assert prepared.train[1, 5:].tolist() == [*[prepared.tokeniser.end], *[prepared.tokeniser.padding] * 2]
     assert prepared.rejected.to_dict("list") == {
-        "place": ["line 4 of train", "line 6 of train", "line 2 of judge"],
+        "place": ["row 4 of train", "row 6 of train", "row 2 of judge"],
         "text": ["", "much too long", "the judge reads"],
         "reason": ["empty", "too long (13 tokens, limit 7)", "too long (15 tokens, limit 7)"],
     }
     assert summarise(prepared.rejected) == (
-        "3 pieces were left out: 1 empty (the first: line 4 of train, ''); "
-        "2 too long (the first: line 6 of train, 'much too long')"
+        "3 pieces were left out: 1 empty (the first: row 4 of train, ''); "
+        "2 too long (the first: row 6 of train, 'much too long')"
     )
 
 
 def test_the_files_of_a_folder_follow_in_the_order_of_their_names(read):
     files = {"b.txt": "B" * 80, "a/1.txt": "\ufeff" + "A" * 80 + "\n", "c.txt": b"\xff\xfe", "d.txt": " \n"}
     files |= {".ipynb_checkpoints/b.txt": "C" * 80, "._b.txt": b"\0", "notes.pdf": b"\xff"}
+    files["f.txt"] = "C\nC\0"
     files["e.txt"] = "version https://git-lfs.github.com/spec/v1"
     prepared = read(files, judge_fraction=0.1, validation_fraction=0.1)
     assert prepared.tokeniser.tokens == ("\n", "A", "B")
@@ -147,6 +173,8 @@ def test_the_files_of_a_folder_follow_in_the_order_of_their_names(read):
         "d.txt": "empty",
         ".ipynb_checkpoints": "hidden",
         "._b.txt": "hidden",
+        "f.txt": "a NUL character, so that it is binary data and not text (line 2)",
+        "notes.pdf": "not .txt or FASTA",
     }
 
 
@@ -160,9 +188,9 @@ def test_the_files_of_a_folder_follow_in_the_order_of_their_names(read):
         (
             {"a.txt": "\n".join(["much too long"] * 40)},
             {"rows": "lines"},
-            r"no row is left for train: 36 pieces were left out: 36 too long \(the first: line 1 of train",
+            r"no row is left for train: 36 pieces were left out: 36 too long \(the first: row 1 of train",
         ),
-        ({"a.text": "", "b.text": ""}, {}, r"texts: no \.txt files below it$"),
+        ({"a.text": "", "b.text": ""}, {}, r"texts: no \.txt or FASTA files below it$"),
     ],
 )
 def test_what_gives_no_rows_is_refused_in_one_line(read, files, others, message):
