@@ -57,12 +57,23 @@ def find_layout(lines: list[str], suffix: str) -> Layout | None:
             return None
         tried[separator] = records, find_header([fields for _, fields in records])
     separator = _choose({separator: header for separator, (_, header) in tried.items()})
+    if _is_prose(tried[separator]):
+        separator = _NO_SEPARATOR
     records, header = tried[separator]
     rows = [fields for _, fields in records[header.row + 1 :]]
     named, written = name_columns(header, rows), len(header.names)
     # Below a header of one name, further fields are columns without a name; below others they are a fault.
     width = written if written > 1 and named[-1] == f"column {len(named)}" else len(named)
     return Layout(separator, named, skipped + records[header.row][0], width, header.agrees)
+
+
+def _is_prose(table: tuple[list[tuple[int, list[str]]], Header]) -> bool:
+    """Whether a table of one name seems to have further columns only because of commas in its texts: there
+    are blanks before and after them."""
+    records, header = table
+    rows = [fields for _, fields in records[header.row + 1 :] if len(fields) > 1]
+    spaced = sum(" " in fields[0] and fields[1].startswith(" ") for fields in rows)
+    return len(header.names) == 1 and 2 * spaced > len(rows)
 
 
 def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:

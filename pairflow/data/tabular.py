@@ -334,6 +334,8 @@ def _pick(rows: Iterable[Record], indices: Sequence[int]) -> Iterator[Record]:
 def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
     """Yield the rows of a sheet that are not empty. `written` is the same sheet with formulas, which stand
     for cells without a stored value; None if there are none."""
+    from openpyxl.utils.escape import unescape
+
     cells = 0
     with _named_as_excel(path):
         for each in filter(None, (sheet, written)):
@@ -351,7 +353,9 @@ def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
             fields = [
                 _text(getattr(other, "text", other) if value is None else value) for value, other in pairs
             ]
-            if any(fields := [field.strip() for field in fields]):
+            # A line break of Windows in a cell is stored as `_x000D_` and a line feed.
+            fields = [unescape(field).strip() if "_x" in field else field.strip() for field in fields]
+            if any(fields):
                 yield number, fields
 
 

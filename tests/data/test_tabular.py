@@ -49,6 +49,8 @@ LAYOUTS = {
     "title of a spreadsheet": ("Table S1,,\n,,\na,b,c\n1,2,3\n", [*"abc"], (4, [*"123"])),
     "decimal commas": ("a;b;c\n1;2,5;3\n1;2,5;3\n", [*"abc"], (2, ["1", "2,5", "3"])),
     "commas in one column": ("text\nyes, no\nno\n", ["text"], (2, ["yes, no"])),
+    "a comma in each row": ("text\nI see, no\nOh no, yes\n", ["text"], (2, ["I see, no"])),
+    "blanks after separators": ("a\nC, x\nN, y\n", ["a", "column 2"], (2, ["C", " x"])),
     "no name": (",b\n0,C\n", ["column 1", "b"], (2, ["0", "C"])),
     "no last name": ("a\n1,2\n3,4\n", ["a", "column 2"], (2, ["1", "2"])),
     "rows numbered by R": ('"a"\t"b"\n"1"\tx\ty\n"2"\tz\ty\n', ["column 1", *"ab"], (2, [*"1xy"])),
@@ -103,12 +105,18 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
     book.active.append(["Supplementary Table 3"])
     for title, shift in (("one", 0), ("two", 9)):
         sheet = book.create_sheet(title)
-        for row in (["Table S1. Compounds"], [], ["ID", "SMILES"], [1 + shift, " C\nC "], [2, "=A4+1"]):
+        for row in (
+            ["Table S1. Compounds"],
+            [],
+            ["ID", "SMILES"],
+            [1 + shift, " C_x000D_\nC "],
+            [2, "=A4+1"],
+        ):
             sheet.append(row)
     book.save(written := io.BytesIO())
-    rows = [(4, ["1", "C\nC"]), (5, ["2", "=A4+1"])]  # a formula without a stored value is seen as such
+    rows = [(4, ["1", "C\r\nC"]), (5, ["2", "=A4+1"])]  # a formula without a stored value is seen as such
     assert table("a.xlsx", written.getvalue(), "SMILES") == (["ID", "SMILES"], rows)
-    assert table("a.xlsx", written.getvalue(), "SMILES", "two")[1][0] == (4, ["10", "C\nC"])
+    assert table("a.xlsx", written.getvalue(), "SMILES", "two")[1][0] == (4, ["10", "C\r\nC"])
     assert table("a.xlsx.zip", zipped(written.getvalue(), ["a.xlsx"]), "SMILES")[1] == rows
     assert [sheet for sheet, _ in columns(tmp_path / "a.xlsx", 1)] == ["Sheet", "one", "two"]
     with pytest.raises(InputError, match=r"a\.xlsx: no sheet 'on' \(did you mean 'one'\?\); found 'Sheet', "):

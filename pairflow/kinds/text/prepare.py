@@ -29,7 +29,7 @@ Parts = Mapping[str, Iterable[str]]
 
 _NO_LETTERS = re.compile("[^a-z]+")
 _SHOWN = 200  # characters of a rejected piece that are stored
-_NAMED = 5  # invisible characters that a note names
+_NAMED = 5  # characters that a note names
 
 
 class Rejected(NamedTuple):
@@ -92,19 +92,20 @@ def prepare(
 
 
 def _remark_invisible(parts: Parts, tokeniser: Tokeniser) -> Iterator[str]:
-    """Yield how often the text has control characters and the like, if it has any."""
+    """Yield how often the text has control characters and the like, or U+FFFD, which stands for lost ones."""
     invisible = [
         symbol
         for symbol in tokeniser.tokens
-        if len(symbol) == 1 and category(symbol)[0] == "C" and symbol not in "\t\n"
+        if len(symbol) == 1 and (category(symbol)[0] == "C" or symbol == "\ufffd") and symbol not in "\t\n"
     ]
     counts = {
         f"U+{ord(symbol):04X}": sum(text.count(symbol) for texts in parts.values() for text in texts)
         for symbol in invisible
     }
     if counts:
-        named = ", ".join(f"{name} ({count:,} times)" for name, count in [*counts.items()][:_NAMED])
-        yield f"Invisible characters of the text are symbols: {named}{', ...' * (len(counts) > _NAMED)}."
+        named = [f"{name} ({count:,} times)" for name, count in counts.items()]
+        more = ", ..." * (len(named) > _NAMED)
+        yield f"Invisible or lost characters of the text are symbols: {', '.join(named[:_NAMED])}{more}."
 
 
 def normalise(text: str, settings: Text) -> str:
