@@ -610,7 +610,7 @@ def test_lines_of_few_words_are_rows(project):
     assert "Each line is a row, because 95% of the lines have at most 3 words." in run.stdout
     assert "sorted" not in run.stdout
     rejected = (project / "peptides.rejected.csv").read_text()
-    assert rejected.splitlines()[1].startswith(f"line 1 of train,{'A' * 60},")
+    assert rejected.splitlines()[1].startswith(f"row 1 of train,{'A' * 60},")
     (project / "sorted.txt").write_text("\n".join(sorted(peptides)))
     assert "The lines are sorted, and the last of them are held out" in new("sorted.txt").stdout
     assert new("peptides.txt", "--name", "joined", "--rows", "packed").exit_code == 0
