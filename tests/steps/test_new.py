@@ -723,11 +723,14 @@ def test_a_column_of_text_in_a_table_is_text(project):
     data = experiment(project, "a").data
     prepared = source_of(data, project).read(data)
     assert (data.sheet, prepared.tokeniser.decode(prepared.train[0])) == ("second", "second text 0")
-    assert "no sheet 'x'" in new("a.xlsx", "--sheet", "x").stderr
+    assert "no sheet 'x'" in new("a.xlsx", "--force", "--sheet", "x").stderr
     (project / "diary.txt").write_text(DIARY)
     (project / "in.smi").write_text("\n".join(SMILES))
     for name in ("diary.txt", "in.smi"):
-        assert f"{name}: no sheet 'x': only Excel files have sheets" in new(name, "--sheet", "x").stderr
+        assert (
+            f"{name}: no sheet 'x': only Excel files have sheets"
+            in new(name, "--force", "--sheet", "x").stderr
+        )
     (project / "reviews.csv").write_text("".join(["mark,review\n", *rows]))
     message = "found 'mark', 'review'; --column names one with text\n"
     assert new("reviews.csv").stderr.endswith(message)
