@@ -35,7 +35,6 @@ from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased; K of a to z and the space
-_NO_UTF_8 = "\ufffd"  # what tables have in the place of bytes that are not UTF-8
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
 HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
@@ -232,9 +231,9 @@ class OwnText(RowFile, TextSource):
                 labels = (record.text for record in read_column(self.path, self.part[0]))
                 held_out = {*held_out_rows(labels, f"{self.path}: column {self.part[0]!r}")}
                 records = [record for row, record in enumerate(records) if (row in held_out) == self.part[1]]
-            broken = [record for record in records if _NO_UTF_8 in record.text]
-            rejected += (Rejected(f"row {row.number}", row.text, "not UTF-8 text") for row in broken)
-            yield [record for record in records if _NO_UTF_8 not in record.text]
+            broken = [record for record in records if record.reason]
+            rejected += (Rejected(f"row {row.number}", row.text, row.reason) for row in broken)
+            yield [record for record in records if not record.reason]
             return
         usable = False
         hidden: list[str] = []
