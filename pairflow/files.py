@@ -308,7 +308,7 @@ def gunzip(path: Path) -> bytes:
 
 def lines_of(content: io.BufferedReader, path: Path, longest: int) -> Iterator[str]:
     """Yield the lines of UTF-8 text with their ends, which are \\n, \\r\\n or \\r. Raises InputError for a
-    line of `longest` characters, and for a byte that is not UTF-8, because its letter could only be guessed."""
+    line of `longest` characters, and for other bytes, whose letters could only be guessed."""
     text = io.TextIOWrapper(content, encoding="utf-8-sig", newline="")
     number = 1
     try:
@@ -320,9 +320,8 @@ def lines_of(content: io.BufferedReader, path: Path, longest: int) -> Iterator[s
     except UnicodeDecodeError as error:  # in a block of bytes that begins in this line
         number += len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
         found = f"byte {error.object[error.start]:#04x} in line {number}"
-        raise InputError(
-            f"{path}: expected UTF-8 text, found {found}; save it as UTF-8, as by: iconv -f WINDOWS-1252 -t UTF-8"
-        ) from None
+        remedy = "save it as UTF-8, as by: iconv -f WINDOWS-1252 -t UTF-8"
+        raise InputError(f"{path}: expected UTF-8 text, found {found}; {remedy}") from None
     finally:
         with suppress(ValueError):  # if the file is closed already
             text.detach()  # does not close the file

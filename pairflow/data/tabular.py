@@ -203,7 +203,7 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
                     size = len(record)
                     if after > number + 1 and holds_rows(record, layout):
                         faults[number] = (
-                            f'a quote (") that closes in line {after - 1}, with rows in between; remove both quotes'
+                            f'a quote (") that closes in line {after - 1}, with rows in between; remove both'
                         )
                     elif size > layout.width and any(record[layout.width :]):
                         faults[number] = (

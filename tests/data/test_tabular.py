@@ -173,9 +173,7 @@ ROWS = "".join(f"{number},C,n{number}\n" for number in range(9))
     ],
 )
 def test_stray_quotes_do_not_swallow_the_rows_between_them(table, content, lines):
-    message = (
-        'a.csv: a quote \\("\\) opens in line %d and closes in line %d, with rows in between; remove both$'
-    )
+    message = 'a.csv: line %d has a quote \\("\\) that closes in line %d, with rows in between; remove both'
     with pytest.raises(InputError, match=message % lines) if lines else nullcontext():
         table("a.csv", content)
 

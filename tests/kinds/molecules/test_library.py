@@ -235,7 +235,7 @@ PACKED = gzip.compress(b"C\n" * 9, mtime=0)
         (
             "a.sdf",
             sdf("C").encode() + b"> <y>\n\xb5\n",
-            "expected UTF-8 text, found byte 0xb5 in line 10; save",
+            "expected UTF-8 text, found byte 0xb5 in line 12; save",
         ),
         ("a.smi", b"C" * 1_000_001, "a line of over 1,000,000 characters: not a text file"),
         ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
