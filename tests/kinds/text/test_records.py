@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pairflow.errors import InputError
+from pairflow.kinds.text.on_demand import ScoredText
 from pairflow.kinds.text.records import Record, is_fasta, read_column, read_fasta
 
 
@@ -36,3 +37,9 @@ def test_the_texts_of_a_column(tmp_path):
     assert read_column(tmp_path / "a.csv", "text") == texts
     with pytest.raises(InputError, match=r"a\.csv: no column 'Text' .*; found 'label', 'text'$"):
         read_column(tmp_path / "a.csv", "Text")
+
+
+def test_a_table_with_rejected_rows_is_not_scored(tmp_path):
+    (tmp_path / "a.csv").write_text("label,text\n1,a\n2,b,c\n")
+    with pytest.raises(InputError, match=r"a\.csv: row 3 has 3 fields, the header 2; quote fields that"):
+        list(object.__new__(ScoredText).read(tmp_path / "a.csv", "text"))
