@@ -274,6 +274,8 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         raise InputError(
             f"{path}: expected one file in the archive, found {len(members)}: {names}; unpack it"
         )
+    if Path(name := members[0].filename).suffix.lower() in PACKED:
+        raise InputError(f"{path}: expected a file in the archive that is not compressed again, found {name}")
     return members[0]
 
 
@@ -305,14 +307,21 @@ def gunzip(path: Path) -> bytes:
 
 
 def lines_of(content: io.BufferedReader, path: Path, longest: int) -> Iterator[str]:
-    """Yield the lines of UTF-8 text with their ends, which are \\n, \\r\\n or \\r. Other bytes become U+FFFD.
-    Raises InputError for a line of `longest` characters."""
-    text = io.TextIOWrapper(content, encoding="utf-8-sig", errors="replace", newline="")
+    """Yield the lines of UTF-8 text with their ends, which are \\n, \\r\\n or \\r. Raises InputError for a
+    line of `longest` characters, and for other bytes, whose letters could only be guessed."""
+    text = io.TextIOWrapper(content, encoding="utf-8-sig", newline="")
+    number = 1
     try:
         while line := text.readline(longest):
             if len(line) == longest:
                 raise InputError(f"{path}: a line of over {longest:,} characters: not a text file")
             yield line
+            number += 1
+    except UnicodeDecodeError as error:  # in a block of bytes that begins in this line
+        number += len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
+        found = f"byte {error.object[error.start]:#04x} in line {number}"
+        remedy = "save it as UTF-8, as by: iconv -f WINDOWS-1252 -t UTF-8"
+        raise InputError(f"{path}: expected UTF-8 text, found {found}; {remedy}") from None
     finally:
         with suppress(ValueError):  # if the file is closed already
             text.detach()  # does not close the file

@@ -8,6 +8,8 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple
 
+from pairflow.files import split_lines
+
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # Excel's own
 _SEPARATORS = ",;\t|"
 _NO_SEPARATOR = "\x1f"  # for a CSV file of one column, whose fields may have commas
@@ -18,12 +20,13 @@ _NUMBER = re.compile(r"\s*[+-]?[\d.,]+(e[+-]?\d+)?\s*", re.IGNORECASE)
 
 class Header(NamedTuple):
     """The header of a table: the `row` that it is, its names, how many fields most rows have (`width`), and
-    which `share` of the rows below it has as many."""
+    which `share` of the rows below it has as many, and of all rows but comments (`whole`)."""
 
     row: int
     names: list[str]
     width: int
     share: float
+    whole: float
 
     @property
     def agrees(self) -> bool:
@@ -85,11 +88,22 @@ def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, fields
 
 
+def holds_rows(record: list[str], layout: Layout) -> bool:
+    """Whether a record of several lines holds rows of the table, so that quotes in it are stray: most of its
+    lines have as many fields as a row. A separator that ends a clause, before a blank, is none."""
+    separator, most = layout.separator, layout.width - 1
+    lines = [line for line in split_lines(separator.join(record)) if line]
+    rows = [line for line in lines if line.count(separator) == most and f"{separator} " not in line]
+    if most == 1:  # so that a line of verse is none
+        rows = [line for line in rows if line[-1] != separator]
+    return most > 0 and len(lines) > 1 and len(rows) >= _AGREEING * len(lines)
+
+
 def _choose(headers: dict[str, Header]) -> str:
     """Choose a separator: one with which the rows have as many fields as the header; or else one that is in
     the header; or else, for a header of one name, one with which the rows have equally many fields."""
     *separators, _ = headers
-    best = max(separators, key=lambda key: (headers[key].agrees, headers[key].share, headers[key].width))
+    best = max(separators, key=lambda key: (headers[key].agrees, headers[key].whole, headers[key].width))
     if headers[best].agrees:
         return best
     longest = max(separators, key=lambda key: len(headers[key].names))
@@ -111,7 +125,7 @@ def find_header(rows: list[list[str]]) -> Header:
         index -= not _has_names(rows[index], rows[index + 1 :])
     below = rows[index + 1 :]
     share = sum(len(row) == width for row in below) / len(below) if below else 1.0
-    return Header(index, rows[index], width, share)
+    return Header(index, rows[index], width, share, sum(len(row) == width for row in plain) / len(plain))
 
 
 def _has_names(row: list[str], below: list[list[str]]) -> bool:
@@ -135,7 +149,7 @@ def _is_comment(row: list[str]) -> bool:
 def _is_title(row: list[str], width: int) -> bool:
     """Whether a row is a title above a table of `width` columns: few fields, and words."""
     few = _count_filled(row) == 1 or len(row) < width - 1
-    return few and any(len(field.split()) > 1 for field in row)
+    return few and any(" " in field.strip() for field in row)
 
 
 def name_columns(header: Header, rows: list[list[str]]) -> list[str]:

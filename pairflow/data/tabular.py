@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from pairflow.arguments import nearest
 from pairflow.artifacts import from_cell
-from pairflow.data.layout import find_header, find_layout, name_columns
+from pairflow.data.layout import find_header, find_layout, holds_rows, name_columns
 from pairflow.errors import InputError
 from pairflow.files import PACKED, lines_of, opened, require_plausible, suffix_of
 
@@ -198,15 +198,20 @@ def _csv(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | None
         number = start
         try:
             for record in reader:
+                after = start + reader.line_num
                 if record:
                     size = len(record)
-                    if size > layout.width and any(record[layout.width :]):
+                    if after > number + 1 and holds_rows(record, layout):
+                        faults[number] = (
+                            f'a quote (") that closes in line {after - 1}, with rows in between; remove both'
+                        )
+                    elif size > layout.width and any(record[layout.width :]):
                         faults[number] = (
                             f"{size} fields, the header {layout.width}; quote fields that hold "
                             f"{layout.separator!r}"
                         )
                     yield number, [from_cell(record[index]) if index < size else "" for index in indices]
-                number = start + reader.line_num
+                number = after
         except csv.Error as error:
             where = f"{path}: the record in line {number}"
             raise InputError(f'{where} has a stray quote ("): {error}') from None

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import zipfile
+from contextlib import nullcontext
 
 import openpyxl
 import pandas as pd
@@ -53,6 +54,12 @@ LAYOUTS = {
     "blanks after separators": ("a\nC, x\nN, y\n", ["a", "column 2"], (2, ["C", " x"])),
     "no name": (",b\n0,C\n", ["column 1", "b"], (2, ["0", "C"])),
     "no last name": ("a\n1,2\n3,4\n", ["a", "column 2"], (2, ["1", "2"])),
+    "commas in names": ("Name\tMol\n2,3,4-x\tC\n2,3,4-y\tC\n", ["Name", "Mol"], (2, ["2,3,4-x", "C"])),
+    "commas, blanks": (
+        "ID 1\tM\tx\n2,3,4-x\tC\t5,0\n2,3,4-y\tC\t5,1\n",
+        ["ID 1", *"Mx"],
+        (2, ["2,3,4-x", "C", "5,0"]),
+    ),
     "rows numbered by R": ('"a"\t"b"\n"1"\tx\ty\n"2"\tz\ty\n', ["column 1", *"ab"], (2, [*"1xy"])),
 }
 
@@ -97,6 +104,10 @@ def test_json_lines_and_parquet_have_their_values_as_text(table):
     assert table("a.parquet", frame.to_parquet())[1] == [(1, ["é"]), (2, ["\ufffd"])]
     frame = pd.DataFrame({"a": ["x", None], "b": [1.5, float("nan")], "c": [1, 2]})
     assert table("a.parquet", frame.to_parquet()) == ([*"abc"], [(1, ["x", "1.5", "1"]), (2, ["", "", "2"])])
+    assert table("a.parquet", pd.DataFrame({"a": [b"CO", b"\xff"]}).to_parquet())[1] == [
+        (1, ["CO"]),
+        (2, [r"b'\xff'"]),
+    ]
     assert table("b.parquet", frame.rename(columns={"b": "c.b"}).to_parquet())[0] == ["a", "c.b", "c"]
 
 
@@ -131,6 +142,11 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
             zipped(b"a", ["a.csv", "b"]),
             "expected one file in the archive, found 2: a.csv, b",
         ),
+        (
+            "a.csv.zip",
+            zipped(gzip.compress(b"a\n1\n"), ["a.csv.gz"]),
+            "expected a file in the archive that is not compressed again, found a.csv.gz",
+        ),
         ("a.csv.zip", b"a\n1\n", "not a readable CSV file: File is not a zip file"),
         ("a.csv.bz2", bz2.compress(b"a\n1\n")[:-9], "not a readable CSV file: Compressed file ended"),
         ("a.csv.zst", zstandard(b"a\n1\n" * 99)[:-9], "not a readable CSV file: "),
@@ -157,6 +173,26 @@ def test_refusals(tmp_path, name, content, message):
     (path := tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError, match=f"{name}: {message}"), open_table(path) as opened:
         list(opened.read("c" if path.suffix == ".csv" else opened.header[0]))
+
+
+ROWS = "".join(f"{number},C,n{number}\n" for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (f'id,smiles,name\n1,C,x\n2,C,"open\n{ROWS}3,C,closed"\n4,C,x\n', (3, 13)),
+        (f'id,smiles,name\n"{ROWS}3",C,x\n', (2, 11)),
+        (f'id,smiles,name\n2,C,"open\n{ROWS}3,C",closed\n', (2, 12)),  # in another column
+        ('smiles,name\nC,"open\nN,closed"\n', (2, 3)),
+        ('smiles,name\nC,"a\nb"\nC,"a, b\nc, d"\n"C,\nN,",x\n', None),
+        ('id,note,smiles\n1,"a,b\nc,\nd",C\n', None),
+    ],
+)
+def test_stray_quotes_do_not_swallow_the_rows_between_them(table, content, lines):
+    message = 'a.csv: line %d has a quote \\("\\) that closes in line %d, with rows in between; remove both'
+    with pytest.raises(InputError, match=message % lines) if lines else nullcontext():
+        table("a.csv", content)
 
 
 def test_numbers_count_lines_or_rows(tmp_path):

@@ -251,8 +251,9 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
 
 
 def test_columns_of_numbers_are_named_and_become_conditions(project):
-    rows = [f"{n},{text},{n % 7},{'ab'[n % 2]},x{n}" for n, text in enumerate(SMILES)]
-    (project / "a.csv").write_text("\n".join(["compound_id,smiles,pIC50 mean,group,comment", *rows]))
+    rows = [f"{n},{text},{n % 7},{'ab'[n % 2]},x{n},{n},{n}" for n, text in enumerate(SMILES)]
+    header = "compound_id,smiles,pIC50 mean,group,comment,twice,twice"  # `twice` would be refused
+    (project / "a.csv").write_text("\n".join([header, *rows]))
     run = new("a.csv")
     named = "pIC50 mean: `--condition 'pIC50 mean'`"
     advice = f"Samples can be asked for low, middle or high values of a column of numbers. {named}."
@@ -496,6 +497,7 @@ def test_names(file, name):
         ("qm9", "C", [], "qm9: unknown kind of file"),
         ("{a}.smi", "\n".join(ODD), [], "{a}.smi: braces in a name are wildcards to Snakemake; rename the"),
         ("b.rejected.csv", "smiles\nC\n", ["--name", "b"], "b.rejected.csv: is an input of this command"),
+        ("a.smi", "C", ["--replicates", "first"], "replicates: expected only with a condition (--condition)"),
         ("a.smi", RINGS, ["--split", "scaffold"], "split: the smallest of 1"),
     ],
 )

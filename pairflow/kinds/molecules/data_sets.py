@@ -104,7 +104,7 @@ class MoleculeFile(RowFile, MoleculeSource):
         number, held_out = 0, set[int]()
         if self.split_column:
             fields = library.read_fields(self.path, self.split_column, sheet, strict=True)
-            labels = (label for _, label in fields)
+            labels = (label for _, label, _ in fields)
             held_out = {*held_out_rows(labels, f"{self.path}: column {self.split_column!r}")}
         for index, row in enumerate(library.read_rows(self.path, column, progress, sheet)):
             number = row.number

@@ -137,11 +137,15 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
     rows, total = draw_rows(every, _SURVEYED)
     surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
     counts = Survey(surveyed, rules, library.unit_of(file), available_cpus(), total)
-    advice, unused = [*_advice(counts, settings, fields), *suggest_columns(fields)], None
+    advice, unused = [*_advice(counts, settings, fields)], None
+    if not condition and not settings.held_out:  # which goes with no condition on a column
+        repeated = library.repeated_names(file, sheet) if library.is_table(file) else ()
+        single = {name: values for name, values in fields.items() if name not in repeated}
+        advice += suggest_columns(single)
     if condition:
         condition = condition.fitted(counts)
         data["condition"] = condition.entry()
-        advice = [*_advice(counts, settings, fields), *condition.describe(counts, request.unused)]
+        advice += condition.describe(counts, request.unused)
         unused = condition.unused()
     make = partial(_draft, request, settings, counts, data, title)
     draft = make(start, advice=advice, unused=unused)

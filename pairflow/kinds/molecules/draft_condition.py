@@ -15,7 +15,7 @@ from pairflow.data.draft import Entry
 from pairflow.data.split import is_held_out
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.own_column import OwnColumn, divide, find_classes, read_numbers
+from pairflow.kinds.molecules.own_column import OwnColumn, divide, find_classes
 from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
 from pairflow.kinds.molecules.survey import Survey
 
@@ -82,7 +82,7 @@ def find_condition(
     computes. Raises InputError for any other name, and for a column of too few different values."""
     header = [*header]
     if name in header:
-        column = OwnColumn(file, name, sheet=sheet)
+        column = OwnColumn.read(file, name, sheet=sheet)
         try:
             return choose_classes(column, replicates, column.lines)
         except InputError:
@@ -132,18 +132,22 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield sentences on the columns of numbers or classes that could be a condition, if there are any.
-    Names, identifiers and splits are none."""
+    Names, identifiers, splits, and what `choose_classes` refuses are none."""
     options: dict[str, list[str]] = {}
     for name, fields in columns.items():
         is_split = all(is_held_out(field) is not None for field in fields)
         is_identifier = len({*fields}) == len(fields) and all(map(str.isdecimal, fields))
         if is_split or is_identifier or library.name_column([name], ""):
             continue
-        read, what = read_numbers(fields), "low, middle or high values of a column of numbers"
-        known = read.numbers[np.isfinite(read.numbers)]
-        if find_classes(fields):
-            what = "the classes of a column"
-        elif len(known) <= (len(fields) - read.reasons.count("empty")) / 2 or len(np.unique(known)) < 3:
+        try:
+            column = OwnColumn(name, "row", ((row, field, "") for row, field in enumerate(fields)))
+            named = choose_classes(column, "median", column.lines).settings.named()
+        except InputError:
+            continue
+        what = "the classes of a column" if named else "low, middle or high values of a column of numbers"
+        known = column.numbers[np.isfinite(column.numbers)]
+        few = len(known) <= (len(fields) - column.reasons.count("empty")) / 2 or len(np.unique(known)) < 3
+        if few and not named:
             continue
         options.setdefault(what, []).append(f"{name}: `--condition {shlex.quote(name)}`")
     for what, names in options.items():

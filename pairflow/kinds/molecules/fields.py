@@ -2,13 +2,14 @@
 
 import re
 import unicodedata
+from html import unescape
 
 from rdkit import Chem
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.standardise import UNPARSABLE, atoms_of, parse
 
-FOREIGN = {name: f"{name}, not SMILES" for name in ("SELFIES", "InChI")}
+FOREIGN = {name: f"{name}, not SMILES" for name in ("SELFIES", "InChI", "HTML")}
 QUERY = "a query, not a molecule"
 LOWER = "all letters in lower case, which is for aromatic atoms"
 MAPPED = "mapped"  # property of a molecule whose atom maps were dropped
@@ -28,7 +29,7 @@ def read_smiles(text: str) -> Chem.Mol:
     molecule that had some has the property MAPPED. Raises InputError with the reason to reject the text, such
     as a character inside it at which RDKit would stop to read."""
     smiles, extension = text, ""
-    if (" " in text or not (text.isascii() and text.isprintable())) and "\ufffd" not in text:
+    if " " in text or not (text.isascii() and text.isprintable()):
         core = text.partition("|")[0]
         if core != text and core.rstrip() != core:
             smiles = core.rstrip()
@@ -62,6 +63,8 @@ def why_foreign(text: str) -> str:
     """The reason to reject a text that is a molecule in another notation; empty for any other text."""
     if text.startswith("InChI="):
         return FOREIGN["InChI"]
+    if "&" in text and unescape(text) != text:
+        return FOREIGN["HTML"]
     return FOREIGN["SELFIES"] if text.startswith("[") and _SELFIES.fullmatch(text) else ""
 
 

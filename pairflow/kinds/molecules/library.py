@@ -118,9 +118,8 @@ def read_rows(
     - SDF files: the name is the title, the first line of a record, or else the data item that `name_column`
       finds; or the data item `column`, if that is not "smiles".
 
-    Bytes that are not UTF-8 become U+FFFD, so that a name in another encoding does no harm. The progress bar
-    counts bytes. Raises InputError for a file that is missing, empty, truncated or not in the format of its
-    suffix, and for an unknown column.
+    The progress bar counts bytes. Raises InputError for a file that is missing, empty, truncated, not in
+    UTF-8 or not in the format of its suffix, and for an unknown column.
     """
     path = Path(path)
     number, size = 0, path.stat().st_size if path.is_file() else 0
@@ -155,20 +154,27 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
 
 def read_fields(
     path: str | Path, column: str, sheet: str | None = None, strict: bool = False
-) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row of a table, and its field in a column, empty in a row with a fault; or of
-    each record of an SDF file, and its data item. Raises InputError for an unknown column, for a format
-    without columns, and if it is `strict` for a row with a fault."""
+) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each row of a table, its field in a column, and the reason if the row is rejected,
+    whose field is empty; or of each record of an SDF file, its data item. Raises InputError for an unknown
+    column, for a format without columns, and if it is `strict` for a row with a fault."""
     if format_of(path) == "SDF":
         with _opened_items(Path(path)) as (header, records):
             index = tabular.index_of(header, column, path)
-            yield from ((number, fields[index]) for number, fields in records)
+            yield from ((number, fields[index], "") for number, fields in records)
         return
     if not is_table(path):
         raise InputError(f"{path}: a {format_of(path)} file has no columns, so there is no column {column!r}")
     with tabular.open_table(Path(path), sheet=sheet) as table:
         for number, [field] in table.read(column, strict=strict):
-            yield number, "" if number in table.faults else field
+            fault = table.faults.get(number, "")
+            yield number, "" if fault else field, fault
+
+
+def repeated_names(path: Path, sheet: str | None = None) -> set[str]:
+    """The names that several columns of a table have."""
+    with tabular.open_table(path, sheet=sheet) as table:
+        return {name for name in table.header if table.header.count(name) > 1}
 
 
 def data_items(path: Path, number: int) -> dict[str, list[str]]:

@@ -38,24 +38,32 @@ _PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notat
 
 class Values(NamedTuple):
     """What R fields of a column hold: their numbers (R,), NaN for none; the reason for each NaN, else "";
-    and how numbers are written if not plainly."""
+    how numbers are written if not plainly; and two rows that contradict each other in this (`clash`)."""
 
     numbers: np.ndarray
     reasons: list[str]
     notation: str = ""
+    clash: tuple[int, int] | None = None
 
 
 def read_numbers(fields: Sequence[str]) -> Values:
     """The plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas, and
-    commas between thousands, are read if all numbers of the column agree and one has no other reading."""
+    commas or points between thousands, are read if all numbers of the column agree and one has no other
+    reading."""
     texts = [field.strip() for field in fields]
-    bare = {_QUALIFIER.sub("", text, 1) for text in texts if "," in text or "." in text}
-    written = [text for text in bare if _NUMERIC.fullmatch(text)]
+    bare = [_QUALIFIER.sub("", text, 1) if "," in text or "." in text else "" for text in texts]
+    written = [text for text in dict.fromkeys(bare) if _NUMERIC.fullmatch(text)]
     commas = [text for text in written if "," in text]
-    pattern, table, notation = _PLAIN, dict[int, str | None](), ""
-    if commas and all(map(_COMMA.fullmatch, written)) and not all(map(_POINT.fullmatch, commas)):
-        if not any("." in text and "," not in text for text in written):  # 5.125 beside 5,1: both decimal?
-            pattern, table, notation = _COMMA, {ord("."): None, ord(","): "."}, "with decimal commas"
+    several = [text for text in written if "," in text or text.count(".") > 1]
+    certain = [text for text in several if _COMMA.fullmatch(text) and not _POINT.fullmatch(text)]
+    point = next((text for text in written if "," not in text and text.count(".") == 1), None)
+    agree = bool(certain) and all(map(_COMMA.fullmatch, written))
+    pattern, table, notation, clash = _PLAIN, dict[int, str | None](), "", None
+    if certain and point and not (agree and any("." in text for text in certain)):
+        clash = bare.index(certain[0]), bare.index(point)  # 0,5 and 1.007, which may be 1007
+    elif agree:
+        pattern, table = _COMMA, {ord("."): None, ord(","): "."}
+        notation = "with decimal commas" if commas else "with points between thousands"
     elif commas and all(map(_POINT.fullmatch, written)) and not all(map(_COMMA.fullmatch, commas)):
         pattern, table, notation = _POINT, {ord(","): None}, "with commas between thousands"
     numbers, reasons = np.full(len(texts), np.nan), [""] * len(texts)
@@ -64,7 +72,7 @@ def read_numbers(fields: Sequence[str]) -> Values:
             numbers[row] = number
         else:
             reasons[row] = _reason(text)
-    return Values(numbers, reasons, notation)
+    return Values(numbers, reasons, notation, clash)
 
 
 def _reason(text: str) -> str:
@@ -108,6 +116,7 @@ class OwnColumn:
 
     Attributes:
         name: its name.
+        unit: what the numbers of rows count, such as "line".
         lines: the number of each of R rows in the file.
         fields: the text of each row (R).
         classes: the names of its classes; empty for numbers.
@@ -115,22 +124,43 @@ class OwnColumn:
         reasons: why a row has none (R), else "".
     """
 
-    def __init__(self, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None):
-        """Read the column. Raises InputError if the table does not have it, or if it is no table."""
-        self.name, self.unit = name, library.unit_of(table)
-        rows = [*library.read_fields(table, name, sheet)]
-        self.lines, self.fields = [line for line, _ in rows], [field.strip() for _, field in rows]
+    def __init__(
+        self, name: str, unit: str, rows: Iterable[tuple[int, str, str]], classes: Sequence[str] = ()
+    ):
+        """Make the column of `rows`, see `library.read_fields`. Raises InputError if their numbers contradict
+        each other in how they are written."""
+        self.name, self.unit, rows = name, unit, [*rows]
+        self.lines, self.fields = [line for line, *_ in rows], [field.strip() for _, field, _ in rows]
+        self._faults = [fault for *_, fault in rows]
         self._row = {line: row for row, line in enumerate(self.lines)}
         self._read(classes)
+
+    @classmethod
+    def read(
+        cls, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None
+    ) -> "OwnColumn":
+        """Read the column. Raises InputError also if the table does not have it, or if it is no table."""
+        return cls(name, library.unit_of(table), library.read_fields(table, name, sheet), classes)
 
     def _read(self, classes: Sequence[str]) -> None:
         self.classes, self._repeated = tuple(classes), ""
         self._differing: dict[int, int] = {}  # row: the first row with its molecule
-        self.numbers, self.reasons, self._notation = values = read_numbers(self.fields)
+        values = read_numbers(self.fields)
+        self.numbers, self._notation = values.numbers, values.notation
+        reasons = zip(values.reasons, self._faults, strict=True)
+        self.reasons = ["rejected" if fault else reason for reason, fault in reasons]
+        if values.clash and not classes:
+            first, second = (
+                f"{self.unit} {self.lines[row]} has {self.fields[row]!r}" for row in values.clash
+            )
+            raise InputError(
+                f"column {self.name!r}: {first}, but {second}; expected numbers with one decimal sign, "
+                "such as 0.5 and 1007"
+            )
         if classes:
             number = {name: number for number, name in enumerate(classes)}
             self.numbers = np.array([number.get(name, np.nan) for name in _names(self.fields, values)])
-            missing = {"empty", "not measured"}
+            missing = {"empty", "not measured", "rejected"}
             self.reasons = [
                 "" if value == value else reason if reason in missing else "none of the classes"
                 for value, reason in zip(self.numbers, self.reasons, strict=True)

@@ -299,7 +299,7 @@ def label_molecules(
         if setting.property:
             values.append(compute(setting.property, molecules["smiles"].tolist()))
             continue
-        column = OwnColumn(table, str(setting.column), setting.named(), sheet)
+        column = OwnColumn.read(table, str(setting.column), setting.named(), sheet)
         pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
         column = column.combined(pairs, setting.replicates)
         print(f"pairflow preprocess: note: {escaped(column.summarise())}", file=sys.stderr)

@@ -363,5 +363,11 @@ class NewLibrary(LibraryRules, NewSettings):
     split_column: SplitColumn = None
     max_too_long_share: LongShare = 0.001
 
+    @model_validator(mode="after")
+    def _replicates_fit(self) -> "NewLibrary":
+        if "replicates" in self.model_fields_set and not self.condition:
+            raise ValueError("replicates: expected only with a condition (--condition)")
+        return self
+
 
 DATA, NEW = Molecules, NewLibrary

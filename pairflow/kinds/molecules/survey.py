@@ -33,6 +33,7 @@ TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
 REMEDIES = {  # reason to reject a row -> what to do
     FOREIGN["SELFIES"]: "decode them first: selfies.decoder(text)",
     FOREIGN["InChI"]: "convert them first: Chem.MolToSmiles(Chem.MolFromInchi(text)) of RDKit",
+    FOREIGN["HTML"]: "unescape them first, such as &gt;: html.unescape(text) of Python",
     DUMMY: "keep them with --dummies keep",
     METAL: "keep them with --metals keep",
     **dict.fromkeys(("SELFIES cannot write it", "groups cannot write it"), "try --representation smiles"),

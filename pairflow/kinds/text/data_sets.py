@@ -35,7 +35,6 @@ from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased; K of a to z and the space
-_NO_UTF_8 = "\ufffd"  # what tables have in the place of bytes that are not UTF-8
 _BINARY = "a NUL character, so that it is binary data and not text"
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
@@ -235,9 +234,7 @@ class OwnText(RowFile, TextSource):
                 labels = (record.text for record in read_column(self.path, self.part[0], self.sheet))
                 held_out = {*held_out_rows(labels, f"{self.path}: column {self.part[0]!r}")}
                 records = [record for row, record in enumerate(records) if (row in held_out) == self.part[1]]
-            reasons = [
-                "not UTF-8 text" * (_NO_UTF_8 in row.text) or _BINARY * ("\0" in row.text) for row in records
-            ]
+            reasons = [row.reason or _BINARY * ("\0" in row.text) for row in records]
             pairs = [*zip(records, reasons, strict=True)]
             rejected += (Rejected(f"row {row.number}", row.text, reason) for row, reason in pairs if reason)
             yield [record for record, reason in pairs if not reason]

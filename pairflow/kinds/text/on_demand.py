@@ -14,6 +14,7 @@ from pairflow.files import suffix_of
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.text.data_sets import OwnText, join
+from pairflow.kinds.text.prepare import Rejected
 from pairflow.kinds.text.records import FASTA_SUFFIXES
 from pairflow.kinds.text.settings import COLUMN
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
@@ -76,9 +77,12 @@ class ScoredText(ScoredLines):
         if not column and suffix_of(path) not in FASTA_SUFFIXES:
             yield from super().read(path)
             return
-        for content in OwnText(path, column=column).contents([]):
+        rejected: list[Rejected] = []
+        for content in OwnText(path, column=column).contents(rejected):
+            for place, _, reason in rejected if column else ():
+                raise InputError(f"{path}: {place} has {reason}")
             if self.tokeniser.lines and not isinstance(content, str):
-                yield from self.encode_rows(content)
+                yield from self.encode_rows(record[:3] for record in content)
             else:
                 yield from self.split(content if isinstance(content, str) else join(content))
 

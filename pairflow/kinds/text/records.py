@@ -15,11 +15,13 @@ _SAMPLED = 100_000  # characters
 
 
 class Record(NamedTuple):
-    """A text in a file, its name, if it has one, and the number of its first line or row."""
+    """A text in a file, its name, if it has one, the number of its first line or row, and the reason if it is
+    rejected."""
 
     number: int
     name: str
     text: str
+    reason: str = ""
 
 
 def is_fasta(path: Path, text: str) -> bool:
@@ -49,4 +51,7 @@ def read_fasta(path: Path, text: str) -> list[Record]:
 def read_column(path: Path, column: str, sheet: str | None = None) -> list[Record]:
     """Return the texts in a column of a table, or of a sheet. Raises InputError for an unknown column."""
     with open_table(path, column, sheet) as table:
-        return [Record(number, "", unify_line_ends(text)) for number, [text] in table.read(column)]
+        return [
+            Record(number, "", unify_line_ends(text), table.faults.get(number, ""))
+            for number, [text] in table.read(column, strict=False)
+        ]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pairflow.errors import InputError
 from pairflow.kinds.molecules.draft_condition import suggest_columns
 from pairflow.kinds.molecules.own_column import OwnColumn, find_classes, read_numbers
 
@@ -37,7 +38,8 @@ def test_only_plain_finite_numbers_are_read(field, number, reason):
         (["1,234.5", "1,234", "5.1"], [1234.5, 1234, 5.1], "with commas between thousands"),
         (["1,234,567", "12"], [1234567, 12], "with commas between thousands"),
         (["1,234", "5,678", "12"], [NAN, NAN, 12], ""),  # both readings
-        (["5,1", "5.125", "5.2"], [NAN, 5.125, 5.2], ""),
+        (["1.234,5", "2.000"], [1234.5, 2000], "with decimal commas"),
+        (["1.234.567", "2.000"], [1234567, 2000], "with points between thousands"),
         (["5,1", "1,2,3", "4"], [NAN, NAN, 4], ""),
         (["1.234", "5.678"], [1.234, 5.678], ""),
     ],
@@ -45,7 +47,19 @@ def test_only_plain_finite_numbers_are_read(field, number, reason):
 def test_commas_are_read_if_the_whole_column_says_what_they_are(fields, numbers, notation):
     values = read_numbers(fields)
     np.testing.assert_array_equal(values.numbers, numbers)
-    assert values.notation == notation
+    assert (values.notation, values.clash) == (notation, None)
+
+
+@pytest.mark.parametrize(
+    "fields", [["7", "0,5", "1.007", "3,5"], ["7", "1.234.567", "0.5"], ["<2,5", ">2.5"]]
+)
+def test_a_column_with_two_decimal_signs_is_refused(column, fields):
+    lines = [f"line {fields.index(field) + 2} has '{field}'" for field in fields if field != "7"]
+    with pytest.raises(
+        InputError, match=f"^column 'y': {lines[0]}, but {lines[1]}; expected numbers with one "
+    ):
+        column(*fields)
+    assert not [*suggest_columns({"y": fields * 9})]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +92,8 @@ def test_columns_are_suggested_as_conditions():
         "not finite": ["1", "2", "nan", "inf"],
         "half empty": ["", "1", "", "2", " ", "3", ""],
         "nothing": [],
+        "percent": ["99,0 %", "1,0 %"] * 10,  # no names of classes
+        "two signs": ["1,5", "2.5", "3"],
         "split": ["train", "test"] * 10,
         "CID": [str(number) for number in range(900, 920)],
     }
@@ -90,7 +106,7 @@ def test_columns_are_suggested_as_conditions():
 def column(tmp_path):
     def build(*fields, classes=()):
         (tmp_path / "a.tsv").write_text("smiles\ty\n" + "".join(f"C\t{field}\n" for field in fields))
-        return OwnColumn(tmp_path / "a.tsv", "y", classes)
+        return OwnColumn.read(tmp_path / "a.tsv", "y", classes)
 
     return build
 
@@ -110,6 +126,12 @@ def test_every_row_without_a_number_is_counted_and_listed(column):
         [8, "n.d.", "not measured"],
         [9, "", "empty"],
     ]
+
+
+def test_rejected_rows_of_the_table_are_not_called_empty(column):
+    own = column("1", "2\tx", "")
+    assert own.tally() == "y: 1 of 3 rows have a number; the others: 1 empty (line 4), 1 rejected (line 3)"
+    assert own.divided(["1", "2"]).reasons == ["", "rejected", "empty"]
 
 
 REPEATS = [(4, 2), (6, 2), (5, 3), (8, 7)]  # lines 2, 4, 6; 3, 5; 7, 8

@@ -44,7 +44,7 @@ def test_names_and_numbers_are_read_from_data_items(read, tmp_path):
     items = "> 25 <IDNUMBER> (7)\nZ1\n\n>  <pIC50>\n5.0\n\n> <note>\ntwo\nlines\n\n"
     records = record(items=items), record("O", title="own name", items="> <pIC50>\n6\n\n> <CAS>\n64-17-5\n")
     assert read(*records) == [("CN", "Z1", ""), ("CO", "own name", "")]
-    assert [*read_fields(tmp_path / "a.sdf", "pIC50")] == [(1, "5.0"), (2, "6")]
+    assert [*read_fields(tmp_path / "a.sdf", "pIC50")] == [(1, "5.0", ""), (2, "6", "")]
     assert data_items(tmp_path / "a.sdf", 9)["note"] == ["two\nlines", ""]
     assert [name for _, name, _ in read(*records, column="CAS")] == ["", "64-17-5"]
     with pytest.raises(InputError, match="no data item 'x'"):

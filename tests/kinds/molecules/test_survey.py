@@ -187,6 +187,7 @@ def test_the_column_is_found_on_any_sheet_of_an_excel_file(tmp_path):
     ("text", "message"),
     [
         ("id,s\n1,[C][C][O]\n", r"column 's' holds SELFIES, not SMILES; decode them"),
+        ("id,s\n1,C&#64;O\n2,C&gt;C\n3,C\n", r"column 's' holds HTML, not SMILES; unescape them"),
         ("id,mass\n1,2\n", r"no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a,b\nCCO,CN\n", r"several columns hold SMILES, 'a', 'b': name one with --column"),
         ("CCO,1\nCN,2\n", r"no header line: its first line holds the molecule 'CCO'"),

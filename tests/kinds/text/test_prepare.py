@@ -112,11 +112,11 @@ def test_each_row_of_a_table_has_a_text(read):
     prepared = read({"a.jsonl.gz": gzip.compress(table)}, rows="lines", column="text")
     assert [prepared.tokeniser.decode(row) for row in prepared.train[[0, -1]]] == ["10\n", "45\n"]
     latin = b"text\n" + b"caf\xe9\n" * 2 + b"tea\n" * 40
-    rejected = read({"b.csv": latin}, rows="lines", column="text").rejected
-    assert rejected[["place", "reason"]].to_numpy().tolist() == [
-        ["row 2", "not UTF-8 text"],
-        ["row 3", "not UTF-8 text"],
-    ]
+    with pytest.raises(InputError, match=r"b\.csv: expected UTF-8 text, found byte 0xe9 in line 2; save it"):
+        read({"b.csv": latin}, rows="lines", column="text")
+    odd = 'n,text\n1,"a\nb"\n2,a,b\n3,"open\n4,c\n5,closed"\n' + "6,tea\n" * 40
+    rejected = read({"b.csv": odd}, rows="lines", column="text").rejected
+    assert rejected["place"].tolist() == ["row 4", "row 5"]
 
 
 def test_compressed_text_is_read(read):
