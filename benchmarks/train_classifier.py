@@ -1,6 +1,9 @@
 """Trains a small classifier of images, as those in pairflow/kinds/images/classifiers.
 
+    snakemake --cores 2 results/{digits,mnist_binary_small,mnist_continuous_small}/data/train.parquet
     python benchmarks/train_classifier.py results/digits/data digits
+    python benchmarks/train_classifier.py results/mnist_binary_small/data mnist_binary
+    python benchmarks/train_classifier.py results/mnist_continuous_small/data mnist
 
 It reads train.parquet and validation.parquet in the folder of prepared images, and writes digits.safetensors
 and digits.json. The training takes a minute at most on the CPU; another machine trains slightly different

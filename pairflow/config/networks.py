@@ -25,9 +25,9 @@ class NetworkSettings(Settings):
 
     `modules` is a dict from flow to the network's class in pairflow.networks. `in_slices` says how several
     threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`),
-    whichever was faster (benchmarks/README.md). `operations_on_gpu` is the number of arithmetic operations a
-    second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps `logits_kept`
-    numbers for each logit.
+    whichever was faster (benchmarks/records/speed.md). `operations_on_gpu` is the number of arithmetic
+    operations a second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps
+    `logits_kept` numbers for each logit.
     """
 
     modules: ClassVar[dict[str, str]]

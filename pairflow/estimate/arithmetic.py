@@ -69,7 +69,7 @@ def _suggested(work: Work, experiment: Experiment) -> float | None:
 
 
 def _pairing(work: Work) -> Rate:
-    """Compute the rate of pairing, within a factor of three of the records in benchmarks/README.md."""
+    """Compute the rate of pairing, within a factor of three of the records in benchmarks/records/speed.md."""
     compared = float(work.rows) ** 2 * work.steps
     if not FLOWS[work.flow].tokens:
         memory = 1200.0 + 1.2e-5 * work.rows * work.length

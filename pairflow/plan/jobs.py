@@ -42,8 +42,8 @@ def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> di
 
     A training in slices of the batch computes them one after another while another program needs a core, so
     such trainings share all cores. Threads that share operations are then slower than one
-    (benchmarks/README.md), so other trainings get two only if a core stays free, and the jobs of another rule
-    only if half of the cores do, which the rest of the workflow can use.
+    (benchmarks/records/speed.md), so other trainings get two only if a core stays free, and the jobs of
+    another rule only if half of the cores do, which the rest of the workflow can use.
     """
     counts = Counter(job.rule for job in table)
     free = dict.fromkeys(_SHARING, cores // 2) | {"train": cores - 1}

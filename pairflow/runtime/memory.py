@@ -25,8 +25,8 @@ def keep_freed() -> None:
     """Let this process keep the memory of freed tensors of up to 1 GB for its next ones.
 
     By default glibc gives it back to the system, which fills it with zeros before it gives it out again. In
-    sampling on a CPU that takes a sixth of the time (benchmarks/README.md). Other C libraries are left as
-    they are.
+    sampling on a CPU that takes a sixth of the time (benchmarks/records/speed.md). Other C libraries are left
+    as they are.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)

@@ -15,7 +15,7 @@ from pairflow.limits import MAX_LENGTH
 FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # what a folder may hold: name in messages, suffixes
 
 # The classifiers that come with pairflow: the data set that each was trained on, and the SHA-256 of its
-# weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
+# weights in pairflow/kinds/images/classifiers. benchmarks/train_classifier.py makes them.
 WITH_TEST_SET = ("mnist_binary", "mnist", "cifar10")  # their publishers chose the test images
 CLASSIFIERS = {
     "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",

@@ -38,7 +38,7 @@ def _fill_uniform(rows, seed, size, positions, words, tokens):
 @compiled
 def draw(positions, step, row_words, seed_words, words, uniforms):
     """Fills `uniforms` (N',) with the random numbers of a step, made from `words`, eight at a time."""
-    # Eight positions at a time take 2.5 ns each in place of 14 (benchmarks/README.md).
+    # Eight positions at a time take 2.5 ns each in place of 14 (benchmarks/records/speed.md).
     low, high = fill(row_words[0]), fill(row_words[1])
     for block in range(len(positions) // WORDS):
         w0, w1, _, _ = philox(load(positions, block), fill(step), low, high, *seed_words)

@@ -117,7 +117,7 @@ def split_octave(planes, valid, octave, masks, touched, counts):
     """
     size, bits = planes.shape[:2]
     # Masks of only the levels that are asked for were slower: 176 us a query in place of 151 on QM9
-    # (benchmarks/README.md).
+    # (benchmarks/records/speed.md).
     n0 = n1 = n2 = n3 = n4 = n5 = n6 = n7 = fill(np.uint64(0))
     written = 0
     for block in range(size):

@@ -12,7 +12,7 @@ It works like the CPU engine; keys are data rows. A block takes one query after 
 Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
 memory is 5 KB, whatever the shape.
 
-benchmarks/README.md estimates its time on an H200.
+benchmarks/records/speed.md estimates its time on an H200.
 
 For large K the CPU engine has lists of the keys with a symbol, so that a change updates about 2 M / K keys
 instead of all M. They would save most of the time for CIFAR-10 here, too. But they would need counters and
