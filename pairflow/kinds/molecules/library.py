@@ -230,7 +230,7 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
-    """Yield the rows of lines that begin with SMILES. A name may follow a CX extension (`CCO |r| ethanol`)."""
+    """Yield the rows of lines that begin with SMILES. A CX extension (`CCO |r| ethanol`) is left out."""
     for number, line in lines:
         text, _, name = line.strip().partition(" ")
         if "\t" in text or (name and name[0] in " \t|"):
