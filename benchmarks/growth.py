@@ -4,9 +4,9 @@
         --out record.json --plot growth.svg
 
 Three libraries are made up: molecules of fragments that are joined at random, rows of tokens in clusters,
-and text whose words follow Zipf's law. Each goes through the workflow by `pairflow run`, with the same small
-training and the same number of samples. Their pairs are found in subsets (`subsets: auto`). At the
-sizes --unpaired the method is udlm, which needs no pairs.
+and text whose words follow Zipf's law; `--kinds records` has the molecules in an SDF file. Each goes through
+the workflow by `pairflow run`, with the same small training and the same number of samples. Their pairs are
+found in subsets (`subsets: auto`). At the sizes --unpaired the method is udlm, which needs no pairs.
 
 Snakemake measures the seconds and the memory of each job, its processes together. A slope is that of
 log(cost) over log(rows) between the two largest sizes: 1 if ten times the rows cost ten times as much. What
@@ -46,7 +46,7 @@ BATCH = 100_000  # molecules that are written at a time
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", type=Path, help="an empty folder, or the one of an earlier run")
-    parser.add_argument("--kinds", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
+    parser.add_argument("--kinds", nargs="+", choices=LIBRARIES, default=list(KINDS))
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--unpaired", type=int, nargs="*", default=[], help="sizes without a pairing")
     parser.add_argument("--out", type=Path, help="the JSON record")
@@ -86,6 +86,18 @@ def molecules(path: Path, rows: int) -> dict:
     return {"source": f"{path.name}.smi", "representation": "smiles", "length": 80}
 
 
+def records(path: Path, rows: int) -> dict:
+    """The same molecules as records of an SDF file, without coordinates."""
+    from rdkit import Chem
+
+    data, smiles = molecules(path, rows), path.with_suffix(".smi")
+    with smiles.open() as lines, Chem.SDWriter(str(path.with_suffix(".sdf"))) as writer:
+        for line in lines:
+            writer.write(Chem.MolFromSmiles(line))
+    smiles.unlink()
+    return data | {"source": f"{path.name}.sdf"}
+
+
 def tokens(path: Path, rows: int) -> dict:
     """Rows of 32 tokens of 64 symbols, in clusters."""
     np.save(path.with_suffix(".npy"), clusters(rows, 32, SYMBOLS))
@@ -104,7 +116,8 @@ def text(path: Path, rows: int) -> dict:
     return {"source": f"{path.name}.txt", "tokeniser": "characters", "normalisation": "letters", "length": 32}
 
 
-LIBRARIES: dict[str, Callable[[Path, int], dict]] = {"molecules": molecules, "tokens": tokens, "text": text}
+KINDS: dict[str, Callable[[Path, int], dict]] = {"molecules": molecules, "tokens": tokens, "text": text}
+LIBRARIES = KINDS | {"records": records}
 
 
 def measured(work: Path, kind: str, rows: int, method: str) -> dict:

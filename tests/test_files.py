@@ -3,9 +3,11 @@
 JSON of others is an object of bounded size and depth, or is refused before memory is taken.
 """
 
+import io
 import json
 import os
 import tracemalloc
+from contextlib import nullcontext
 
 import pytest
 from deadline import within
@@ -97,8 +99,13 @@ def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):
         ("a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b\r\n", ["a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b"]),
     ],
 )
-def test_only_line_feeds_and_carriage_returns_end_lines(text, lines):
+def test_only_line_feeds_and_carriage_returns_end_lines(tmp_path, monkeypatch, text, lines):
     assert files.split_lines(text) == lines
+    (path := tmp_path / "a.txt").write_bytes(text.encode())
+    for size in range(1, 5):  # also if a batch ends between \r and \n
+        monkeypatch.setattr(files, "_BATCH", size)
+        with files.opened(path, "text") if text else nullcontext((io.BytesIO(), None)) as (content, _):
+            assert [line.rstrip("\r\n") for line in files.lines_of(content, path, 20)] == lines
 
 
 def nested(depth: int) -> str:

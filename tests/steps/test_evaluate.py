@@ -115,6 +115,37 @@ def test_counts_by_hand(metrics, metric, by_hand):
     assert metrics.loc[metric].tolist() == by_hand
 
 
+@pytest.mark.parametrize(
+    ("identity", "unique", "novel"), [("smiles", 6, 4), ("inchikey", 3, 1), ("tautomer", 4, 2)]
+)
+def test_molecules_are_compared_by_the_rule_identity(tmp_path, step, describe, identity, unique, novel):
+    """The data set has 2-hydroxypyridine and DMSO. Samples are these, a tautomer of the first, the second
+    with charges, which an InChIKey ignores, and two tautomers of a new amide."""
+    data = ["Oc1ccccn1", "CS(C)=O", "CCO", "CCN"]
+    texts = [*data[:2], "O=c1cccc[nH]1", "C[S+](C)[O-]", "N=C(O)CC", "CCC(N)=O"]
+    words = Vocabulary().extended(["[nH]", "[S+]", "[O-]", *"CNOScn1()="])
+    rules = Molecules(source="x.smi", length=LENGTH, identity=identity)
+    made = prepare(map(Row, count(1), data), rules, validation_rows=[3])
+    (tmp_path / "vocabulary.json").write_text(words.to_json())
+    facts = {"vocabulary": words.hash, "parameters": rules.model_dump(mode="json")}
+    write_table(tmp_path / "smiles.parquet", made.smiles, Metadata(kind="smiles", **facts))
+    samples(tmp_path / "samples.parquet", [texts, texts[:3]], words)
+    assert describe(tmp_path).exit_code == describe(tmp_path, "norms", "norms").exit_code == 0
+    names = ("samples", "smiles", "molecules", "norms", "properties")
+    files = {name: tmp_path / f"{name}.parquet" for name in names}
+    files |= {"vocabulary": tmp_path / "vocabulary.json", "out": tmp_path / "metrics.parquet"}
+    run = step("evaluate", "molecules", "--plausible", quiet=True, **files)
+    assert (run.exit_code, run.output) == (0, "")
+    table, metadata = read_table(files["out"], "metrics")
+    rows = table.to_pandas().pivot(index="metric", columns="trial", values="value")
+    assert rows.loc["unique_strict"].tolist() == [unique, 3 - (identity != "smiles")]
+    assert rows.loc["novel_strict"].tolist() == [novel, int(identity == "smiles")]
+    assert rows.loc["usual_size"].tolist() == rows.loc["novel_strict"].tolist()
+    assert metadata.parameters.get("identity") == (identity if identity != "smiles" else None)
+    spellings = rows.loc[["valid", "unique", "novel"], 0].tolist()  # by strings, as the paper counts
+    assert spellings == [6, 6, 4]
+
+
 def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, step):
     """By the limits that TRAINED gives: no new ring system, and no atom that is not in TRAINED."""
     refused = evaluate("--plausible", out="none", properties="of-none")

@@ -161,13 +161,13 @@ def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]
                 continue
             refused = False
             try:
-                same, smiles = canonicalise(molecule, rules)
-                key = neutral = identify(same, smiles, rules)
+                _, smiles = canonicalise(molecule, rules)
+                key = neutral = identify(smiles, rules.identity)
                 if _CHARGED.search(smiles):
-                    neutral = identify(*canonicalise(molecule, uncharged), rules)
+                    neutral = identify(canonicalise(molecule, uncharged)[1], rules.identity)
             except InputError:
                 smiles = write_smiles(molecule)
-                key = neutral = identify(molecule, smiles, rules)
+                key = neutral = identify(smiles, rules.identity)
                 refused = True
             standardised.append(Standardised(row.name, row.text, smiles, key, neutral, refused=refused))
     return standardised

@@ -12,7 +12,7 @@ An invalid string has one reason, the first that RDKit finds:
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 
@@ -44,27 +44,34 @@ def spellings(strings: Iterable[str]) -> Iterator[str]:
             yield molecule
 
 
-def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
+def count(
+    strings: Sequence[str],
+    reference: Set[str],
+    keys: Mapping[str, str] | None = None,
+    known: Set[str] | None = None,
+) -> dict[str, int]:
     """Count the valid, unique and novel molecules of one trial.
 
     `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
-    and rows left out of training), or the part of them that is among `spellings(strings)`. Keys:
+    and rows left out of training), or the part of them that is among `spellings(strings)`. If molecules are
+    not identified by SMILES, `keys` maps canonical SMILES to what identifies them, and `known` has what
+    identifies molecules of the data set. Returns:
 
     - `valid`: samples that are not empty and that RDKit parses.
     - `unique`, `novel`: distinct valid strings, and distinct valid strings that are not in `reference`. The
       paper's authors count in this way: two spellings of a molecule count as two, and a known molecule in
       another spelling is novel.
-    - `unique_strict`, `novel_strict`: the same counts of canonical SMILES, that is, of molecules.
+    - `unique_strict`, `novel_strict`: the same counts of molecules, by canonical SMILES or by `keys`.
     """
     read = {text: canonical(text) for text in set(strings)}
     valid = {text: molecule for text, molecule in read.items() if molecule is not None}
-    molecules = set(valid.values())
+    molecules = {keys[name] if keys else name for name in valid.values()}
     return {
         "valid": sum(text in valid for text in strings),
         "unique": len(valid),
         "novel": len(valid.keys() - reference),
         "unique_strict": len(molecules),
-        "novel_strict": len(molecules - reference),
+        "novel_strict": len(molecules - (reference if known is None else known)),
     }
 
 

@@ -36,7 +36,6 @@ from pairflow.kinds.molecules.settings import (
     Standardisation,
 )
 from pairflow.kinds.molecules.survey import (
-    FEATURES,
     SAMPLED_ROWS,
     TINY,
     Survey,
@@ -45,7 +44,7 @@ from pairflow.kinds.molecules.survey import (
     find_column,
     find_foreign,
     find_smiles,
-    first_rejected,
+    list_counts,
 )
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
@@ -203,7 +202,7 @@ def _draft(
         + ".",
         table=table_lines(
             f"{request.file} ({title})",
-            _lines(counts, experiment["data"], size, left_out, request.rejects),
+            list_counts(counts, experiment["data"], size, left_out, request.rejects),
         ),
         rejected=counts.rejects.rename(columns={"number": counts.unit}),
         hours=settings.hours or suggest.hours(experiment["network"], device),
@@ -358,48 +357,6 @@ def _scale(
         scale["training"]["loss"] = "cross_entropy"
         scale["evaluations"]["main"].pop("temperature", None)
     return scale
-
-
-def _lines(
-    counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
-) -> list[tuple[str, int, str]]:
-    """Return the lines that describe the file, each a label, a number and a remark."""
-    rejected = [
-        (f"  {reason}", number, f"the first: {counts.unit} {location}, {text[:40]!r}")
-        for reason, number, location, text in islice(first_rejected(counts.rejects), 8)
-    ]
-    features = [
-        (name, counts.features[name], f"{key}: {data[key]}" if key in data else key)
-        for name, key in FEATURES.items()
-    ]
-    too_long = int(np.count_nonzero(counts.lengths > size.length))
-    quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
-    spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
-    reference = ("  only for reference", left_out, "not novel, but not trained on")
-    key = next(key for key in ("split_column", "held_out", "split") if key in data)
-    split, own = f"{key}: {data[key]}", key != "split"
-    sampled = ("  looked at", counts.total, "drawn at random; what follows, until the training, counts these")
-    part = counts.total < counts.of
-    listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
-    return [
-        ("rows", counts.of, ""),
-        *([sampled] if part else []),
-        ("rejected", len(counts.rejects), listed * bool(len(counts.rejects))),
-        *rejected,
-        (
-            "duplicates",
-            counts.duplicates,
-            "drop_duplicates: true" + f", identity: {data['identity']}" * (data["identity"] != "smiles"),
-        ),
-        *features,
-        ("N, tokens per row", size.length, spread),
-        ("distinct molecules", len(counts.lengths), ""),
-        ("  longer than N, left out", too_long, f"max_too_long_share: {data['max_too_long_share']:g}"),
-        ("  for training", size.rows, split),
-        ("  for validation", size.validation_rows, f"{counts.in_both:,} more are in both parts" * own),
-        *([reference] if left_out else []),
-        ("K, symbols", size.vocabulary_size, ""),
-    ]
 
 
 def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -229,13 +229,7 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
     above = dropwhile(lambda each: not each[1].strip() or each[1].startswith("#"), enumerate(head, 1))
     numbered = chain(above, enumerate(lines, len(head) + 1))
     if (separator, place) == (None, 0):
-        rows = (
-            _row(n, line)
-            if "|" in line or "\t" in line or "  " in line or '"' in line
-            else Row(n, *line.strip().split(" ", 1))
-            for n, line in numbered
-            if not line.isspace()
-        )
+        rows = _first_fields(numbered)
     else:
         filled = ((number, line) for number, line in numbered if not line.isspace())
         rows = (_other_row(number, line.split(separator), place) for number, line in filled)
@@ -243,13 +237,18 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
     return rows if first is None or usual_place(first.text) < inf else chain([first], rows)
 
 
-def _row(number: int, line: str) -> Row:
-    """The row of a line whose name may follow a CX extension, as in `CCO |r| ethanol`, and whose SMILES may
-    be in quotes."""
-    text, *names = _BLANKS.split(line.strip(), 1)
-    if text[:1] == text[-1:] == '"':
-        text = text[1:-1]
-    return Row(number, text, *(_EXTENSION.sub("", name, count=1) for name in names))
+def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+    """Yield the rows of lines that begin with SMILES. A CX extension (`CCO |r| ethanol`) is left out, and so
+    are quotes around the SMILES."""
+    for number, line in lines:
+        text, _, name = line.strip().partition(" ")
+        if "\t" in text or text[:1] == '"' or (name and name[0] in " \t|"):
+            text, *names = _BLANKS.split(line.strip(), 1)
+            if text[:1] == text[-1:] == '"':
+                text = text[1:-1]
+            yield Row(number, text, *(_EXTENSION.sub("", name, count=1) for name in names))
+        elif text:
+            yield Row(number, text, name)
 
 
 def _other_row(number: int, fields: list[str], place: int) -> Row:

@@ -21,6 +21,7 @@ from pairflow.kinds.molecules.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
+from pairflow.kinds.molecules.standardise import identify_all
 from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMolecules, common, draw
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
@@ -41,7 +42,7 @@ def measure_samples(
     for trial, texts in sampled.strings.groupby(level=0):
         names = [name for name in map(canonical, texts) if name is not None]
         valid = described.index.get_indexer(names)
-        distinct = described.iloc[np.unique(valid)]
+        distinct = described.iloc[np.unique(valid)].drop_duplicates("key")
         values = sampled.count(list(texts), described.iloc[valid], distinct)
         values |= chemistry.compare(distinct, sampled.training)
         if sampled.origins is not None:
@@ -61,6 +62,7 @@ def measure_samples(
         sampled.metadata.vocabulary,
         {name: digest(path) for name, path in inputs.items()},
         sampled.metadata.parameters,
+        sampled.known.rule,
         histograms=chemistry.histograms(
             np.concatenate([np.empty((0, len(PROPERTIES))), *properties]), sampled.training.properties
         ),
@@ -84,7 +86,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
     symbols = plausible.draw_independent(np.array(rows).reshape(-1, LONGEST), count, generator)
     drawn = {
         "data": held_out,
-        plausible.ONE_CARBON_MORE: [*plausible.add_carbon(trained, known.known, generator)],
+        plausible.ONE_CARBON_MORE: [*plausible.add_carbon(trained, known, generator)],
         plausible.INDEPENDENT: [*map(words.decode, symbols)],
     }
     if files.start:
@@ -92,8 +94,9 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
     training = training_molecules.read_training(files.molecules, known)
     counts = []
     for method, texts in drawn.items():
-        others = common(spellings(texts), known.trained if method == "data" else known.every)
-        counted = plausible.count_left(texts, others, norms, *work) if texts else {}
+        keys = identify_all(filter(None, map(canonical, texts)), known.identity, work[0])
+        others = known.known_among(keys.values(), "train" if method == "data" else "")
+        counted = plausible.count_left(texts, others, norms, *work, keys) if texts else {}
         if texts and method in ("data", plausible.START):
             described = chemistry.describe_samples(texts, training, (), *work)
             counted |= chemistry.count_cores(described["scaffold"], training.scaffolds)
@@ -105,7 +108,7 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
     read = {"smiles": files.smiles, "norms": files.norms, "start": files.start}
     inputs = {name: digest(path) for name, path in read.items() if path}
     shared = {"trial": 0, "samples": settings.samples}
-    return Measurement([row | shared for row in counts], words.hash, inputs)
+    return Measurement([row | shared for row in counts], words.hash, inputs, parameters=known.rule)
 
 
 def read_start(path: Path, vocabulary: Path) -> list[str]:
@@ -181,10 +184,11 @@ class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set. `origins` has the fingerprints of the molecules that they vary, if any. `nearest` has
-    what samples were asked for by classes of the user's own columns, if the files have labels. `described` is
-    a table of the distinct molecules of all trials. It has a column for each of `plausible.STAGES` if the
-    settings ask for them.
+    are in the data set `known`. `keys` maps canonical SMILES to what identifies them by the rule of the data
+    set, of which `known_keys` are in the data set. `origins` has the fingerprints of the molecules that they
+    vary, if any. `nearest` has what samples were asked for by classes of the user's own columns, if the files
+    have labels. `described` is a table of the distinct SMILES of all trials, with their keys. It has a column
+    for each of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -200,13 +204,16 @@ class SampledMolecules:
         if "origin" in table.column_names:
             self.origins = read_origins(token_array(table["origin"]), words, self.strings.index)
         self.training = training_molecules.read_training(files.molecules, self.known)
-        self.copies = common(spellings(decoded), self.known.every)
         work = machine.threads or 1, machine.progress
+        self.copies = common(spellings(decoded), self.known.smiles)
+        self.keys = identify_all(filter(None, map(canonical, decoded)), self.known.identity, work[0])
+        self.known_keys = self.known.known_among(self.keys.values())
         asked = read_asked(self.metadata)
         self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}
         further = (*["fragments"] * settings.moses, *(classes.property for classes in self.asked))
         further += plausible.DESCRIBED if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
+        self.described["key"] = self.described.index.map(self.keys)
         self.nearest: NearestClasses | None = None
         own = {classes: asked[classes] for classes in asked if classes not in self.asked}
         if own and files.labels:
@@ -219,7 +226,7 @@ class SampledMolecules:
             self._read_chemnet(files.chemnet, machine)
         if settings.plausible:
             norms = read_norms(files.norms, self.known)
-            new = self.described[~self.described.index.isin(self.copies)]
+            new = self.described[~self.described["key"].isin(self.known_keys)]
             stages = plausible.survive(new, norms, *work)
             self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
         if settings.moses:
@@ -243,7 +250,7 @@ class SampledMolecules:
         chosen = [name for name in plausible.STAGES if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
         return {
-            **count(texts, self.copies),
+            **count(texts, self.copies, self.keys, self.known_keys),
             **count_reasons(text for text in texts if canonical(text) is None),
             **{name: int(distinct[name].sum()) for name in chosen},
             **measure_targets({classes: labels[readable] for classes, labels in self.asked.items()}, valid),

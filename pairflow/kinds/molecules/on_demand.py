@@ -141,7 +141,8 @@ class MoleculeDelivery(Delivery):
     def begin(self) -> None:
         settings, self.drawn = self.settings, 0
         seeds = {origin.text for origin in self.origins}
-        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters, seeds)
+        identity = rules_of(self.model).identity if settings.unique or seeds else "smiles"
+        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters, seeds, identity)
         self._early = 0  # samples that end within the template
         if self.growth:
             self.growth.begin()
@@ -231,6 +232,8 @@ class MoleculeDelivery(Delivery):
             text += f", {self._early / counts.total():.1%} of them end within the template"
         if settings.novel or settings.like:
             text += say_standardised(rules_of(self.model))
+        elif settings.unique and (identity := self.selection.identity) != "smiles":
+            text += f", unique by identity {identity}"
         return f"{text}, {seconds:,.1f} s"
 
     def warn(self) -> str:

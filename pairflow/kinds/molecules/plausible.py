@@ -19,7 +19,6 @@ import pyarrow as pa
 from rdkit import Chem
 
 from pairflow.artifacts import read_table
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical, count
 from pairflow.kinds.molecules.descriptors import (
@@ -31,7 +30,7 @@ from pairflow.kinds.molecules.descriptors import (
     surroundings,
     tabulate,
 )
-from pairflow.kinds.molecules.training_molecules import some
+from pairflow.kinds.molecules.training_molecules import DatasetMolecules, some
 
 SHARE = 0.95  # share of the library's molecules that are within each limit
 ROWS = 2000  # the limits are found from at most this number of molecules
@@ -198,18 +197,26 @@ def _measure_others(molecules: pd.DataFrame) -> pd.DataFrame:
 
 
 def count_left(
-    texts: Sequence[str], known: Set[str], norms: Norms, threads: int = 1, progress: bool = False
+    texts: Sequence[str],
+    known: Set[str],
+    norms: Norms,
+    threads: int = 1,
+    progress: bool = False,
+    keys: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
-    """Count the texts that are valid, unique and novel, and that pass each of STAGES and all before it."""
-    counts = count(texts, known)
-    names = sorted({name for name in map(canonical, texts) if name is not None} - known)
+    """Count the texts that are valid, unique and novel, and that pass each of STAGES and all before it.
+    `known` and `keys` are as in `counts.count`."""
+    molecules = sorted({name for name in map(canonical, texts) if name is not None})
+    counts = count(texts, known, keys)
+    first = {keys[name] if keys else name: name for name in reversed(molecules)}
+    names = sorted(name for key, name in first.items() if key not in known)
     described = tabulate(DESCRIBED, names, threads, progress).set_axis(names)
     left = survive(described, norms, threads, progress).sum()
     return {name: counts[name] for name in _COUNTED} | {stage: int(left[stage]) for stage in STAGES}
 
 
 def add_carbon(
-    smiles: Sequence[str], known: Set[str] | KnownMolecules, generator: np.random.Generator
+    smiles: Sequence[str], known: Set[str] | DatasetMolecules, generator: np.random.Generator
 ) -> Iterator[str]:
     """Yield molecules with a C inserted into their SMILES, so that they are valid and not known (Renz et al.
     2019). This control makes novel molecules without a model."""

@@ -99,7 +99,7 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
                 rejected.append((index, row.text, str(reason), row.number))
                 continue
             group = scaffold(molecule) if settings.split == "scaffold" else ""
-            key = "" if settings.identity == "smiles" else identify(molecule, smiles, settings)
+            key = "" if settings.identity == "smiles" else identify(smiles, settings.identity)
             facts = row.text, smiles, row.name, group, len(tokens), row.part == HELD_OUT, key
             molecules.append(_Molecule(index, row.number, *facts))
             written.extend(numbers.setdefault(token, len(numbers)) for token in tokens)

@@ -14,6 +14,7 @@ from pairflow.kinds.molecules.fields import QUERY, has_query
 from pairflow.kinds.molecules.library import Row, name_column
 from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 
+_LINE = re.compile(r"\nM  (?!CHG|ISO|RAD|END)")  # of properties that may be those of queries
 _SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")
 _LONGEST_RECORD = 100_000  # lines
 _FIRST = 1_000  # records, of which the data items are the columns of the table
@@ -23,11 +24,13 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     """Yield the rows of an SDF file. Names are in the data item `column`, unless that is "smiles", or else
     the titles, or the data items that `name_column` finds. Raises InputError for an unknown data item."""
     named = column == "smiles"
-    for number, (block, items, single) in enumerate(_records(lines, path), 1):
-        title = block[0].strip() if block else ""
-        named |= column in items
-        key = column if column != "smiles" else "" if title else _name_of(tuple(items))
-        name = " ".join(items.get(key, "").split()) or title
+    for number, (block, rest, single) in enumerate(_records(lines, path), 1):
+        title = name = block[0].strip() if block else ""
+        if column != "smiles" or not title:
+            items = _items(rest)
+            named |= column in items
+            key = column if column != "smiles" else _name_of(tuple(items))
+            name = " ".join(items.get(key, "").split()) or title
         text = "".join(block).replace("\r\n", "\n").replace("\r", "\n")
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock(text)
@@ -47,7 +50,7 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
 
 def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Record]]:
     """Return the names of the data items of the first records, and the items of each record by these."""
-    records = _records(lines, path)
+    records = ((block, _items(rest), single) for block, rest, single in _records(lines, path))
     first = [*islice(records, _FIRST)]
     header = [*dict.fromkeys(name for _, items, _ in first for name in items)]
     numbered = enumerate(chain(first, records), 1)
@@ -57,7 +60,7 @@ def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Reco
 def _is_query(molecule: Chem.Mol, smiles: str, block: str) -> bool:
     """Whether an atom or a bond (`~` in SMILES) is a query. To look at all atoms takes time, so that this is
     done only where a line such as `M  ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
-    signs = block.count("\nM  ") > 1 or _SIGN.search(smiles)
+    signs = (block.count("\nM  ") > 1 and _LINE.search(block)) or _SIGN.search(smiles)
     return "~" in smiles or (bool(signs) and has_query(molecule))
 
 
@@ -66,8 +69,8 @@ def _name_of(items: tuple[str, ...]) -> str:
     return name_column(items, "") or ""
 
 
-def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict[str, str], bool]]:
-    """Yield the lines of each record up to its line `M  END`, its data items, and whether it has one such
+def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], list[str], bool]]:
+    """Yield the lines of each record up to its line `M  END`, those below it, and whether it has one such
     line at most."""
     block: list[str] = []
     rest: list[str] = []
@@ -75,7 +78,7 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict
     for number, line in enumerate(lines, 1):
         mark = line[0]
         if mark == "$" and line.startswith("$$$$"):
-            yield block, _items(rest), single
+            yield block, rest, single
             block, rest = [], []
             part, last, single = block, number + _LONGEST_RECORD, True
             continue
@@ -85,7 +88,7 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], dict
         if number > last:
             raise InputError(f"{path}: no end of a record ($$$$) up to line {number}: not an SDF file")
     if any(map(str.strip, block)):
-        yield block, _items(rest), single
+        yield block, rest, single
 
 
 def _items(lines: list[str]) -> dict[str, str]:

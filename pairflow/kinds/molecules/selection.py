@@ -32,7 +32,8 @@ class KnownByRules:
         if smiles in self.known or not say_rules(self.rules):
             return smiles in self.known
         with rdBase.BlockLogs(), suppress(InputError):  # a rule rejects it, so that the data set has it not
-            return identify(*canonicalise(parse(smiles), self.rules), self.rules) in self.known
+            _, standardised = canonicalise(parse(smiles), self.rules)
+            return identify(standardised, self.rules.identity) in self.known
         return False
 
 
@@ -40,9 +41,10 @@ class Selection:
     """Decides on samples one by one, and counts the verdicts: `kept`, or the first reason against a sample.
 
     The reasons, in order: `invalid` (RDKit cannot read the sample, or its canonical SMILES), `known` (it is
-    among the canonical SMILES `known`), `repeated` (with `unique`, it was kept before; or it is one of the
-    `seeds`) and `refused by` the name of a filter. With `raw` every sample is delivered, and only `kept` and
-    `invalid` occur. `counts` has all verdicts, and `since` only those after the last delivered sample.
+    among the canonical SMILES `known`), `repeated` (with `unique`, the same molecule by the rule `identity`
+    was kept before; or it is one of the `seeds`) and `refused by` the name of a filter. With `raw` every
+    sample is delivered, and only `kept` and `invalid` occur. `counts` has all verdicts, and `since` only
+    those after the last delivered sample.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Selection:
         known: Container[str] | None = None,
         filters: Mapping[str, Filter] | None = None,
         seeds: Set[str] = frozenset(),
+        identity: str = "smiles",
     ):
         self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
         self._reasons = {"valid": "invalid"}
@@ -62,7 +65,7 @@ class Selection:
         self._reasons |= {name: f"refused by {name}" for name in self.filters}
         self.counts: Counter[str] = Counter()
         self.since: Counter[str] = Counter()
-        self._kept = set(seeds)
+        self.identity, self._kept = identity, {identify(seed, identity) for seed in seeds}
 
     def keep(self, text: str) -> str | None:
         """Return the string to deliver (canonical SMILES, or with `raw` the sample itself), or None."""
@@ -76,7 +79,7 @@ class Selection:
             return None
         self.since.clear()
         if self.unique and molecule is not None:
-            self._kept.add(molecule)
+            self._kept.add(identify(molecule, self.identity))
         return molecule
 
     def shares(self) -> dict[str, float]:
@@ -93,7 +96,7 @@ class Selection:
             return "invalid"
         if self.known is not None and molecule in self.known:
             return "known"
-        if molecule in self._kept:
+        if self._kept and identify(molecule, self.identity) in self._kept:
             return "repeated"
         parsed = Chem.MolFromSmiles(molecule) if self.filters else None
         refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)

@@ -320,6 +320,11 @@ def chemistry_settings(experiment: Any) -> Chemistry:
     return experiment.chemistry or Chemistry()
 
 
+def identity_of(experiment: Any) -> str:
+    """The rule by which two molecules of an experiment are one."""
+    return experiment.data.identity
+
+
 def own_columns(experiment: Any) -> list[str]:
     """The columns of the user's table that conditional models learn, and that RDKit does not compute."""
     names = (setting.name() for setting in experiment.data.conditioned)

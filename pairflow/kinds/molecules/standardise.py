@@ -4,13 +4,17 @@ The rules are on fragments, charges, isotopes, stereochemistry, metals and dummi
 """
 
 import re
+from collections.abc import Iterable
+from functools import cache, lru_cache, partial
+from itertools import chain
 
-from rdkit import Chem
+from rdkit import Chem, rdBase
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import LONGEST, Standardisation
+from pairflow.runtime.processes import map_chunks
 
 MOST_ATOMS = LONGEST  # RDKit takes too long to write larger molecules, and crashes on the largest
 _COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 without hydrogen
@@ -21,6 +25,12 @@ _ATOM = re.compile(r"\[(?!H\])[^\]]*\]|Br|Cl|[BCNOPSFIbcnops*]")  # in SMILES; R
 # Explicit hydrogens and stereochemistry, with which RDKit may need several rounds to a lasting SMILES.
 _UNSETTLED = re.compile(r"\[H\]|[/\\@]")
 _ROUNDS = 10
+_CHUNK = 128  # molecules that are sent to a process at a time
+IDENTITIES = {
+    "smiles": "canonical SMILES",
+    "inchikey": "standard InChIKey",
+    "tautomer": "canonical tautomer",
+}
 UNPARSABLE, DUMMY, METAL = "unparsable", "with an R group or dummy atom", "with a metal"
 
 
@@ -97,14 +107,37 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     return changed
 
 
-def identify(molecule: Chem.Mol, smiles: str, rules: Standardisation) -> str:
-    """The text that all forms of a molecule share which count as one by the rule `identity`. A molecule with
-    these canonical `smiles` that has no InChIKey is identified by them."""
-    if rules.identity == "inchikey":
-        return Chem.MolToInchiKey(molecule) or smiles
-    if rules.identity == "tautomer":
-        return write_smiles(rdMolStandardize.TautomerEnumerator().Canonicalize(molecule))
-    return smiles
+@lru_cache(maxsize=2**16)  # tautomers take long
+def identify(smiles: str, identity: str) -> str:
+    """The text that all forms of a molecule share which count as one by the rule `identity`, from its
+    canonical SMILES. They identify a molecule that has no InChIKey, or that RDKit cannot read back."""
+    if identity == "smiles":
+        return smiles
+    with rdBase.BlockLogs():
+        if (molecule := Chem.MolFromSmiles(smiles)) is None:
+            return smiles
+        if identity == "inchikey":
+            return Chem.MolToInchiKey(molecule) or smiles
+        return write_smiles(_tautomers().Canonicalize(molecule))
+
+
+@cache
+def _tautomers() -> rdMolStandardize.TautomerEnumerator:
+    return rdMolStandardize.TautomerEnumerator()
+
+
+def identify_all(smiles: Iterable[str], identity: str, threads: int = 1) -> dict[str, str]:
+    """Map canonical SMILES to what `identify` returns, with several processes at work."""
+    names = [*dict.fromkeys(smiles)]
+    if identity == "smiles":
+        return dict(zip(names, names, strict=True))
+    chunks = [names[first : first + _CHUNK] for first in range(0, len(names), _CHUNK)]
+    keys = map_chunks(partial(_identify, identity), chunks, min(threads, len(chunks)))
+    return dict(zip(names, chain.from_iterable(keys), strict=True))
+
+
+def _identify(identity: str, smiles: Iterable[str]) -> list[str]:
+    return [identify(text, identity) for text in smiles]
 
 
 def say_rules(rules: Standardisation) -> str:

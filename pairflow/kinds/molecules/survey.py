@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,8 @@ from rdkit import Chem, rdBase
 from scipy.optimize import brentq
 
 from pairflow.arguments import nearest
+from pairflow.data.draft import Entry
+from pairflow.data.source import DatasetSize
 from pairflow.data.tabular import columns, describe_sheets
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
@@ -141,6 +143,46 @@ def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]
     firsts = rejected.drop_duplicates("reason").set_index("reason")
     for reason, count in Counter(rejected["reason"]).most_common():
         yield reason, count, *firsts.loc[reason, ["number", "text"]]
+
+
+def list_counts(
+    counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
+) -> list[tuple[str, int, str]]:
+    """Return the lines that describe a file, each a label, a number and a remark. `data` and `size` are those
+    of the experiment, which leaves out `left_out` molecules; `rejects` is the file with rejected rows."""
+    too_long = int(np.count_nonzero(counts.lengths > size.length))
+    quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
+    spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
+    reference = ("  only for reference", left_out, "not novel, but not trained on")
+    key = next(key for key in ("split_column", "held_out", "split") if key in data)
+    split, own = f"{key}: {data[key]}", key != "split"
+    return [
+        *_list_rows(counts, data, rejects),
+        ("N, tokens per row", size.length, spread),
+        ("distinct molecules", len(counts.lengths), ""),
+        ("  longer than N, left out", too_long, f"max_too_long_share: {data['max_too_long_share']:g}"),
+        ("  for training", size.rows, split),
+        ("  for validation", size.validation_rows, f"{counts.in_both:,} more are in both parts" * own),
+        *([reference] if left_out else []),
+        ("K, symbols", size.vocabulary_size, ""),
+    ]
+
+
+def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield the lines on rows, rejected ones, duplicates and FEATURES."""
+    sampled = "drawn at random; what follows, until the training, counts these"
+    part = counts.total < counts.of
+    listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
+    yield "rows", counts.of, ""
+    if part:
+        yield "  looked at", counts.total, sampled
+    yield "rejected", len(counts.rejects), listed * bool(len(counts.rejects))
+    for reason, number, location, text in islice(first_rejected(counts.rejects), 8):
+        yield f"  {reason}", number, f"the first: {counts.unit} {location}, {text[:40]!r}"
+    rule = f", identity: {data['identity']}" * (data["identity"] != "smiles")
+    yield "duplicates", counts.duplicates, "drop_duplicates: true" + rule
+    for name, key in FEATURES.items():
+        yield name, counts.features[name], f"{key}: {data[key]}" if key in data else key
 
 
 class SmilesColumn(NamedTuple):

@@ -21,6 +21,7 @@ from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
 from pairflow.kinds.molecules.settings import DESCRIBED_ROWS
 from pairflow.kinds.molecules.similarity import BITS, Neighbours
+from pairflow.kinds.molecules.standardise import identify
 from pairflow.runtime.progress import bar
 
 PROPERTY_ROWS = 20_000  # most training molecules whose properties are computed, because QED takes time
@@ -32,11 +33,16 @@ _CHEMNET_CHUNK = 1024  # molecules between two updates of the progress bar
 
 @dataclass(frozen=True)
 class DatasetMolecules:
-    """The canonical SMILES of the molecules of a data set, read from the file `path` with its metadata.
-    `every` has all of them, `trained` and `held_out` each distinct training or held-out molecule once. They
-    are Arrow arrays, because a text takes twice the memory in Python."""
+    """The molecules of a data set, read from the file `path` with its metadata.
 
-    every: pa.ChunkedArray
+    The texts are Arrow arrays, because a text takes twice the memory in Python. `smiles` (canonical), `keys`
+    (what identifies each by the rule `identity`) and `sides` of the split have all molecules. `trained` and
+    `held_out` have the SMILES of each distinct training or held-out molecule once.
+    """
+
+    smiles: pa.ChunkedArray
+    keys: pa.ChunkedArray
+    sides: pa.ChunkedArray
     trained: pa.Array
     held_out: pa.Array
     metadata: Metadata
@@ -46,12 +52,28 @@ class DatasetMolecules:
     def read(cls, path: Path) -> "DatasetMolecules":
         table, metadata = read_table(path, "smiles")
         smiles, sides = table["smiles"], table["split"]
-        trained, held_out = (
-            pc.unique(smiles.filter(pc.equal(sides, side))) for side in ("train", "validation")
-        )
+        keys = table["key"] if "key" in table.column_names else smiles
+        trained, held_out = (_distinct(smiles, keys, pc.equal(sides, s)) for s in ("train", "validation"))
         if not len(trained):
             raise InputError(f"{path}: holds no training molecules")
-        return cls(smiles, trained, held_out, metadata, path)
+        return cls(smiles, keys, sides, trained, held_out, metadata, path)
+
+    @property
+    def identity(self) -> str:
+        """The rule by which two molecules are one."""
+        return self.metadata.parameters.get("identity", "smiles")
+
+    @property
+    def rule(self) -> dict[str, str]:
+        """This rule, as a parameter of a file; empty if it is that of SMILES."""
+        return {} if self.identity == "smiles" else {"identity": self.identity}
+
+    def __contains__(self, smiles: str) -> bool:
+        return identify(smiles, self.identity) in self._known
+
+    def known_among(self, keys: Iterable[str], side: str = "") -> frozenset[str]:
+        """Return the keys of molecules that are in the data set, or only in one side of the split."""
+        return common(keys, self.keys.filter(pc.equal(self.sides, side)) if side else self.keys)
 
     @property
     def described(self) -> list[str]:
@@ -59,9 +81,8 @@ class DatasetMolecules:
         return draw(self.trained, DESCRIBED_ROWS)
 
     @cached_property
-    def known(self) -> KnownMolecules:
-        """All molecules, for the operator `in`."""
-        return KnownMolecules.from_smiles(text for part in self.every.chunks for text in part.to_pylist())
+    def _known(self) -> KnownMolecules:
+        return KnownMolecules.from_smiles(text for part in self.keys.chunks for text in part.to_pylist())
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
         """Return the metadata of a file of this `kind` that is made from these molecules only."""
@@ -116,6 +137,14 @@ class TrainingNeighbours:
             [similarity], [row] = self.neighbours.nearest(tabulate(["fingerprint"], [smiles])["fingerprint"])
         nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
         return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
+
+
+def _distinct(smiles: pa.ChunkedArray, keys: pa.ChunkedArray, rows: pa.ChunkedArray) -> pa.Array:
+    """The SMILES of the first of the `rows` with each key."""
+    if keys is smiles:
+        return pc.unique(smiles.filter(rows))
+    first = ~keys.filter(rows).to_pandas().duplicated()
+    return smiles.filter(rows).filter(pa.array(first)).combine_chunks()
 
 
 def draw(smiles: pa.Array, most: int) -> list[str]:

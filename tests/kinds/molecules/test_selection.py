@@ -51,6 +51,16 @@ def test_each_sample_is_kept_or_counted_by_the_first_reason(options, kept, count
     assert selection.shares() == shares
 
 
+@pytest.mark.parametrize(("identity", "kept"), [("smiles", 5), ("inchikey", 3), ("tautomer", 4)])
+def test_unique_samples_differ_by_the_rule_identity(identity, kept):
+    """Of both tautomers of 2-hydroxypyridine, two spellings of DMSO, which differ by charges, and ethanol."""
+    texts = ["Oc1ccccn1", "O=c1cccc[nH]1", "CS(C)=O", "C[S+](C)[O-]", "CCO", "OCC"]
+    selection = Selection(unique=True, identity=identity)
+    assert [selection.keep(text) for text in texts].count(None) == len(texts) - kept
+    varied = Selection(seeds={texts[0]}, identity=identity)
+    assert (varied.keep(texts[1]) is None) == (identity != "smiles")
+
+
 def test_a_molecule_whose_canonical_smiles_rdkit_cannot_read_back_is_invalid(monkeypatch):
     written = {"a": "b", "b": None, "C": "C"}
     monkeypatch.setattr("pairflow.kinds.molecules.selection.canonical", written.get)

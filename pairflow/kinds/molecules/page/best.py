@@ -17,7 +17,8 @@ from pairflow.kinds.molecules.descriptors import ring_systems
 from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.settings import chemistry_settings
+from pairflow.kinds.molecules.settings import chemistry_settings, identity_of
+from pairflow.kinds.molecules.standardise import identify
 from pairflow.kinds.molecules.training_molecules import DatasetMolecules, draw
 from pairflow.plan import paths
 
@@ -68,16 +69,22 @@ def describe_best(
     plausible: list[str] = []
     if chemistry_settings(experiment).plausible:
         known, norms = KnownMolecules.load(paths.data(root, "known.parquet")), Norms.read(files["norms"])
-        plausible = [*islice(_keep_plausible(names, known, norms), number)]
+        kept = _keep_plausible(names, known, norms, identity_of(experiment))
+        plausible = [*islice(kept, number)]
     if not experiment.data.file:
         return BestRun(plausible)
     trained = draw(DatasetMolecules.read(files["smiles"]).trained, _LOOKED_AT)
     return BestRun(plausible, find_core(trained, names[:_LOOKED_AT]))
 
 
-def _keep_plausible(names: Sequence[str], known: KnownMolecules, norms: Norms) -> Iterator[str]:
+def _keep_plausible(
+    names: Sequence[str], known: KnownMolecules, norms: Norms, identity: str
+) -> Iterator[str]:
+    seen = set[str]()
     for name in names:
-        if name not in known and is_plausible(Chem.MolFromSmiles(name), norms):
+        key = identify(name, identity)
+        if key not in known and key not in seen and is_plausible(Chem.MolFromSmiles(name), norms):
+            seen.add(key)
             yield name
 
 

@@ -13,7 +13,8 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
-from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings
+from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings, identity_of
+from pairflow.kinds.molecules.standardise import IDENTITIES
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
@@ -212,6 +213,7 @@ class MoleculesPage(KindPage):
             "examples": examples,
             "shown": _SHOWN,
             "complete": complete,
+            "identity": IDENTITIES[identity_of(contents.experiment)],
         }
         return drawn | {"compared": min(contents.data["training_rows"], DESCRIBED_ROWS)}
 
