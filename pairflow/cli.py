@@ -5,8 +5,8 @@ import importlib
 import click
 
 from pairflow._version import __version__
-from pairflow.config.check import nearest
 from pairflow.kinds import KINDS, load_kind
+from pairflow.settings.check import nearest
 
 GROUPS = {
     "Where to start": ("new", "run", "sample", "models", "score", "compare", "doctor"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pairflow import published
-from pairflow.plan import paths
+from pairflow.plan import own_files, paths
 from pairflow.plan import jobs as graph
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
@@ -18,7 +18,7 @@ from pairflow.config.methods import ADOPTED, BALANCED
 from pairflow.errors import InputError
 from pairflow.estimate.costs import memory_requests
 from pairflow.estimate.forecast import about
-from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
+from pairflow.kinds import KINDS, kind_of, load_kind
 from pairflow.runtime.memory import usable_memory
 
 try:
@@ -129,7 +129,7 @@ def settings_of(method, *names):
         experiment = experiment_of(wildcards)
         if hasattr(experiment, method):
             return as_json(getattr(experiment, method)(*values))
-        return as_json(getattr(load_settings(experiment.data.kind), method)(experiment, *values))
+        return as_json(getattr(sys.modules[type(experiment.data).__module__], method)(experiment, *values))
 
     return settings
 
@@ -167,7 +167,7 @@ def held_out_file(wildcards):
 
 def own_folder(wildcards):
     """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
-    return kind_for(wildcards).folder_digest(experiment_of(wildcards).data)
+    return own_files.folder_digest(experiment_of(wildcards).data)
 
 
 def preparing(need):

@@ -10,7 +10,7 @@ for kind in map(load_kind, KINDS):
             raw=raw_file,
             held_out=held_out_file,
         output:
-            **{Path(file).stem: f"results/{{experiment}}/data/{file}" for file in kind.prepared},
+            **{Path(file).stem: f"results/{{experiment}}/data/{file}" for file in kind.settings.prepared},
         log:
             "results/{experiment}/logs/preprocess.log",
         benchmark:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 
 from pydantic import Field, model_validator
 
-from pairflow.config.check import Settings, any_of, by_name
-from pairflow.config.flows import CONTINUOUS, DISCRETE
+from pairflow.settings.check import Settings, any_of, by_name
+from pairflow.settings.flows import CONTINUOUS, DISCRETE
 
 
 class LinearMap(NamedTuple):

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from pairflow.config.check import Seed, Settings, any_of, by_name
-from pairflow.config.flows import CONTINUOUS, DISCRETE, LossName
-from pairflow.config.sampling import Conversion, Sampler, SamplingSteps
+from pairflow.settings.check import Seed, Settings, any_of, by_name
+from pairflow.settings.flows import CONTINUOUS, DISCRETE, LossName
+from pairflow.settings.sampling import Conversion, Sampler, SamplingSteps
 
 EmaDecay = Annotated[float, Field(ge=0, lt=1, description="Decay of the moving average of the weights.")]
 

@@ -9,12 +9,12 @@ import torch
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.config import check
-from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
-from pairflow.kinds import kind_of_model
-from pairflow.kinds.kind import Kind, OnDemandKind, on_demand_kinds
+from pairflow.kinds import kind_of_model, on_demand_kinds
+from pairflow.kinds.kind import Kind, OnDemandKind
 from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
+from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
@@ -94,7 +94,7 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     leading = leading_evaluation(rows.evaluation)
     rows = rows[rows.evaluation == leading]
     rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
-    about = kind.metrics[metric]
+    about = kind.settings.metrics[metric]
     means = mean_values(rows.assign(value=rows.value / rows.samples) if about.counted else rows)
     at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
     method, evaluated = best_run(at_nfe or means, lowest=about.best == "lowest")

@@ -17,6 +17,7 @@ from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
 from pairflow.generate.choice import MEASURED_WITH, choose, kind_in
 from pairflow.generate.variants import vary_without_end
+from pairflow.kinds import on_demand_kinds
 from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
@@ -47,7 +48,7 @@ class SampleStream:
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
         folder = published.locate(folder)
         if isinstance(asked := kind_in(folder), OnDemandKind):
-            asked.require_deliverable(folder, settings)
+            _require_deliverable(asked, folder, settings)
         self.choice = choose(folder, settings.nfe)
         measured = self.choice.measured.model_dump(include={*MEASURED_WITH}) if self.choice.measured else {}
         own = {name: value for name, value in measured.items() if name not in settings.model_fields_set}
@@ -87,6 +88,16 @@ class SampleStream:
         seeds = delivery.seeds, delivery.noises
         varied = vary_without_end(self.model, *drawing, *seeds, delivery.given)
         return map(delivery.decode, starmap(delivery.note_origin, varied))
+
+
+def _require_deliverable(kind: OnDemandKind, folder: Path, settings: DemandSettings) -> None:
+    """Raise InputError for a setting that the kind does not support; `folder` holds the model."""
+    fields = type(settings).model_fields.items()
+    given = (name for name, field in fields if getattr(settings, name) != field.default)
+    if name := next((name for name in given if name not in kind.demanded), ""):
+        users = " or ".join(sorted(other.rows for other in on_demand_kinds() if name in other.demanded))
+        option = "--" + name.replace("_", "-").replace("three-d", "3d")
+        raise InputError(f"{folder}: {option} is for {users}; this model makes {kind.rows}")
 
 
 def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:

@@ -16,7 +16,6 @@ from pairflow.arguments import checked_integer, checked_number
 from pairflow.arrays import as_array, checked_tokens
 from pairflow.artifacts import token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, check
-from pairflow.config.sampling import SamplerName
 from pairflow.errors import InputError
 from pairflow.extras import named_extras
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
@@ -27,6 +26,7 @@ from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
+from pairflow.settings.sampling import SamplerName
 from pairflow.training.model import DiscreteModel, Model
 
 Device = Literal["auto", "cuda", "cpu"]

@@ -7,41 +7,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.errors import InputError
+from pairflow.kinds.registry import KINDS
+from pairflow.settings.fields import DataSettings
 
 if TYPE_CHECKING:
     from pairflow.config import Experiment
-    from pairflow.config.fields import NewSettings
     from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.kinds.kind import Kind
+    from pairflow.kinds.kind import Kind, OnDemandKind
     from pairflow.report.kind_page import KindPage
+    from pairflow.settings.fields import NewSettings
 
-# The only list of kinds. The last one takes every source that no kind before it claims.
-KINDS = ("images", "text", "tokens", "vectors", "molecules")
 # What `pairflow new` may take a file for; rows are text in which each line is a row.
 READINGS = ("molecules", "text", "rows", "table")
-
-
-def list_settings() -> list[Any]:
-    """Return the class of the section `data` of each kind, which its module `settings` calls DATA."""
-    return [load_settings(name).DATA for name in KINDS]
-
-
-def load_settings(name: str) -> Any:
-    """Import the module `settings` of the kind called `name`."""
-    return import_module(f"pairflow.kinds.{name}.settings")
 
 
 def new_settings() -> type["NewSettings"]:
     """Make the settings class of `pairflow new`: common settings, and what kinds add (NEW in `settings`)."""
     from pydantic import create_model
 
-    from pairflow.config.fields import NewSettings
+    from pairflow.settings.fields import NewSettings
 
-    added = tuple(module.NEW for module in map(load_settings, KINDS) if hasattr(module, "NEW"))
+    modules = [import_module(f"pairflow.kinds.{name}.settings") for name in KINDS]
+    added = tuple(module.NEW for module in modules if hasattr(module, "NEW"))
     return create_model("NewSettings", __base__=added or NewSettings)
 
 
-def kind_of(data: Any) -> "Kind":
+def kind_of(data: DataSettings) -> "Kind":
     """Return the kind of data that the section `data` of an experiment describes."""
     return load_kind(data.kind)
 
@@ -49,6 +40,13 @@ def kind_of(data: Any) -> "Kind":
 def load_kind(name: str) -> "Kind":
     """Return the kind called `name`, one of KINDS."""
     return import_module(f"pairflow.kinds.{name}.kind").KIND
+
+
+def on_demand_kinds() -> "list[OnDemandKind]":
+    """Return the kinds that `sample --count` supports."""
+    from pairflow.kinds.kind import OnDemandKind
+
+    return [kind for kind in map(load_kind, KINDS) if isinstance(kind, OnDemandKind)]
 
 
 def page_of(experiment: "Experiment") -> "KindPage":
@@ -82,9 +80,6 @@ def draft_experiment(request: "DraftRequest") -> "Draft":
     )
 
 
-def source_of(data: Any, folder: Path = Path()) -> Any:
+def source_of(data: DataSettings, folder: Path = Path()) -> Any:
     """Return the source that the section `data` of an experiment names; relative paths start at `folder`."""
     return kind_of(data).source(data, folder)
-
-
-import pairflow.config  # noqa: E402  # imports this module's settings: importing `kinds` first also works

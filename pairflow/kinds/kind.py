@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
-from pairflow.data.source import listing
 from pairflow.errors import InputError
-from pairflow.kinds import KINDS, load_kind
-from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
@@ -26,13 +23,7 @@ if TYPE_CHECKING:
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import Model
 
-ROWS = {  # name of each file that preprocessing writes for every kind -> help text of its option
-    "train.parquet": "Rows for training (Parquet).",
-    "validation.parquet": "Held-out rows (Parquet).",
-    "vocabulary.json": "Symbols, or shape and levels, of the rows (JSON); a model must have the same.",
-    "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
-}
-Files = Mapping[str, Path]  # name in `Kind.prepared` without its suffix -> path of the file
+Files = Mapping[str, Path]  # name in `DataSettings.prepared` without its suffix -> path of the file
 
 
 class Needs(NamedTuple):
@@ -83,8 +74,6 @@ class Kind(ABC):
 
     # Raw data
 
-    prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
-    keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
     takes_long: ClassVar[bool] = False  # whether `prepare` also takes `work`, of the class `LongWork`
 
     def source(self, settings: Any, folder: Path = Path()) -> Any:
@@ -93,25 +82,10 @@ class Kind(ABC):
 
     @abstractmethod
     def prepare(self, settings: Any, files: Files, parent: Path | None, progress: bool) -> None:
-        """Turn raw data into the files of `prepared`, with the paths `files`; for `pairflow preprocess`.
+        """Turn raw data into the files of `DataSettings.prepared`, with the paths `files`.
 
         `parent` is the vocabulary.json of the model from which a training will start, if there is one.
         """
-
-    def own_raw(self, settings: Any) -> dict[str, str | None]:
-        """Return the paths of the user's raw data, to be checked before a run, by their keys (`data.file`).
-        A path is None for data that do not come from the user."""
-        key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
-        first = settings.file or getattr(settings, "folder", None)
-        return {f"data.{key}": first, "data.held_out": getattr(settings, "held_out", None)}
-
-    def folder_digest(self, settings: Any) -> str:
-        """Return a digest of the files in the user's folders of raw data; empty without such a folder.
-        Preprocessing runs again if the digest changes."""
-        folders = (
-            [settings.folder, getattr(settings, "held_out", None)] if hasattr(settings, "folder") else []
-        )
-        return "".join(listing(folder, *self.load("settings").FILES) for folder in folders if folder)
 
     def preparing(self, raw_mb: float) -> Needs:
         """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""
@@ -183,19 +157,6 @@ class Kind(ABC):
     """Measure real data as if they were samples; for `pairflow floor`. Its arguments are settings, real and
     machine. Only a kind with a `floor` has it."""
 
-    # The page. The code that draws and writes it is in the kind's folder `page`, if there is one.
-
-    metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page
-    groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
-
-    def list_metrics(self, settings: Any) -> Mapping[str, Metric]:
-        """Return the metrics by name, with labels that fit these settings."""
-        return self.metrics
-
-    def is_partial(self, settings: Any) -> bool:
-        """Whether only a part of the data set is used, so that results are not comparable to the paper's."""
-        return settings.training_rows is not None
-
     # On demand
 
     rows: ClassVar[str]  # the name of its rows in messages
@@ -242,15 +203,6 @@ class OnDemandKind(Kind):
     demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it supports
     chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first
 
-    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        """Raise InputError for a setting that this kind does not support; `folder` holds the model."""
-        fields = type(settings).model_fields.items()
-        given = (name for name, field in fields if getattr(settings, name) != field.default)
-        if name := next((name for name in given if name not in self.demanded), ""):
-            users = " or ".join(sorted(kind.rows for kind in on_demand_kinds() if name in kind.demanded))
-            option = "--" + name.replace("_", "-").replace("three-d", "3d")
-            raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
-
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         """Return the object that decodes, selects and writes the model's samples for `sample --count`."""
         return self.load("on_demand").DELIVERY(model, settings)
@@ -265,8 +217,3 @@ class OnDemandKind(Kind):
 
     def padding(self, model: "Model") -> int | None:
         return self.scored(model).padding if self.scores else None
-
-
-def on_demand_kinds() -> list[OnDemandKind]:
-    """Return the kinds that `sample --count` supports."""
-    return [kind for kind in map(load_kind, KINDS) if isinstance(kind, OnDemandKind)]

@@ -14,8 +14,7 @@ from pairflow.pixels import encode, tile
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
-from pairflow.report.grid import REAL, Grid, list_grids
-from pairflow.report.headline import (
+from pairflow.report.findings import (
     Box,
     Flaw,
     Headline,
@@ -25,6 +24,7 @@ from pairflow.report.headline import (
     measure_bounds,
     measure_grid,
 )
+from pairflow.report.grid import REAL, Grid, list_grids
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_percent, join_steps, pluralise
 

@@ -13,8 +13,8 @@ from pairflow.steps.options import out, parent_vocabulary, quiet, resume_folder,
 
 
 def _preprocess(kind: Kind) -> Callable:
-    options = [out(f"--{Path(name).stem}", help=text) for name, text in kind.prepared.items()]
-    if kind.keeps_symbols:
+    options = [out(f"--{Path(name).stem}", help=text) for name, text in kind.settings.prepared.items()]
+    if kind.settings.keeps_symbols:
         options.append(parent_vocabulary)
     if kind.takes_long:
         options += [resume_folder, threads]

@@ -7,13 +7,13 @@ import torch
 
 from pairflow import rng
 from pairflow.config import BASES, parse_method
-from pairflow.config.conditions import ONE_PROPERTY
 from pairflow.config.methods import INDEPENDENT
 from pairflow.errors import InputError
 from pairflow.flow.couple import Coupling, load
 from pairflow.flow.couple.semidiscrete import Semidiscrete
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import SemidiscreteCoupling
+from pairflow.settings.conditions import ONE_PROPERTY
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import Model
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
-from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
-from pairflow.kinds.kind import on_demand_kinds
+from pairflow.kinds import on_demand_kinds
 from pairflow.kinds.text.kind import TextKind
 from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model_files import Description, write_description
 
 

@@ -1,20 +1,19 @@
 """Images as a kind of data, with their metrics."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pairflow.config import Experiment
 from pairflow.kinds.images.settings import (
     ComparisonSettings,
     FloorSettings,
     Images,
+    RealImages,
     extractor_settings,
     extractors,
 )
 from pairflow.kinds.kind import Files, Needs, OnDemandKind, Pace
-from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
@@ -22,21 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pairflow.metrics.measured import Machine, Measurement
-
-_by_features = partial(Metric, against="to the {} images", real="real images")
-_nearest = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
-METRICS = {
-    "fid": _by_features("FID", "lowest", "FID", log=True),
-    "fd": _by_features("FD", "lowest", "FD", log=True),
-    "is": _by_features("IS", "highest"),
-    "kid": _by_features("KID", "lowest", log=True, group="kernel", signed=True),
-    "kd": _by_features("KD", "lowest", log=True, group="kernel", signed=True),
-    "nn_l2": _nearest("L2", log=True, features=False),
-    "nn_cosine": _nearest("cosine"),
-    "nn_copies": _nearest("share of copies", against="of {} images", chart=False, features=False),
-    **PATHS,
-}
-GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}
 
 
 def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
@@ -46,20 +30,8 @@ def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
     return {split: paths.reference(root, split + end) for split in splits}
 
 
-class RealImages(NamedTuple):
-    """The files of the real images that samples are compared with, and of their statistics."""
-
-    tokens: Annotated[Path, "Training images (Parquet)."]
-    validation: Annotated[Path, "Test images (Parquet)."]
-    train_reference: Annotated[Path, "Feature statistics of the training images (Parquet)."]
-    test_reference: Annotated[
-        Path | None, "Feature statistics of the test images (Parquet); not needed without any."
-    ] = None
-
-
 class ImagesKind(OnDemandKind):
     name, settings, rows = "images", Images, "images"
-    metrics, groups = METRICS, GROUPS
     floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
     shows_pairs, steps = True, ("reference",)
     chosen_by, scores = ("fid", "fd"), False

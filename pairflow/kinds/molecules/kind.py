@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pairflow.config import DemandSettings, Experiment
-from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind, Pace
+from pairflow.kinds.kind import Kind, Needs, OnDemandKind, Pace
 from pairflow.kinds.molecules import settings as molecules_settings
+from pairflow.kinds.molecules.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.settings import Chemistry, MoleculeDraws, Molecules
-from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
@@ -18,131 +18,13 @@ if TYPE_CHECKING:
     from pairflow.runtime.resume import LongWork
 
 
-def _count(label: str, best: str = "highest", leads_as: str = "", group: str = "") -> Metric:
-    real = "held-out molecules"
-    return Metric(
-        label, best, leads_as, real=real, chart=not group, counted=True, group=group, compared=False
-    )
-
-
-def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
-    return Metric(label, best, chart=False, group=group, compared=False)
-
-
-_NAMES = {"qed": "QED", "logp": "logP", "weight": "molecular weight", "rings": "rings"}
-METRICS = {
-    "plausible": _count("plausible", leads_as="the number of plausible molecules"),
-    "valid": _count("valid", leads_as="the number of valid molecules"),
-    "unique_strict": _count("unique"),
-    "novel_strict": _count("novel"),
-    "in_class": _count("in the class asked for"),
-    "unique": _count("unique spellings", group="spellings"),
-    "novel": _count("novel spellings", group="spellings"),
-    "invalid_empty": _count("empty", "", group="reasons"),
-    "invalid_syntax": _count("syntax", "", group="reasons"),
-    "invalid_ring": _count("ring closure", "", group="reasons"),
-    "invalid_valence": _count("valence", "", group="reasons"),
-    "invalid_kekulize": _count("aromaticity", "", group="reasons"),
-    "usual_size": _count("not unusually small", group="stages"),
-    "usual_rings": _count("with usual rings, too", group="stages"),
-    "usual_atoms": _count("with usual atoms, too", group="stages"),
-    "few_alerts": _count("with few alerts, too", group="stages"),
-    "scaffolds": _count("scaffolds", group="structure"),
-    "novel_scaffolds": _count("novel scaffolds", group="structure"),
-    "common_scaffolds": _count("with a common scaffold", "", group="structure"),
-    "common_frameworks": _count("with a common framework", "", group="structure"),
-    "origin_similarity": _likeness("similarity to the varied molecule", "variants", ""),
-    "internal_diversity": _likeness("internal diversity", "structure", "highest"),
-    "nn_similarity": _likeness("similarity to the nearest training molecule", "structure", ""),
-    "held_out_similarity": _likeness("similarity to the nearest held-out molecule", "moses", "highest"),
-    "held_out_fragments": _likeness("fragments as in held-out molecules", "moses", "highest"),
-    "held_out_scaffolds": _likeness("scaffolds as in held-out molecules", "moses", "highest"),
-    "qed_wasserstein": _likeness("QED", "properties"),
-    "sa_wasserstein": _likeness("SA score", "properties"),
-    "logp_wasserstein": _likeness("logP", "properties"),
-    "weight_wasserstein": _likeness("molecular weight (g/mol)", "properties"),
-    "fcd": _likeness("FCD", "properties"),
-    "valid_per_second": _likeness("valid per second", "speed", "highest"),
-    "unique_per_second": _likeness("unique per second", "speed", "highest"),
-    "novel_per_second": _likeness("novel per second", "speed", "highest"),
-    **{f"{name}_in_class": _count(f"in the class of {of}", group="targets") for name, of in _NAMES.items()},
-    "nearest_in_class": _count("nearest training molecule in the class asked for", group="targets"),
-    "nearest_by_chance": _count("nearest training molecule in that class by chance", "", group="targets"),
-}
-# Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
-OFF_RULES = {
-    "novel_strict": _count("off the rules", "lowest"),
-    "novel": _count("off the rules, spellings", "lowest", group="spellings"),
-    "novel_scaffolds": _count("scaffolds that no training molecule has", "", group="structure"),
-}
-GROUPS = {
-    "stages": "On the way from novel to plausible",
-    "structure": "Pieces, scaffolds, similarity",
-    "moses": "Compared with held-out molecules (MOSES)",
-    "properties": "Distance of properties from the training set’s",
-    "variants": "Variants of held-out molecules",
-    "targets": "How near samples come to what they were asked for",
-    "reasons": "Why samples are invalid",
-    "spellings": "Counts by spelling",
-}
-
-
-VocabularyFile = Annotated[Path, "Vocabulary of the data set (JSON)."]
-SmilesFile = Annotated[Path, "Canonical SMILES of the data set (Parquet)."]
-DescribedFile = Annotated[
-    Path,
-    "Fingerprints, scaffolds and properties of the training molecules (Parquet), as `pairflow "
-    "describe_molecules` writes them.",
-]
-NormsFile = Annotated[
-    Path | None, "What is usual in the training molecules (Parquet), needed for plausible ones."
-]
-
-
-class MoleculeFiles(NamedTuple):
-    """The files, made from the data set, with which samples of molecules are compared."""
-
-    vocabulary: VocabularyFile
-    smiles: SmilesFile
-    molecules: DescribedFile
-    chemnet: Annotated[
-        Path | None, "ChemNet statistics of the training molecules (Parquet), needed for FCD."
-    ] = None
-    norms: NormsFile = None
-    labels: Annotated[
-        Path | None,
-        "Token rows of the training molecules with their labels (Parquet), needed to measure how samples "
-        "follow a condition on a column of your table.",
-    ] = None
-
-
-class MoleculeFloorFiles(NamedTuple):
-    """The files that a floor of molecules reads."""
-
-    vocabulary: VocabularyFile
-    smiles: SmilesFile
-    molecules: DescribedFile
-    norms: NormsFile
-    start: Annotated[
-        Path | None,
-        "Samples (Parquet) of the model that the trainings start from, to be measured as a control.",
-    ] = None
-
-
 class MoleculesKind(OnDemandKind):
     name, settings, rows = "molecules", Molecules, "molecules"
-    metrics, groups = METRICS, GROUPS
     floor, floor_reads = MoleculeDraws, MoleculeFloorFiles
     real, comparison = MoleculeFiles, Chemistry
-    keeps_symbols = takes_long = True
+    takes_long = True
     demanded, chosen_by = frozenset(DemandSettings.model_fields), ("plausible", "valid")
     steps, commands = ("describe_molecules", "norms", "chemnet"), ("metrics",)
-
-    prepared = ROWS | {
-        "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
-        "smiles.parquet": "Canonical SMILES of the whole data set (Parquet).",
-        "rejected.parquet": "Rows that were left out, with reasons (Parquet).",
-    }
 
     def prepare(
         self,
@@ -157,7 +39,7 @@ class MoleculesKind(OnDemandKind):
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        self.load("prepare").store(settings, files, parent, progress, work)
+        self.load("data_sets").store(self.source(settings), settings, files, parent, progress, work)
 
     def preparing(self, raw_mb: float) -> Needs:
         """Needs 4 GB of memory, and 0.4 kB for each molecule, which takes 12 bytes in a packed file."""
@@ -236,16 +118,6 @@ class MoleculesKind(OnDemandKind):
         """Count each trial's valid, unique and novel molecules, and the reasons why samples are invalid.
         Compare the distinct molecules with the training molecules."""
         return self.load("measure").measure_samples(settings, samples, real, machine)
-
-    def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
-        return {**METRICS, **OFF_RULES} if self.is_complete(settings) else METRICS
-
-    def is_partial(self, settings: Molecules) -> bool:
-        return super().is_partial(settings) or settings.max_heavy_atoms is not None
-
-    def is_complete(self, settings: Molecules) -> bool:
-        """Whether the data set has every molecule that follows its rules, so that a novel one breaks them."""
-        return settings.source == "small_molecules" and not self.is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return True  # also for an unknown model: the user is then asked for the vocabulary of molecules

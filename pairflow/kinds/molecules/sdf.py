@@ -11,7 +11,7 @@ from rdkit import Chem, rdBase
 from pairflow.data.tabular import Record
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.fields import QUERY, has_query
-from pairflow.kinds.molecules.library import Row, name_column
+from pairflow.kinds.molecules.rows import Row, name_column
 from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 
 _SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")

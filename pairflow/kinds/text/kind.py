@@ -1,14 +1,12 @@
 """Text, as characters or pieces of words, as a kind of data."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pairflow.config import DEMANDED, Experiment
-from pairflow.kinds.kind import ROWS, Files, Needs, OnDemandKind
-from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, judge_settings
-from pairflow.metrics.metric import Metric
+from pairflow.kinds.kind import Files, Needs, OnDemandKind
+from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, TextFiles, judge_settings
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
@@ -16,40 +14,12 @@ if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
 
-_text = partial(Metric, real="held-out text")
-_repeats = partial(_text, chart=False, group="repeats")
-METRICS = {
-    "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
-    "gen_ppl": _text("generative perplexity", "lowest", log=True),
-    "entropy": _text("entropy (nats)", digits=2),
-    "known_words": _text("share of known words", "highest"),
-    "js_trigram": _text("trigram distance", "lowest", against="to held-out text", group="ngrams"),
-    "rep_4": _repeats("repeated 4-grams of a sample"),
-    "distinct_4": _repeats("distinct 4-grams of a trial"),
-}
-GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats"}
-
-
-class TextFiles(NamedTuple):
-    """The files of the text that samples are compared with, and that the judge, an n-gram model, learns."""
-
-    tokens: Annotated[Path, "Training rows (Parquet)."]
-    validation: Annotated[Path, "Held-out rows (Parquet)."]
-    judge: Annotated[Path, "Rows of text that only the judge learns from (Parquet)."]
-    vocabulary: Annotated[Path, "The tokeniser (JSON)."]
-
 
 class TextKind(OnDemandKind):
     name, settings, rows = "text", Text, "text"
-    metrics, groups = METRICS, GROUPS
     floor, real, comparison = JudgedDraws, TextFiles, Judge
-    shows_pairs = keeps_symbols = True
+    shows_pairs = True
     demanded, chosen_by = DEMANDED | {"prefix", "template"}, ("judge_ppl",)
-
-    prepared = ROWS | {
-        "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
-        "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
-    }
 
     def prepare(self, settings: Text, files: Files, parent: Path | None, progress: bool) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.
@@ -86,10 +56,6 @@ class TextKind(OnDemandKind):
         'shuffled' tokens, a 'chain' of trigrams, and a 'snippet', one training row repeated.
         """
         return self.load("measure").measure_floor(settings, real, machine)
-
-    def is_partial(self, settings: Text) -> bool:
-        """Whether rows are left out. LM1B is an exception, because the paper leaves some out as well."""
-        return settings.source != "lm1b" and super().is_partial(settings)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "bert")

@@ -1,33 +1,19 @@
 """Token rows, from published data sets or prepared by a user, as a kind of data."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import Files, Kind, RowFiles
 from pairflow.kinds.tokens.settings import Tokens
-from pairflow.metrics.metric import Metric
 
 if TYPE_CHECKING:
     from pairflow.metrics.measured import Machine, Measurement
 
-_ngrams = partial(Metric, best="lowest", against="to held-out rows")
-_rows = partial(Metric, group="rows")
-METRICS = {
-    "bigram_tv": _ngrams("bigram distance", leads_as="the bigram distance"),
-    "unigram_tv": _ngrams("unigram distance", leads_as="the unigram distance"),
-    "nn_hamming": _rows("Hamming distance", against="to training rows"),
-    "copies": _rows("share of copies", against="of training rows", chart=False),
-    "distinct": _rows("share of distinct rows", chart=False),
-}
-GROUPS = {"rows": "Copies and repeats"}
-
 
 class TokensKind(Kind):
     name, settings, rows = "tokens", Tokens, "token rows"
-    metrics, groups = METRICS, GROUPS
 
     def prepare(self, settings: Tokens, files: Files, parent: Path | None, progress: bool) -> None:
         """Check token rows, and split them into rows for training and held-out rows.

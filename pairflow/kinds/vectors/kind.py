@@ -1,29 +1,18 @@
 """Vectors of real numbers as a kind of data."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import Files, Kind, Pace, RowFiles
 from pairflow.kinds.vectors.settings import Vectors
-from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 
 if TYPE_CHECKING:
     from pairflow.metrics.measured import Machine, Measurement
 
-_distance = partial(Metric, best="lowest", against="to training data", real="held-out data", log=True)
-METRICS = {
-    "chamfer": _distance("Chamfer distance", leads_as="the Chamfer distance", digits=4),
-    "chamfer_all": _distance("full Chamfer distance", digits=4),
-    "w2": _distance("2-Wasserstein distance", digits=3),
-    **PATHS,
-}
-
 
 class VectorsKind(Kind):
     name, settings, rows = "vectors", Vectors, "vectors"
-    metrics, groups = METRICS, PATH_GROUP
     shows_pairs = True
 
     def prepare(self, settings: Vectors, files: Files, parent: Path | None, progress: bool) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
+from pairflow.settings.sampling import FlowSampleSettings, SampleSettings, Update
 
 
 @dataclass(frozen=True)
