@@ -19,7 +19,7 @@ for kind in map(load_kind, KINDS):
             experiment=only(kind.name),
         conda:
             "../envs/cpu.yaml"
-        threads: CORES if kind.takes_long else 1
+        threads: CORES if kind.costs.takes_long else 1
         resources:
             mem_mb=preparing("memory_mb"),
             runtime=preparing("minutes"),

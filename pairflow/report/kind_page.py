@@ -238,6 +238,3 @@ def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.n
 def name_column(table: Any) -> str:
     """Return the name of the column with a table's rows: `values` (of numbers) or `tokens`."""
     return "values" if "values" in table.column_names else "tokens"
-
-
-PAGE = KindPage()

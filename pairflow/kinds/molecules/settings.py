@@ -382,6 +382,3 @@ class NewLibrary(LibraryRules, NewSettings):
     split: Split = "random"
     split_column: SplitColumn = None
     max_too_long_share: LongShare = 0.001
-
-
-NEW = NewLibrary

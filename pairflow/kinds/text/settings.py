@@ -197,6 +197,3 @@ class NewText(NewSettings):
         description="Of text, what a row is: lines, such as names or sequences, or packed, pieces of running "
         "text. Guessed from the file if not given.",
     )
-
-
-NEW = NewText

@@ -58,7 +58,7 @@ def describe_best(
 
     The core is looked for only in a user's own library.
     """
-    files = kind_of(experiment.data).real_files(root, experiment)
+    files = kind_of(experiment.data).reference.list_files(root, experiment)
     vocabulary = Vocabulary.load(files["vocabulary"])
     run = paths.SampleRun(experiment.seeds[0], method, evaluation, nfe)
     tokens = token_array(read_table(paths.samples(root, run), "samples")[0]["tokens"])

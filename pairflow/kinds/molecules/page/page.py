@@ -251,6 +251,3 @@ def _advise(headline: Headline, results: FinishedExperiment) -> str:
             f"{nll:.2f}): longer training will not help. Use more molecules, and on a GPU the transformer."
         )
     return "Train longer (training.iterations), use a larger network, or draw samples with more steps."
-
-
-PAGE = MoleculesPage()

@@ -115,6 +115,3 @@ def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str
         ]
         for pair in paths_of_pairs
     ]
-
-
-PAGE = TextPage()
