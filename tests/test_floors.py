@@ -35,6 +35,7 @@ FLOORS = (
     ("__main__",),
 )
 EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
+PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -230,7 +231,7 @@ def test_only_a_kinds_own_folder_names_it(path):
 def test_every_list_stands_once():
     """Names of networks, flows and distillations stand together only where they are defined."""
     for path in modules():
-        if path.parts[0] in ("config", "settings") or str(path) in (*EXTRAS, "kinds/registry.py"):
+        if path.parts[0] in ("config", "settings") or str(path) in (*EXTRAS, *PLUG_INS):
             continue
         for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
             elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])

@@ -90,7 +90,7 @@ def _flow(experiment: CommonExperiment) -> None:
         raise ValueError(f"training.loss: expected {expected} in a {flow.name} flow, found {loss}")
     if flow.name not in experiment.data.flows:
         raise ValueError(f"data: a {flow.name} flow is not for {experiment.data.kind}; see `flow`")
-    if flow.name not in experiment.network.modules:
+    if flow.name not in experiment.network.flows:
         raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow.name} flow")
     for other in FLOWS.values():
         if other != flow:

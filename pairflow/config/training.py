@@ -199,7 +199,7 @@ class Rf(Distillation):
     pairs: SolvedPairs = Field(SolvedPairs(), description="How the pairs are drawn.")
 
 
-# `+<name>` in a method stands for `objective` of the module pairflow.training.<name>, with these settings.
+# `+<name>` in a method stands for this objective of pairflow.training.catalogue, with these settings.
 DISTILLATIONS: dict[str, type[Distillation]] = by_name(Dcd, Redi, Rf)
 
 if TYPE_CHECKING:
