@@ -205,9 +205,9 @@ def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
 
 def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
     from pairflow.kinds.images import rows as image_rows
-    from pairflow.kinds.images.kind import RealImages
     from pairflow.kinds.images.measure import ImageComparison
     from pairflow.kinds.images.measures import nearest
+    from pairflow.kinds.images.settings import RealImages
     from pairflow.metrics.frechet import Moments, frechet_distance
 
     reference = root / "reference"

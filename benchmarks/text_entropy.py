@@ -26,9 +26,8 @@ from pairing import commit, machine
 
 from pairflow.artifacts import Provenance
 from pairflow.config import SampleSettings, tail_revises
-from pairflow.kinds.text.kind import TextFiles
 from pairflow.kinds.text.measure import RealText
-from pairflow.kinds.text.settings import Judge
+from pairflow.kinds.text.settings import Judge, TextFiles
 from pairflow.metrics.measured import Machine
 from pairflow.training.model import Model
 

@@ -5,12 +5,19 @@ import importlib
 import click
 
 from pairflow._version import __version__
-from pairflow.config.check import nearest
 from pairflow.kinds import KINDS, load_kind
+from pairflow.settings.check import nearest
+
+
+def _of_kinds(heading: str) -> tuple[str, ...]:
+    """The commands that only one kind of data has, under a heading; empty for steps of the workflow."""
+    kinds = map(load_kind, KINDS)
+    return tuple(name for kind in kinds for name, title in kind.steps.items() if title == heading)
+
 
 GROUPS = {
     "Where to start": ("new", "run", "sample", "models", "score", "compare", "doctor"),
-    "Without a model": tuple(command for kind in KINDS for command in load_kind(kind).commands),
+    "Without a model": _of_kinds("Without a model"),
     "Before you start": ("init", "estimate"),
     "Steps, in the order of the workflow (`pairflow STEP --help` describes one)": (
         "preprocess",
@@ -23,7 +30,7 @@ GROUPS = {
         "train",
         "teach",
         "distill",
-        *(step for kind in KINDS for step in load_kind(kind).steps),
+        *_of_kinds(""),
         "floor",
         "evaluate",
         "correlate",
@@ -63,7 +70,7 @@ class Steps(click.Group):
 def module_of(name: str) -> str:
     """Return the name of a command's module, which is in `steps` or in the folder of a kind of data."""
     for kind in KINDS:
-        if name in (*load_kind(kind).steps, *load_kind(kind).commands):
+        if name in load_kind(kind).steps:
             return f"pairflow.kinds.{kind}.steps.{name}"
     return f"pairflow.steps.{name}"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pairflow import published
-from pairflow.plan import paths
+from pairflow.plan import own_files, paths
 from pairflow.plan import jobs as graph
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, FLOWS, nearest
@@ -18,7 +18,7 @@ from pairflow.config.methods import ADOPTED, BALANCED
 from pairflow.errors import InputError
 from pairflow.estimate.costs import memory_requests
 from pairflow.estimate.forecast import about
-from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
+from pairflow.kinds import KINDS, kind_of, load_kind
 from pairflow.runtime.memory import usable_memory
 
 try:
@@ -129,7 +129,9 @@ def settings_of(method, *names):
         experiment = experiment_of(wildcards)
         if hasattr(experiment, method):
             return as_json(getattr(experiment, method)(*values))
-        return as_json(getattr(load_settings(experiment.data.kind), method)(experiment, *values))
+        kind = kind_for(wildcards)
+        owner = kind.reference if hasattr(kind.reference, method) else kind.floor
+        return as_json(getattr(owner, method)(experiment, *values))
 
     return settings
 
@@ -167,54 +169,53 @@ def held_out_file(wildcards):
 
 def own_folder(wildcards):
     """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
-    return kind_for(wildcards).folder_digest(experiment_of(wildcards).data)
+    return own_files.folder_digest(experiment_of(wildcards).data)
 
 
 def preparing(need):
     """A resource of preprocessing: what the kind of data needs, times the attempt."""
     return lambda wildcards, input, attempt: attempt * getattr(
-        kind_for(wildcards).preparing(input.size_mb), need
+        kind_for(wildcards).costs.preparing(input.size_mb), need
     )
 
 
 def real_files(wildcards):
     """What samples are compared with."""
-    return kind_for(wildcards).real_files(
+    return kind_for(wildcards).reference.list_files(
         root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards)
     )
 
 
 def real_options(wildcards, input):
     """The same as options of the step."""
-    return options(input, kind_for(wildcards).real._fields)
+    return options(input, kind_for(wildcards).reference.files._fields)
 
 
 def floor_files(wildcards):
     """What a floor reads."""
     names = wildcards.evaluation, comparison_of(wildcards)
-    return kind_for(wildcards).floor_files(root_of(wildcards), experiment_of(wildcards), *names)
+    return kind_for(wildcards).floor.list_files(root_of(wildcards), experiment_of(wildcards), *names)
 
 
 def floor_options(wildcards, input):
     """The same as options of the step."""
-    kind = kind_for(wildcards)
-    return options(input, (kind.floor_reads or kind.real)._fields)
+    return options(input, kind_for(wildcards).floor.files._fields)
 
 
 def comparison_settings(wildcards):
     kind, experiment = kind_for(wildcards), experiment_of(wildcards)
-    return as_json(kind.comparison_settings(experiment, comparison_of(wildcards)))
+    return as_json(kind.reference.settings_of(experiment, comparison_of(wildcards)))
 
 
 def floor_settings(wildcards):
     kind, experiment = kind_for(wildcards), experiment_of(wildcards)
-    return as_json(kind.floor_settings(experiment, wildcards.evaluation, comparison_of(wildcards)))
+    return as_json(kind.floor.settings_of(experiment, wildcards.evaluation, comparison_of(wildcards)))
 
 
 def measuring(need):
     """A resource of measuring: what the kind of data needs, times the attempt."""
     return lambda wildcards, attempt: attempt * getattr(
-        kind_for(wildcards).measuring(experiment_of(wildcards)), need
+        kind_for(wildcards).costs.measuring(experiment_of(wildcards)), need
     )
 
 
@@ -252,7 +253,7 @@ def potentials_gpu(wildcards):
 
 
 def measuring_gpu(wildcards):
-    return gpu(wildcards) if kind_for(wildcards).measuring(experiment_of(wildcards)).gpu else 0
+    return gpu(wildcards) if kind_for(wildcards).costs.measuring(experiment_of(wildcards)).gpu else 0
 
 
 def training_data(wildcards):

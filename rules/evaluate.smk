@@ -11,7 +11,7 @@ for kind in map(load_kind, KINDS):
         output:
             **{
                 name: f"results/{{experiment}}/seed{{seed}}/{name}/{{method}}/{{evaluation}}/nfe{{nfe}}{{comparison}}.parquet"
-                for name in kind.measured
+                for name in kind.reference.outputs
             },
         log:
             "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{comparison}.log",

@@ -10,7 +10,7 @@ for kind in map(load_kind, KINDS):
             raw=raw_file,
             held_out=held_out_file,
         output:
-            **{Path(file).stem: f"results/{{experiment}}/data/{file}" for file in kind.prepared},
+            **{Path(file).stem: f"results/{{experiment}}/data/{file}" for file in kind.settings.prepared},
         log:
             "results/{experiment}/logs/preprocess.log",
         benchmark:
@@ -19,7 +19,7 @@ for kind in map(load_kind, KINDS):
             experiment=only(kind.name),
         conda:
             "../envs/cpu.yaml"
-        threads: CORES if kind.takes_long else 1
+        threads: CORES if kind.costs.takes_long else 1
         resources:
             mem_mb=preparing("memory_mb"),
             runtime=preparing("minutes"),

@@ -14,7 +14,7 @@ from pairflow.kinds import KINDS, load_kind
 from pairflow.report.grid import Cell, Grid
 
 OPEN: list[Browser] = []  # the browser that is running
-METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).settings.metrics.items()}
 
 
 def given_table(

@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,28 +12,30 @@ import pytest
 from pairflow.config import BASES, DISTILLATIONS, FLOWS, NETWORKS, SAMPLERS
 from pairflow.kinds import KINDS, load_kind
 
-PACKAGE = Path(__file__).parent.parent / "pairflow"
-# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan.
-# Of kinds, the list and the settings stand with the configuration, what is shown on pages with the report.
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "pairflow"
+# Lowest first. Some modules stand lower or higher than the folder they are in, see `room_of`.
 FLOORS = (
-    ("_version", "errors", "limits", "rng"),
-    ("arguments", "extras", "files"),
-    ("arrays", "pixels", "published"),
-    ("artifacts", "config", "flow.schedule"),
-    ("runtime",),
-    ("data", "flow", "networks", "pairing", "plan"),
-    ("metrics",),
-    ("training",),
+    ("_version", "errors", "limits", "metrics.metric", "pixels", "rng"),
+    ("arguments", "extras", "files", "flow.schedule"),
+    ("arrays", "published", "settings"),
+    ("artifacts", "kinds.*.settings"),
+    ("kinds.registry",),
+    ("config", "runtime"),
+    ("data", "flow", "metrics", "networks", "pairing", "plan"),
+    ("report", "training"),
+    ("kinds.kind",),
     ("kinds",),
-    ("generate",),
-    ("plan.jobs",),
-    ("checkup", "estimate", "report"),
-    ("kinds.page",),
+    ("generate", "plan.jobs"),
+    ("checkup", "estimate", "report.pages", "pairflow"),
+    ("kinds.*",),
     ("steps",),
+    ("kinds.*.steps",),
     ("cli",),
     ("__main__",),
 )
 EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
+PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -39,36 +43,94 @@ def modules():
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 
 
+def name_modules() -> dict[str, Path]:
+    """The path of each module of the package, packages included, by its name."""
+    paths = [path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py")]
+    return {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
 def room_of(module: str) -> str:
-    """The room of a module named below `pairflow`: mostly its first name."""
-    first, *rest = module.split(".")
+    """The room of a module: mostly its first name below `pairflow`."""
+    name = module.removeprefix("pairflow.")
+    first, *rest = name.split(".")
+    if name in FLOOR:
+        return name
     if first == "kinds":
-        parts = {"page": "kinds.page", "settings": "config", "steps": "steps"}
-        if len(rest) < 2:  # the list, or what is imported from it; or the class of kinds
-            return "kinds" if rest == ["kind"] else "config"
-        return parts.get(rest[1], "kinds")
-    special = ("flow.schedule", "plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
-    if module.startswith(special):
-        return "flow.schedule" if first == "flow" else "plan.jobs"
-    return first
+        lowest = rest[1:] == ["settings"] or name == "kinds.molecules.metrics"
+        return "kinds.*.settings" if lowest else "kinds.*.steps" if rest[1:2] == ["steps"] else "kinds.*"
+    if first == "report" and rest and rest[0] in ("experiment", "compare", "headline"):
+        return "report.pages"
+    higher = ("plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
+    return "plan.jobs" if name.startswith(higher) else first
 
 
-def imported(path: Path) -> set[str]:
-    """Rooms that a module imports from, at its top or inside its functions."""
-    modules = set()
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
+def imported(source: str, known: Collection[str]) -> set[str]:
+    """Which of the `known` modules a source imports: at its top, in functions, for types or by name."""
+    named = set()
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
-            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= {name if name in known else node.module for name in names}
         elif isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-    return {room_of(module.removeprefix("pairflow.")) for module in modules if module.startswith("pairflow.")}
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            named |= constants(*node.args)
+    return named & {*known}
+
+
+@cache
+def arrows() -> dict[str, set[str]]:
+    """The modules that each module of the package imports."""
+    known = name_modules()
+    return {name: imported((ROOT / path).read_text(), known) for name, path in known.items()}
+
+
+def find_circle(graph: Mapping[str, Collection[str]]) -> list[str]:
+    """Search depth-first for modules each of which imports the next, and the last one the first."""
+    done: set[str] = set()
+
+    def visit(module: str, chain: list[str]) -> list[str]:
+        if module in chain:
+            return chain[chain.index(module) :]
+        for other in sorted(graph[module]) if module not in done else ():
+            if circle := visit(other, [*chain, module]):
+                return circle
+        done.add(module)
+        return []
+
+    return next(filter(None, (visit(module, []) for module in graph)), [])
 
 
 @pytest.mark.parametrize("path", modules(), ids=str)
 def test_imports_only_lower_floors(path):
-    own = room_of(".".join(path.with_suffix("").parts))
-    for room in imported(path) - {own, "InputError", "__version__", "pair", "pair_continuous"}:
-        assert FLOOR[room] < FLOOR[own], f"{path} imports {room}"
+    module = ".".join(("pairflow", *path.with_suffix("").parts))
+    own = room_of(module)
+    for other in arrows()[module]:
+        assert room_of(other) == own or FLOOR[room_of(other)] < FLOOR[own], f"{path} imports {other}"
+
+
+def test_packages_import_only_lower_floors():
+    for module, path in name_modules().items():
+        own = room_of(module)
+        for other in arrows()[module] if path.name == "__init__.py" else ():
+            assert room_of(other) == own or FLOOR[room_of(other)] < FLOOR[own], f"{path} imports {other}"
+
+
+def test_modules_do_not_import_one_another_in_a_circle():
+    assert find_circle(arrows()) == []
+
+
+def test_a_circle_is_found_however_it_is_closed():
+    sources = {
+        "a": "import b",
+        "b": "def f():\n    from c import x",
+        "c": "if TYPE_CHECKING:\n    from d import e",
+        "d.e": "importlib.import_module('b')",
+        "f": "import a",
+    }
+    graph = {name: imported(source, sources) for name, source in sources.items()}
+    assert find_circle({**graph, "d.e": []}) == []
+    assert find_circle(graph) == ["b", "c", "d.e"]
 
 
 def test_pages_of_the_report_do_not_import_one_another():
@@ -153,7 +215,7 @@ def test_only_a_kinds_own_folder_names_it(path):
     if path.parts[0] == "kinds" and len(path.parts) > 2:
         others = {*KINDS} - {path.parts[1]}
     else:
-        others = {*KINDS} - ({*KINDS} if path.parts == ("kinds", "__init__.py") else set())
+        others = {*KINDS} - ({*KINDS} if path.parts == ("kinds", "registry.py") else set())
     text = (PACKAGE / path).read_text()
     assert [kind for kind in others if f"pairflow.kinds.{kind}" in text] == []
     if path.parts[0] == "kinds" or str(path) in EXTRAS:
@@ -169,7 +231,7 @@ def test_only_a_kinds_own_folder_names_it(path):
 def test_every_list_stands_once():
     """Names of networks, flows and distillations stand together only where they are defined."""
     for path in modules():
-        if path.parts[0] == "config" or str(path) in EXTRAS:
+        if path.parts[0] in ("config", "settings") or str(path) in (*EXTRAS, *PLUG_INS):
             continue
         for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
             elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])

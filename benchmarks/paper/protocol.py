@@ -10,9 +10,9 @@ from pairflow.config import Experiment, Settings, check, parse_method
 from pairflow.config.experiment import Data, Pairing
 from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
-from pairflow.config.sampling import Correlation, Sampling
 from pairflow.config.training import DISTILLATIONS, Distillations, Training
 from pairflow.report.results import FinishedExperiment
+from pairflow.settings.sampling import Correlation, Sampling
 
 FILE = Path(__file__).with_name("protocol.yaml")
 _FREE = (  # settings that change no value of the tables

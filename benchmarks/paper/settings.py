@@ -7,7 +7,7 @@ from pydantic import Field
 
 from pairflow.artifacts import digest
 from pairflow.config import Experiment
-from pairflow.config.check import Name, Settings
+from pairflow.settings.check import Name, Settings
 
 
 class PaperSettings(Settings):

@@ -26,7 +26,7 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
     own = {name for file in experiment_files(configuration) for name in names_in(file)}
     experiments = dict(sorted(experiments.items(), key=lambda item: item[0] not in own))
     kinds = dict.fromkeys(kind_of(experiment.data) for experiment in experiments.values())
-    needed = [name for kind in kinds for name in kind.packages]
+    needed = [name for kind in kinds for name in kind.costs.packages]
     names = [*dict.fromkeys([*needed, *PACKAGES])]
     driver, gpus = machine.driver()
 

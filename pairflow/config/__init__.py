@@ -4,14 +4,10 @@ The check of workflow_config.yaml, the options of each step (`pairflow train --h
 a Snakemake rule passes to its step all come from these classes.
 """
 
-from pairflow.config.check import Settings, check, nearest
+from pairflow.config.configuration import Configuration, Experiment
 from pairflow.config.demand import DEMANDED, DemandSettings, parse_noises, parse_range
-from pairflow.config.experiment import Configuration, Experiment
-from pairflow.config.fields import DataSettings
-from pairflow.config.flows import CONTINUOUS, DISCRETE, FLOWS, LOSSES
 from pairflow.config.methods import BASES, Method, parse_method, tail_revises
 from pairflow.config.networks import NETWORKS
-from pairflow.config.sampling import SAMPLERS, SOLVERS, FlowSampleSettings, RealDraws, SampleSettings
 from pairflow.config.steps import (
     AdoptSettings,
     CorrelateSettings,
@@ -33,3 +29,7 @@ from pairflow.config.training import (
     TeachSettings,
     Training,
 )
+from pairflow.settings.check import Settings, check, nearest
+from pairflow.settings.fields import DataSettings
+from pairflow.settings.flows import CONTINUOUS, DISCRETE, FLOWS, LOSSES
+from pairflow.settings.sampling import SAMPLERS, SOLVERS, FlowSampleSettings, RealDraws, SampleSettings

@@ -1,17 +1,15 @@
 """Checks whether the settings of an experiment fit together. Single settings are checked by their classes."""
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pairflow.arguments import checked_choice, nearest
-from pairflow.config.conditions import ONE_PROPERTY, read_conditions
-from pairflow.config.flows import FLOWS, Flow
+from pairflow.config.experiment import CommonExperiment
 from pairflow.config.methods import BASES, INDEPENDENT, parse_method
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
-from pairflow.kinds import list_settings
-
-if TYPE_CHECKING:
-    from pairflow.config.experiment import Experiment
+from pairflow.kinds.registry import SETTINGS
+from pairflow.settings.conditions import ONE_PROPERTY, read_conditions
+from pairflow.settings.flows import FLOWS, Flow
 
 RESERVED = (
     "coupling",
@@ -22,7 +20,7 @@ RESERVED = (
 )  # metric rows of other measurements
 
 
-def require_consistency(experiment: "Experiment") -> None:
+def require_consistency(experiment: CommonExperiment) -> None:
     """Raise ValueError, which names the first settings that do not fit together."""
     for require in (
         _conditions,
@@ -37,7 +35,7 @@ def require_consistency(experiment: "Experiment") -> None:
         require(experiment)
 
 
-def _conditions(experiment: "Experiment") -> None:
+def _conditions(experiment: CommonExperiment) -> None:
     for name, evaluation in experiment.evaluations.items():
         where, known = f"evaluations.{name}.condition", experiment.data.conditions()
         if evaluation.condition and not known:
@@ -49,7 +47,7 @@ def _conditions(experiment: "Experiment") -> None:
                 raise ValueError(f"methods: '{name}' takes {ONE_PROPERTY}")
 
 
-def _methods(experiment: "Experiment") -> None:
+def _methods(experiment: CommonExperiment) -> None:
     for name in experiment.methods:
         method = parse_method(name)
         for distillation in method.distillations:
@@ -66,22 +64,22 @@ def _methods(experiment: "Experiment") -> None:
             raise ValueError(f"{key}: {list(values)} contains a duplicate")
 
 
-def _distillation(experiment: "Experiment") -> None:
+def _distillation(experiment: CommonExperiment) -> None:
     for name in DISTILLATIONS:
         settings = getattr(experiment.distillation, name)
         for base in settings.learning_rate_of if settings else ():
             checked_choice(f"distillation.{name}.learning_rate_of", base, BASES)
 
 
-def _kind(experiment: "Experiment") -> None:
+def _kind(experiment: CommonExperiment) -> None:
     kind = experiment.data.kind
-    for settings in list_settings():
+    for settings in SETTINGS:
         for key in settings.experiment_keys.model_fields:
             if settings.kind != kind and getattr(experiment, key) is not None:
                 raise ValueError(f"{key}: only for {settings.kind}, and the data are {kind}")
 
 
-def _flow(experiment: "Experiment") -> None:
+def _flow(experiment: CommonExperiment) -> None:
     flow = FLOWS[experiment.flow]
     for name in experiment.methods:
         if flow.name not in parse_method(name).flows:
@@ -92,7 +90,7 @@ def _flow(experiment: "Experiment") -> None:
         raise ValueError(f"training.loss: expected {expected} in a {flow.name} flow, found {loss}")
     if flow.name not in experiment.data.flows:
         raise ValueError(f"data: a {flow.name} flow is not for {experiment.data.kind}; see `flow`")
-    if flow.name not in experiment.network.modules:
+    if flow.name not in experiment.network.flows:
         raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow.name} flow")
     for other in FLOWS.values():
         if other != flow:
@@ -100,7 +98,7 @@ def _flow(experiment: "Experiment") -> None:
     require_whole_batches(experiment.pairing.pool, experiment.training.batch_size)
 
 
-def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
+def _keys_are_unset(experiment: CommonExperiment, flow: Flow) -> None:
     """Raise ValueError if a setting that only `flow` has differs from its default; it names the first."""
     keys: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
@@ -112,7 +110,7 @@ def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
             raise ValueError(f"{where}{key}: only for {flow.name} flows, and flow is {experiment.flow}")
 
 
-def _evaluations(experiment: "Experiment") -> None:
+def _evaluations(experiment: CommonExperiment) -> None:
     for name in experiment.evaluations:
         if name in RESERVED:
             raise ValueError(f"evaluations: '{name}' is a reserved name; choose another one")
@@ -120,7 +118,7 @@ def _evaluations(experiment: "Experiment") -> None:
             checked_choice(f"evaluations.{name}.methods", method, experiment.methods)
 
 
-def _correlation(experiment: "Experiment") -> None:
+def _correlation(experiment: CommonExperiment) -> None:
     for method in (experiment.correlation and experiment.correlation.methods) or ():
         checked_choice("correlation.methods", method, experiment.methods)
         if parse_method(method).corruption == "absorbing":

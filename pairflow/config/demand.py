@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pairflow.config.check import Seed
-from pairflow.config.sampling import GuidedUpdate, Update
+from pairflow.settings.check import Seed
+from pairflow.settings.sampling import GuidedUpdate, Update
 
 
 def parse_range(text: str) -> tuple[float, float]:

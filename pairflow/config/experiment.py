@@ -3,22 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import AliasChoices, Discriminator, Field, Tag, create_model, field_validator, model_validator
+from pydantic import AliasChoices, Discriminator, Field, Tag, field_validator, model_validator
 
-from pairflow.config.check import Name, Seed, Settings, nearest
-from pairflow.config.consistency import require_consistency
-from pairflow.config.fields import DataSettings, OwnFile
-from pairflow.config.flows import DISCRETE, FLOWS, FlowName
 from pairflow.config.methods import BASES, INDEPENDENT, parse_method, tail_revises
 from pairflow.config.networks import Network
-from pairflow.config.sampling import (
-    REPEATED,
-    Correlation,
-    Evaluation,
-    FlowSampleSettings,
-    RealDraws,
-    SampleSettings,
-)
 from pairflow.config.steps import (
     AdoptSettings,
     CorrelateSettings,
@@ -41,8 +29,19 @@ from pairflow.config.training import (
     Training,
 )
 from pairflow.errors import InputError
-from pairflow.kinds import list_settings
+from pairflow.kinds.registry import SETTINGS
 from pairflow.limits import KEYS, LONGEST_NAME
+from pairflow.settings.check import Seed, Settings, nearest
+from pairflow.settings.fields import DataSettings, OwnFile
+from pairflow.settings.flows import DISCRETE, FLOWS, FlowName
+from pairflow.settings.sampling import (
+    REPEATED,
+    Correlation,
+    Evaluation,
+    FlowSampleSettings,
+    RealDraws,
+    SampleSettings,
+)
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured by default
 
@@ -50,14 +49,14 @@ CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured
 def _claim(data: Any) -> str:
     """The kind of a section `data`, in angle brackets: `check` leaves such parts out of its messages."""
     values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
-    return f"<{next(settings.kind for settings in list_settings() if settings.claims(values))}>"
+    return f"<{next(settings.kind for settings in SETTINGS if settings.claims(values))}>"
 
 
 if TYPE_CHECKING:
     Data = DataSettings
 else:
     Data = Annotated[
-        Union[tuple(Annotated[settings, Tag(f"<{settings.kind}>")] for settings in list_settings())],  # noqa: UP007
+        Union[tuple(Annotated[settings, Tag(f"<{settings.kind}>")] for settings in SETTINGS)],  # noqa: UP007
         Discriminator(_claim),
     ]
 
@@ -181,11 +180,6 @@ class CommonExperiment(Settings):
             if getattr(evaluation, further)
         }
 
-    @model_validator(mode="after")
-    def _is_consistent(self) -> "CommonExperiment":
-        require_consistency(self)
-        return self
-
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods that an evaluation measures. Raises InputError if its name is unknown."""
         return self._protocol(evaluation).methods or self.methods
@@ -275,25 +269,3 @@ class CommonExperiment(Settings):
         """Settings to draw as many real rows as samples, by the first seed, because seeds share the data."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])
-
-
-# The keys that all experiments have come first, then the keys of each kind of data in the order of the list.
-_KEYS = [settings.experiment_keys for settings in list_settings() if settings.experiment_keys.model_fields]
-if TYPE_CHECKING:
-    Experiment = CommonExperiment
-else:
-    Experiment = create_model(
-        "Experiment",
-        __base__=(*reversed(_KEYS), CommonExperiment),  # pydantic collects the fields of the last base first
-        __doc__=CommonExperiment.__doc__,
-        __module__=__name__,
-    )
-
-
-class Configuration(Settings):
-    """The content of workflow_config.yaml, and what a Snakemake profile adds in its `config`."""
-
-    experiments: dict[Name, Experiment] = Field(min_length=1)
-    pair_shards: int = Field(
-        1, ge=1, le=10_000, description="Jobs that a pairing is split into; set by a profile."
-    )

@@ -15,10 +15,10 @@ from typing import Any
 import yaml
 
 from pairflow import files
-from pairflow.config.check import check, nearest
-from pairflow.config.experiment import Configuration, Experiment
+from pairflow.config.configuration import Configuration, Experiment
 from pairflow.config.like import LIKE, complete_likes
 from pairflow.errors import InputError
+from pairflow.settings.check import check, nearest
 
 MOST_BYTES = 2**20  # thirty times the size of the shipped workflow_config.yaml
 MOST_VALUES = 10_000  # an alias counts as all values that it repeats: a small file can stand for billions

@@ -5,10 +5,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from pairflow.config.check import Settings, nearest
-from pairflow.config.flows import CONTINUOUS, DISCRETE
 from pairflow.config.training import DISTILLATIONS
 from pairflow.errors import InputError
+from pairflow.settings.check import Settings, nearest
+from pairflow.settings.flows import CONTINUOUS, DISCRETE
 
 INDEPENDENT = "independent"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 
 from pydantic import Field, model_validator
 
-from pairflow.config.check import Settings, any_of, by_name
-from pairflow.config.flows import CONTINUOUS, DISCRETE
+from pairflow.settings.check import Settings, any_of, by_name
+from pairflow.settings.flows import CONTINUOUS, DISCRETE
 
 
 class LinearMap(NamedTuple):
@@ -23,14 +23,14 @@ class LinearMap(NamedTuple):
 class NetworkSettings(Settings):
     """Settings of a network.
 
-    `modules` is a dict from flow to the network's class in pairflow.networks. `in_slices` says how several
+    `flows` are those that the network is for; pairflow.networks has its classes. `in_slices` says how several
     threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`),
     whichever was faster (benchmarks/records/speed.md). `operations_on_gpu` is the number of arithmetic
     operations a second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps
     `logits_kept` numbers for each logit.
     """
 
-    modules: ClassVar[dict[str, str]]
+    flows: ClassVar[tuple[str, ...]]
     in_slices: ClassVar[bool] = True
     operations_on_gpu: ClassVar[float] = 3e13
     logits_kept: ClassVar[float] = 1.5
@@ -58,7 +58,7 @@ class NetworkSettings(Settings):
 class Transformer(NetworkSettings):
     """Settings of a diffusion transformer with rotary position embeddings and adaptive layer norm."""
 
-    modules: ClassVar = {DISCRETE.name: "transformer.DiffusionTransformer"}
+    flows: ClassVar = (DISCRETE.name,)
 
     name: Literal["transformer"]
     width: int = Field(768, ge=8, le=8192, description="Width of the residual stream.")
@@ -89,7 +89,7 @@ class Transformer(NetworkSettings):
 class Mlp(NetworkSettings):
     """Settings of a residual multilayer perceptron with adaptive layer norm, for short rows and laptops."""
 
-    modules: ClassVar = {DISCRETE.name: "mlp.MLP", CONTINUOUS.name: "velocity.MlpVelocity"}
+    flows: ClassVar = (DISCRETE.name, CONTINUOUS.name)
     in_slices: ClassVar = False
 
     name: Literal["mlp"]
@@ -108,7 +108,7 @@ class Mlp(NetworkSettings):
 class Unet(NetworkSettings):
     """Settings of the U-Net of D3PM and UDLM for images. Use 3 scales for 28 x 28 pixels, 4 for 32 x 32."""
 
-    modules: ClassVar = {DISCRETE.name: "unet.UNet", CONTINUOUS.name: "velocity.UNetVelocity"}
+    flows: ClassVar = (DISCRETE.name, CONTINUOUS.name)
     in_slices: ClassVar = False
     operations_on_gpu: ClassVar = 1.4e13  # in float32
     logits_kept: ClassVar = 9.0  # bins of a logistic distribution
@@ -188,7 +188,7 @@ class Unet(NetworkSettings):
 class Encoder(NetworkSettings):
     """Settings of a transformer encoder for vectors in continuous flows; a token has two coordinates."""
 
-    modules: ClassVar = {CONTINUOUS.name: "velocity.EncoderVelocity"}
+    flows: ClassVar = (CONTINUOUS.name,)
 
     name: Literal["encoder"]
     width: int = Field(64, ge=8, le=8192, description="Width of the residual stream.")

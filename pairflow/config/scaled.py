@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pairflow.config.experiment import Experiment
+from pairflow.config.configuration import Experiment
 
 # The settings that are scaled, and their least values in a smaller version.
 _FEWEST = {

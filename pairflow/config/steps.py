@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pairflow.config.check import Seed, Settings
-from pairflow.config.flows import DISCRETE, FlowName
 from pairflow.config.methods import BALANCED, BASES, KNOWN, PAIRED, Method
 from pairflow.config.networks import Network
-from pairflow.config.sampling import ModelCorrelation
 from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
 from pairflow.limits import KEYS, MOST_DRAWS, least_subsets
+from pairflow.settings.check import Seed, Settings
+from pairflow.settings.flows import DISCRETE, FlowName
+from pairflow.settings.sampling import ModelCorrelation
 
 if TYPE_CHECKING:
     CouplingName = str

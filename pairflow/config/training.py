@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from pairflow.config.check import Seed, Settings, any_of, by_name
-from pairflow.config.flows import CONTINUOUS, DISCRETE, LossName
-from pairflow.config.sampling import Conversion, Sampler, SamplingSteps
+from pairflow.settings.check import Seed, Settings, any_of, by_name
+from pairflow.settings.flows import CONTINUOUS, DISCRETE, LossName
+from pairflow.settings.sampling import Conversion, Sampler, SamplingSteps
 
 EmaDecay = Annotated[float, Field(ge=0, lt=1, description="Decay of the moving average of the weights.")]
 
@@ -199,7 +199,7 @@ class Rf(Distillation):
     pairs: SolvedPairs = Field(SolvedPairs(), description="How the pairs are drawn.")
 
 
-# `+<name>` in a method stands for `objective` of the module pairflow.training.<name>, with these settings.
+# `+<name>` in a method stands for this objective of pairflow.training.catalogue, with these settings.
 DISTILLATIONS: dict[str, type[Distillation]] = by_name(Dcd, Redi, Rf)
 
 if TYPE_CHECKING:

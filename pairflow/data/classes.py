@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from pairflow.config import Settings, check
-from pairflow.config.conditions import SPREAD, read_conditions
 from pairflow.errors import InputError
+from pairflow.settings.conditions import SPREAD, read_conditions
 
 
 class Classes(Settings):

@@ -56,6 +56,10 @@ class Delivery(ABC):
     def decode(self, tokens: list[int]) -> str:
         """The text of a sample, from its N tokens."""
 
+    def decode_all(self, tokens: np.ndarray) -> list[str] | np.ndarray:
+        """What token rows (M, N) stand for: M strings, or an array of them."""
+        return [self.decode(row) for row in tokens.tolist()]
+
     @abstractmethod
     def keep(self, text: str) -> str | None:
         """The text to deliver for a sample with this `text`; None to drop the sample."""

@@ -19,7 +19,6 @@ import pooch
 import requests
 
 from pairflow.artifacts import digest
-from pairflow.data.source import DataSource
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 from pairflow.files import require_regular
@@ -87,21 +86,6 @@ class RawFile:
             expected = f"SHA-256 {self.sha256}" if self.sha256 else f"git blob {self.git_blob}"
             raise InputError(f"{self.url}: wrong checksum, expected {expected}")
         return path
-
-
-@dataclass(frozen=True)
-class PublishedFile(DataSource):
-    """A data set in one file: a part of the package, a download, or a copy in PAIRFLOW_DATA_DIR."""
-
-    name: str
-    file: RawFile
-
-    def fetch(self) -> Path:
-        """Find or download the file, and return its path."""
-        return self.file.fetch()
-
-    def published_files(self) -> list[RawFile]:
-        return [self.file]
 
 
 def local_copy(names: Iterable[str]) -> Path | None:

@@ -127,6 +127,21 @@ class RowFile(DataSource):
         )
 
 
+@dataclass(frozen=True)
+class PublishedFile(DataSource):
+    """A data set in one file: a part of the package, a download, or a copy in PAIRFLOW_DATA_DIR."""
+
+    name: str
+    file: "RawFile"
+
+    def fetch(self) -> Path:
+        """Find or download the file, and return its path."""
+        return self.file.fetch()
+
+    def published_files(self) -> "list[RawFile]":
+        return [self.file]
+
+
 def files(
     folder: str | Path, name: str, suffixes: Collection[str], left_out: dict[str, str] | None = None
 ) -> list[Path]:

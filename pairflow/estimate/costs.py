@@ -63,12 +63,12 @@ def job_costs(
         short = _short_cost(job, experiment, sizes, threads)
         seconds, memory = short or GUESS
         cost = JobCost(None, None, None, threads, gpu, not short)
-        if kind.is_timed(job):
+        if kind.costs.is_timed(job):
             memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
             if job.rule in _READERS:
                 memory = max(memory, _MEMORY * sizes.rows * sizes.length)
             cost = cost._replace(memory_mb=memory)
-        if kind.is_timed(job) and len(known) == len(tasks):
+        if kind.costs.is_timed(job) and len(known) == len(tasks):
             seconds += _assignment_seconds(job)
             for (work, units), rate in zip(tasks, known, strict=True):
                 gained = threads if work.kind in ("pair", "lead") else speedup(threads)
@@ -96,12 +96,12 @@ def _short_cost(
 ) -> tuple[float, float] | None:
     """Return seconds and MiB of a job without its long work (`Work`); None for an unknown rule."""
     kind = kind_of(experiment.data)
-    pace, counted = kind.pace, job.origin or job.settings
+    pace, counted = kind.costs.pace, job.origin or job.settings
     rows = min(sizes.rows, pace.most)
     numbers = rows * sizes.length
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
     if job.rule == "preprocess":
-        seconds = kind.seconds_to_prepare(experiment.data) * sizes.total * sizes.length
+        seconds = kind.costs.seconds_to_prepare(experiment.data) * sizes.total * sizes.length
         # The process that collects what the others read does a tenth of the work.
         return 1.0 + seconds * max(1 / threads, 0.1), 200.0 + 1e-5 * sizes.total * sizes.length
     if job.rule == "diagnose":

@@ -138,7 +138,8 @@ def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
     import torch
 
     from pairflow.generate.sample import trials
-    from pairflow.training.fit import TrainingRows, base_objective
+    from pairflow.training.catalogue import base_objective
+    from pairflow.training.fit import TrainingRows
     from pairflow.training.loop import optimise
     from pairflow.training.model import Model
 

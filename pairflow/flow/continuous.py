@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from pairflow.arguments import checked_choice, checked_integer
-from pairflow.config.sampling import EULER, HEUN, SOLVERS
 from pairflow.flow.arguments import each_row, require_shape
+from pairflow.settings.sampling import EULER, HEUN, SOLVERS
 
 Velocity = Callable[[Tensor, float], Tensor]
 """A function of points x (B, ...) and of a time t in [0, 1] for all rows; it returns v_t(x) (B, ...)."""

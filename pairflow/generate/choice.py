@@ -9,12 +9,12 @@ import torch
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.config import check
-from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
-from pairflow.kinds import kind_of_model
-from pairflow.kinds.kind import Kind, OnDemandKind, on_demand_kinds
+from pairflow.kinds import kind_of_model, on_demand_kinds
+from pairflow.kinds.kind import AnyKind
 from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
+from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
@@ -52,10 +52,10 @@ class ModelChoice(NamedTuple):
                     files.append(root.parent.parent / name)
         return files
 
-    def load(self, device: str | torch.device) -> tuple[OnDemandKind, DiscreteModel]:
+    def load(self, device: str | torch.device) -> tuple[AnyKind, DiscreteModel]:
         """The kind of data and the model; InputError unless they support samples on demand."""
         kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
-        if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
+        if not kind.delivery or not isinstance(model, DiscreteModel):
             raise not_on_demand(self.folder, kind)
         return kind, model
 
@@ -64,7 +64,7 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     """The model in `folder`, or the best model of the finished experiment in `folder`.
 
     The best model of an experiment is the `best_run` of its leading evaluation, by the first metric of
-    `Kind.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
+    `OnDemand.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
     evaluated. A single model gets the settings in its file MEASURED. With `scores`, the model is to score
     rows, and needs no number of steps.
 
@@ -72,10 +72,10 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     or if the experiment has no such metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
-    if scores and not (isinstance(kind, OnDemandKind) and kind.scores):
-        scored = " and ".join(sorted(each.rows for each in on_demand_kinds() if each.scores))
+    if scores and not kind.scoring:
+        scored = " and ".join(sorted(each.rows for each in on_demand_kinds() if each.scoring))
         raise InputError(f"{folder}: scores are for {scored}; this makes {kind.rows}")
-    if not isinstance(kind, OnDemandKind):
+    if not kind.delivery:
         raise not_on_demand(folder, kind)
     if (folder / "model.json").is_file() or not metrics.is_file():
         read_description(folder / "model.json")
@@ -87,14 +87,15 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
         return ModelChoice(folder, nfe or 1)
     table, metadata = read_table(metrics, "metrics")
     rows = table.to_pandas()
-    metric = next((name for name in kind.chosen_by if name in set(rows.metric)), kind.chosen_by[-1])
+    chosen_by = kind.delivery.chosen_by
+    metric = next((name for name in chosen_by if name in set(rows.metric)), chosen_by[-1])
     rows = rows[(rows.metric == metric) & rows.nfe.notna()]
     if rows.empty:
         raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
     leading = leading_evaluation(rows.evaluation)
     rows = rows[rows.evaluation == leading]
     rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
-    about = kind.metrics[metric]
+    about = kind.settings.metrics[metric]
     means = mean_values(rows.assign(value=rows.value / rows.samples) if about.counted else rows)
     at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
     method, evaluated = best_run(at_nfe or means, lowest=about.best == "lowest")
@@ -122,7 +123,7 @@ def _as_measured(folder: Path, measured: MeasuredAt, nfe: int | None) -> ModelCh
     return ModelChoice(folder, nfe or measured.nfe, reason, folder / MEASURED, measured)
 
 
-def kind_in(folder: Path) -> Kind:
+def kind_in(folder: Path) -> AnyKind:
     """The kind of data that the model, or the experiment, in `folder` generates."""
     description = _content(folder / "model.json")
     vocabulary = _content(folder / VOCABULARY) or _content(paths.data(folder, VOCABULARY))
@@ -137,9 +138,9 @@ def _content(path: Path) -> dict[str, Any]:
         return {}
 
 
-def not_on_demand(folder: Path, kind: Kind) -> InputError:
+def not_on_demand(folder: Path, kind: AnyKind) -> InputError:
     """The error for a model or an experiment whose kind of data does not support samples on demand."""
-    if isinstance(kind, OnDemandKind):
+    if kind.delivery:
         use = "use --solver euler --samples 100 --trials 1"
         return InputError(
             f"{folder}: --count needs a model of tokens; this one is of a continuous flow: {use}"

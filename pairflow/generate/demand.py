@@ -17,7 +17,8 @@ from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
 from pairflow.generate.choice import MEASURED_WITH, choose, kind_in
 from pairflow.generate.variants import vary_without_end
-from pairflow.kinds.kind import OnDemandKind
+from pairflow.kinds import on_demand_kinds
+from pairflow.kinds.kind import OnDemand
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 
@@ -46,14 +47,15 @@ class SampleStream:
 
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
         folder = published.locate(folder)
-        if isinstance(asked := kind_in(folder), OnDemandKind):
-            asked.require_deliverable(folder, settings)
+        if delivery := (kind := kind_in(folder)).delivery:
+            _require_deliverable(delivery, kind.rows, folder, settings)
         self.choice = choose(folder, settings.nfe)
         measured = self.choice.measured.model_dump(include={*MEASURED_WITH}) if self.choice.measured else {}
         own = {name: value for name, value in measured.items() if name not in settings.model_fields_set}
         self.settings = settings.model_copy(update={**own, "nfe": self.choice.nfe})
         kind, self.model = self.choice.load(device)
-        self.delivery = kind.delivery(self.model, self.settings)
+        assert kind.delivery  # `load` refuses other kinds
+        self.delivery = kind.delivery.deliver(self.model, self.settings)
 
     @property
     def inputs(self) -> list[Path]:
@@ -87,6 +89,19 @@ class SampleStream:
         seeds = delivery.seeds, delivery.noises
         varied = vary_without_end(self.model, *drawing, *seeds, delivery.given)
         return map(delivery.decode, starmap(delivery.note_origin, varied))
+
+
+def _require_deliverable(delivery: OnDemand, rows: str, folder: Path, settings: DemandSettings) -> None:
+    """Raise InputError for a setting that the kind of the model in `folder`, of `rows`, does not support."""
+    fields = type(settings).model_fields.items()
+    given = (name for name, field in fields if getattr(settings, name) != field.default)
+    if name := next((name for name in given if name not in delivery.supports), ""):
+        deliveries = {kind.rows: kind.delivery for kind in on_demand_kinds()}
+        users = " or ".join(
+            sorted(makes for makes, each in deliveries.items() if each and name in each.supports)
+        )
+        option = "--" + name.replace("_", "-").replace("three-d", "3d")
+        raise InputError(f"{folder}: {option} is for {' or '.join(users)}; this model makes {rows}")
 
 
 def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:

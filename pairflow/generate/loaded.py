@@ -15,8 +15,7 @@ from pairflow import published
 from pairflow.arguments import checked_integer, checked_number
 from pairflow.arrays import as_array, checked_tokens
 from pairflow.artifacts import token_dtype
-from pairflow.config import FlowSampleSettings, SampleSettings, ScoreSettings, check
-from pairflow.config.sampling import SamplerName
+from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings, ScoreSettings, check
 from pairflow.errors import InputError
 from pairflow.extras import named_extras
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
@@ -27,6 +26,7 @@ from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
+from pairflow.settings.sampling import SamplerName
 from pairflow.training.model import DiscreteModel, Model
 
 Device = Literal["auto", "cuda", "cpu"]
@@ -203,7 +203,11 @@ class LoadedModel:
         """
         model, tokens = self._discrete("decode"), self._states("rows", rows).numpy()
         with named_extras():
-            return kind_in(model.folder).decode(model, tokens)
+            kind = kind_in(model.folder)
+            if not kind.delivery:
+                raise InputError(f"decode: {kind.rows} stand for nothing else")
+            settings = DemandSettings(count=max(1, len(tokens)), raw=True)
+            return kind.delivery.deliver(model, settings).decode_all(tokens)
 
     def score(self, rows: ArrayLike, *, draws: int = 128, seed: int = 0) -> pd.DataFrame:
         """Score token rows: an upper bound on -log p of each, in nats, by Monte Carlo.
@@ -230,7 +234,8 @@ class LoadedModel:
             "seed": checked_integer("seed", seed, 0, 2**32 - 1),
         }
         settings = check(ScoreSettings, values, "score")
-        tokens, padding = self._states("rows", rows).numpy(), kind_in(model.folder).padding(model)
+        tokens, scoring = self._states("rows", rows).numpy(), kind_in(model.folder).scoring
+        padding = scoring.reader(model).padding if scoring else None
         if padding is not None and (empty := (tokens == padding).all(axis=1)).any():
             raise InputError(f"rows: row {empty.argmax()}: expected at least one token, found only padding")
         scores = [score_row(model, row, settings, padding) for row in tokens]

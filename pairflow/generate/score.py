@@ -40,7 +40,8 @@ class Scorer:
         self.settings, self.choice = settings, choose(folder, None, scores=True)
         self.inputs = self.choice.files
         kind, self.model = self.choice.load(device)
-        self.rows = kind.scored(self.model)
+        assert kind.scoring  # `choose` refuses other kinds
+        self.rows = kind.scoring.reader(self.model)
         self.noun = self.rows.noun
 
     def read(self, path: Path, column: str | None = None) -> list[Candidate]:

@@ -2,63 +2,55 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.errors import InputError
+from pairflow.kinds.registry import KINDS
+from pairflow.settings.fields import DataSettings, NewSettings
 
 if TYPE_CHECKING:
     from pairflow.config import Experiment
-    from pairflow.config.fields import NewSettings
     from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.kinds.kind import Kind
+    from pairflow.data.source import DataSource
+    from pairflow.kinds.kind import AnyKind
     from pairflow.report.kind_page import KindPage
 
-# The only list of kinds. The last one takes every source that no kind before it claims.
-KINDS = ("images", "text", "tokens", "vectors", "molecules")
 # What `pairflow new` may take a file for; rows are text in which each line is a row.
 READINGS = ("molecules", "text", "rows", "table")
 
 
-def list_settings() -> list[Any]:
-    """Return the class of the section `data` of each kind, which its module `settings` calls DATA."""
-    return [load_settings(name).DATA for name in KINDS]
-
-
-def load_settings(name: str) -> Any:
-    """Import the module `settings` of the kind called `name`."""
-    return import_module(f"pairflow.kinds.{name}.settings")
-
-
-def new_settings() -> type["NewSettings"]:
-    """Make the settings class of `pairflow new`: common settings, and what kinds add (NEW in `settings`)."""
+def new_settings() -> type[NewSettings]:
+    """Make the settings class of `pairflow new`: common settings, and what kinds add."""
     from pydantic import create_model
 
-    from pairflow.config.fields import NewSettings
-
-    added = tuple(module.NEW for module in map(load_settings, KINDS) if hasattr(module, "NEW"))
+    added = tuple(kind.drafting.settings for kind in map(load_kind, KINDS) if kind.drafting)
     return create_model("NewSettings", __base__=added or NewSettings)
 
 
-def kind_of(data: Any) -> "Kind":
+def kind_of(data: DataSettings) -> "AnyKind":
     """Return the kind of data that the section `data` of an experiment describes."""
     return load_kind(data.kind)
 
 
-def load_kind(name: str) -> "Kind":
+def load_kind(name: str) -> "AnyKind":
     """Return the kind called `name`, one of KINDS."""
     return import_module(f"pairflow.kinds.{name}.kind").KIND
 
 
+def on_demand_kinds() -> "list[AnyKind]":
+    """Return the kinds that `sample --count` supports."""
+    return [kind for kind in map(load_kind, KINDS) if kind.delivery]
+
+
 def page_of(experiment: "Experiment") -> "KindPage":
-    """Return what report pages show for the experiment's kind of data: the `PAGE` of the kind's own package
-    `page`, or that of all kinds without one."""
-    page = f"pairflow.kinds.{experiment.data.kind}.page"
-    return import_module(f"{page}.page" if find_spec(page) else "pairflow.report.kind_page").PAGE
+    """Return what report pages show for the experiment's kind of data."""
+    from pairflow.report.kind_page import KindPage
+
+    return kind_of(experiment.data).page() or KindPage()
 
 
-def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
+def kind_of_model(description: Mapping[str, Any], symbols: str) -> "AnyKind":
     """Return the kind of rows that a model makes.
 
     Args:
@@ -73,18 +65,15 @@ def draft_experiment(request: "DraftRequest") -> "Draft":
     from pairflow.data.tabular import refuse_spreadsheet
 
     refuse_spreadsheet(request.file)
-    drafts = (load_kind(name).draft(request) for name in reversed(KINDS))
-    if draft := next(filter(None, drafts), None):
-        return draft
+    for kind in map(load_kind, reversed(KINDS)):
+        if kind.drafting and (draft := kind.drafting.draft(request)):
+            return draft
     raise InputError(
         f"{request.file}: unknown kind of file; expected a name that ends in .smi, .sdf, .csv, .txt, .fasta "
         "or the like; for any other file, say with --as what it holds"
     )
 
 
-def source_of(data: Any, folder: Path = Path()) -> Any:
+def source_of(data: DataSettings, folder: Path = Path()) -> "DataSource":
     """Return the source that the section `data` of an experiment names; relative paths start at `folder`."""
     return kind_of(data).source(data, folder)
-
-
-import pairflow.config  # noqa: E402  # imports this module's settings: importing `kinds` first also works

@@ -1,38 +1,49 @@
 """The interface of a kind of data: the class `Kind`, of which each kind's folder has a subclass.
 
-A subclass imports the modules of its folder inside its methods, so that RDKit, torchvision and tokenizers are
-imported only when they are needed.
+Methods import the modules of the kind's folder, so that RDKit, torchvision and tokenizers are imported only
+when they are needed.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
-from pairflow.data.source import listing
-from pairflow.errors import InputError
-from pairflow.kinds import KINDS, load_kind
-from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
+from pairflow.settings.fields import NewSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.data.source import DataSource
     from pairflow.metrics.measured import Machine, Measurement
-    from pairflow.training.model import Model
+    from pairflow.report.kind_page import KindPage
+    from pairflow.runtime.resume import LongWork
+    from pairflow.training.model import DiscreteModel
 
-ROWS = {  # name of each file that preprocessing writes for every kind -> help text of its option
-    "train.parquet": "Rows for training (Parquet).",
-    "validation.parquet": "Held-out rows (Parquet).",
-    "vocabulary.json": "Symbols, or shape and levels, of the rows (JSON); a model must have the same.",
-    "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
-}
-Files = Mapping[str, Path]  # name in `Kind.prepared` without its suffix -> path of the file
+D = TypeVar("D", bound=DataSettings)  # the section `data` of an experiment
+S = TypeVar("S", bound=Settings)  # settings of a comparison
+R = TypeVar("R", bound=tuple)  # files of real rows: a NamedTuple whose annotations are help texts
+F = TypeVar("F", bound=RealDraws)  # settings of a floor
+
+
+class Preprocessing(NamedTuple):
+    """What preprocessing gets besides its settings.
+
+    Attributes:
+        files: the path of each file of `DataSettings.prepared`, by its name without suffix.
+        parent: the vocabulary.json of the model from which a training will start, if there is one.
+        progress: whether to show progress bars.
+        work: the processes and the saved state of a long preprocessing.
+    """
+
+    files: Mapping[str, Path]
+    parent: Path | None
+    progress: bool
+    work: "LongWork"
 
 
 class Needs(NamedTuple):
@@ -63,75 +74,51 @@ class Pace(NamedTuple):
     most: int = 10**12
 
 
-class RowFiles(NamedTuple):
-    """The files of the real rows that samples are compared with."""
+class Costs:
+    """What the jobs of a kind ask of the machine.
 
-    tokens: Annotated[Path, "Training rows (Parquet)."]
-    validation: Annotated[Path, "Held-out rows (Parquet)."]
+    Attributes:
+        pace: the speed of its jobs, for the estimate.
+        packages: the packages that it needs, by their names in `pairflow doctor`.
+        takes_long: whether preprocessing takes several processes, and resumes after an interruption.
+    """
 
-
-class Kind(ABC):
-    """A kind of data: how its rows are prepared, compared with samples, and shown. `name` is the name of its
-    folder, `settings` the class of an experiment's section `data`."""
-
-    name: ClassVar[str]
-    settings: ClassVar[type[DataSettings]]
-
-    def load(self, module: str) -> Any:
-        """Import a module of the kind's folder."""
-        return import_module(f"pairflow.kinds.{self.name}.{module}")
-
-    # Raw data
-
-    prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
-    keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
-    takes_long: ClassVar[bool] = False  # whether `prepare` also takes `work`, of the class `LongWork`
-
-    def source(self, settings: Any, folder: Path = Path()) -> Any:
-        """Return the source that the section `data` names; relative paths start at `folder`."""
-        return self.load("data_sets").source_of(settings, folder)
-
-    @abstractmethod
-    def prepare(self, settings: Any, files: Files, parent: Path | None, progress: bool) -> None:
-        """Turn raw data into the files of `prepared`, with the paths `files`; for `pairflow preprocess`.
-
-        `parent` is the vocabulary.json of the model from which a training will start, if there is one.
-        """
-
-    def own_raw(self, settings: Any) -> dict[str, str | None]:
-        """Return the paths of the user's raw data, to be checked before a run, by their keys (`data.file`).
-        A path is None for data that do not come from the user."""
-        key = next(key for key in ("file", "folder", "source") if key in self.settings.model_fields)
-        first = settings.file or getattr(settings, "folder", None)
-        return {f"data.{key}": first, "data.held_out": getattr(settings, "held_out", None)}
-
-    def folder_digest(self, settings: Any) -> str:
-        """Return a digest of the files in the user's folders of raw data; empty without such a folder.
-        Preprocessing runs again if the digest changes."""
-        folders = (
-            [settings.folder, getattr(settings, "held_out", None)] if hasattr(settings, "folder") else []
-        )
-        return "".join(listing(folder, *self.load("settings").FILES) for folder in folders if folder)
+    pace: ClassVar[Pace] = Pace()
+    packages: ClassVar[tuple[str, ...]] = ()
+    takes_long: ClassVar[bool] = False
 
     def preparing(self, raw_mb: float) -> Needs:
         """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""
         return Needs(memory_mb=int(2000 + 4 * raw_mb))
 
-    def seconds_to_prepare(self, settings: Any) -> float:
+    def seconds_to_prepare(self, data: DataSettings) -> float:
         """Return the seconds that one core takes to preprocess a token."""
         return self.pace.prepare
 
-    # Jobs on real data
+    def measuring(self, experiment: Experiment) -> Needs:
+        """Return what comparisons and floors need."""
+        return Needs()
 
-    steps: ClassVar[tuple[str, ...]] = ()  # workflow steps that only this kind has: modules in its `steps`
-    commands: ClassVar[tuple[str, ...]] = ()  # other commands that only this kind has, in the same folder
-    # Settings of floors (metrics measured on real data instead of samples); None for a kind without floors.
-    floor: ClassVar[type[Settings] | None] = RealDraws
-    floor_reads: ClassVar[type | None] = None  # the files of a floor, as a NamedTuple; None: as in `real`
-    shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, so that the report needs them
+    def is_timed(self, job: Job) -> bool:
+        """Whether the time of such a job was measured, so that the estimate of a run can use it."""
+        return True
+
+
+class Reference(ABC, Generic[S, R]):
+    """What samples are compared with, and how.
+
+    Attributes:
+        settings: the settings of the comparison.
+        files: the files that samples are compared with.
+        outputs: the files that a comparison writes, with the help texts of their options.
+    """
+
+    settings: type[S]
+    files: type[R]
+    outputs: ClassVar[Mapping[str, str]] = {"metrics": "Output file for the metric rows (Parquet)."}
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
-        """Return the jobs of `steps`, each after the jobs that make its inputs. They run between
+        """Return the jobs that make `files`, each after the jobs that make its inputs. They run between
         preprocessing and the floors, and must agree with the kind's file in the folder rules."""
         return ()
 
@@ -140,133 +127,159 @@ class Kind(ABC):
         metric files end in it."""
         return [""]
 
-    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
-        """Return the paths of the files that samples are compared with, under the field names of `real`."""
+    def list_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        """Return the paths of `files`, under the names of its fields."""
         return paths.real_files(root)
 
-    def floor_files(
-        self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
-    ) -> dict[str, Path]:
-        """Return the paths of the files that a floor reads, under the field names of `floor_reads`."""
-        return self.real_files(root, experiment, comparison)
-
-    def has_floor(self, experiment: Experiment) -> bool:
-        """Whether the metrics of samples are also measured on real data."""
-        return self.floor is not None
-
-    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
-        """Return the settings of a floor, an instance of the class `floor`."""
-        assert self.floor is not None
-        compared = self.comparison_settings(experiment, comparison)
-        return self.floor(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
-
-    # Metrics of samples
-
-    real: ClassVar[type] = RowFiles  # the files that samples are compared with: a NamedTuple with help texts
-    comparison: ClassVar[type[Settings]] = Settings  # settings of the comparison
-    measured: ClassVar[Mapping[str, str]] = {"metrics": "Output file for the metric rows (Parquet)."}
-
-    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Settings:
-        """Return the settings of a comparison, an instance of the class `comparison`."""
-        return Settings()
-
-    def measuring(self, experiment: Experiment) -> Needs:
-        """Return what comparisons and floors need of the machine."""
-        return Needs()
+    def settings_of(self, experiment: Experiment, comparison: str = "") -> S:
+        """Return the settings of a comparison."""
+        return self.settings()
 
     @abstractmethod
-    def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
-        """Compare samples with the real data in the files `real`; for `pairflow evaluate`. Returns metric
-        rows, each with the value of one metric on the samples of one trial."""
+    def measure(self, settings: S, samples: Path, real: R, machine: "Machine") -> "Measurement":
+        """Compare samples with real data. Returns metric rows, each with the value of one metric on the
+        samples of one trial."""
 
-    measure_floor: Callable[[Any, Any, "Machine"], "Measurement"]
-    """Measure real data as if they were samples; for `pairflow floor`. Its arguments are settings, real and
-    machine. Only a kind with a `floor` has it."""
 
-    # The page. The code that draws and writes it is in the kind's folder `page`, if there is one.
+class Floor(ABC, Generic[F, R]):
+    """Measures real data as if they were samples: which values perfect samples would have.
 
-    metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page
-    groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
+    Attributes:
+        settings: the settings of a floor.
+        files: the files that a floor reads.
+    """
 
-    def list_metrics(self, settings: Any) -> Mapping[str, Metric]:
-        """Return the metrics by name, with labels that fit these settings."""
-        return self.metrics
+    settings: type[F]
+    files: type[R]
 
-    def is_partial(self, settings: Any) -> bool:
-        """Whether only a part of the data set is used, so that results are not comparable to the paper's."""
-        return settings.training_rows is not None
+    def __init__(self, reference: "AnyReference"):
+        self.reference = reference
 
-    # On demand
+    def is_measured(self, experiment: Experiment) -> bool:
+        """Whether an experiment has a floor."""
+        return True
 
-    rows: ClassVar[str]  # the name of its rows in messages
+    def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
+        """Return the jobs that make the files that only floors read."""
+        return ()
+
+    def list_files(
+        self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
+    ) -> dict[str, Path]:
+        """Return the paths of `files`, under the names of its fields."""
+        return self.reference.list_files(root, experiment, comparison)
+
+    def settings_of(self, experiment: Experiment, evaluation: str, comparison: str = "") -> F:
+        """Return the settings of a floor."""
+        compared = self.reference.settings_of(experiment, comparison)
+        return self.settings(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
+
+    @abstractmethod
+    def measure(self, settings: F, real: R, machine: "Machine") -> "Measurement":
+        """Measure real data as if they were samples."""
+
+
+class RowFiles(NamedTuple):
+    """The files of the real rows that samples are compared with."""
+
+    tokens: Annotated[Path, "Training rows (Parquet)."]
+    validation: Annotated[Path, "Held-out rows (Parquet)."]
+
+
+class RowReference(Reference[Settings, RowFiles]):
+    """The comparison of samples with training rows and held-out rows."""
+
+    settings, files = Settings, RowFiles
+
+
+class RowFloor(Floor[RealDraws, RowFiles]):
+    """The same comparison of real rows."""
+
+    settings, files = RealDraws, RowFiles
+
+
+@dataclass(frozen=True)
+class OnDemand:
+    """How `sample --count` delivers samples of a kind.
+
+    Attributes:
+        deliver: makes the object that decodes, selects and writes a model's samples.
+        chosen_by: the metrics by which `sample` chooses a model, best first.
+        supports: the settings that the kind supports.
+    """
+
+    deliver: "Callable[[DiscreteModel, DemandSettings], Delivery]"
+    chosen_by: tuple[str, ...]
+    supports: frozenset[str] = DEMANDED
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How `score` reads rows of a kind: `reader` makes the object that reads them for a model."""
+
+    reader: "Callable[[DiscreteModel], Scored]"
+
+
+@dataclass(frozen=True)
+class Drafting:
+    """How `pairflow new` suggests an experiment on a user's file.
+
+    Attributes:
+        settings: the settings of `new` for this kind.
+        draft: summarises the file and suggests an experiment; returns None if it is of another kind.
+    """
+
+    settings: type[NewSettings]
+    draft: "Callable[[DraftRequest], Draft | None]"
+
+
+class Kind(ABC, Generic[D]):
+    """A kind of data: how its rows are prepared, compared with samples, delivered and shown.
+
+    Attributes:
+        name: the name of its folder.
+        settings: the section `data` of an experiment.
+        rows: the name of its rows in messages.
+        steps: the modules of its folder `steps`, and the heading of each in `pairflow --help`; an empty one
+            for a step of the workflow.
+        shows_pairs: whether the page shows pairs, so that the report needs them.
+        costs: what its jobs ask of the machine.
+        reference: what samples are compared with.
+        floor: how real data are measured as if they were samples, or None.
+        drafting: how `new` suggests an experiment on a user's file, or None.
+        delivery: how `sample --count` delivers samples, or None.
+        scoring: how `score` reads the rows of a file, or None.
+    """
+
+    name: ClassVar[str]
+    settings: type[D]
+    rows: ClassVar[str]
+    steps: ClassVar[Mapping[str, str]] = {}
+    shows_pairs: ClassVar[bool] = False
+    costs: ClassVar[Costs] = Costs()
+    reference: ClassVar["AnyReference"]
+    floor: ClassVar["AnyFloor | None"] = None
+    drafting: ClassVar[Drafting | None] = None
+    delivery: ClassVar[OnDemand | None] = None
+    scoring: ClassVar[Scoring | None] = None
+
+    @abstractmethod
+    def source(self, settings: D, folder: Path = Path()) -> "DataSource":
+        """Return the source that the section `data` names; relative paths start at `folder`."""
+
+    @abstractmethod
+    def prepare(self, settings: D, task: Preprocessing) -> None:
+        """Turn raw data into the files of `DataSettings.prepared`, for `pairflow preprocess`."""
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         """Whether a model makes rows of this kind; for the arguments see `kinds.kind_of_model`."""
         return symbols == self.name
 
-    def draft(self, request: "DraftRequest") -> "Draft | None":
-        """Summarise a user's file and suggest an experiment on it, for `pairflow new`. Returns None if the
-        file is of another kind."""
+    def page(self) -> "KindPage | None":
+        """Return what pages show of this kind, in its folder `page`; None for rows of numbers."""
         return None
 
-    # A model in Python
 
-    def decode(self, model: "Model", tokens: "np.ndarray") -> "list[str] | np.ndarray":
-        """Return what token rows (M, N) of the model stand for: M strings, or an array of them. Raises
-        InputError if they stand for nothing else."""
-        raise InputError(f"decode: {self.rows} stand for nothing else")
-
-    def padding(self, model: "Model") -> int | None:
-        """Return the symbol that fills short rows of the model, which a score does not count."""
-        return None
-
-    # Costs
-
-    packages: ClassVar[tuple[str, ...]] = ()  # packages that it needs, by the names in `doctor`
-
-    pace: ClassVar[Pace] = Pace()  # speed of its jobs, for the estimate
-
-    def is_timed(self, job: Job) -> bool:
-        """Whether the time of such a job was measured, so that the estimate of a run can use it."""
-        return True
-
-
-class OnDemandKind(Kind):
-    """A kind of data whose samples `sample --count` delivers to a user, and whose rows `score` may score.
-
-    Its module `on_demand` has a class for each of these commands: DELIVERY and, if it `scores`, SCORED.
-    """
-
-    scores: ClassVar[bool] = True
-
-    demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it supports
-    chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first
-
-    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        """Raise InputError for a setting that this kind does not support; `folder` holds the model."""
-        fields = type(settings).model_fields.items()
-        given = (name for name, field in fields if getattr(settings, name) != field.default)
-        if name := next((name for name in given if name not in self.demanded), ""):
-            users = " or ".join(sorted(kind.rows for kind in on_demand_kinds() if name in kind.demanded))
-            option = "--" + name.replace("_", "-").replace("three-d", "3d")
-            raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
-
-    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        """Return the object that decodes, selects and writes the model's samples for `sample --count`."""
-        return self.load("on_demand").DELIVERY(model, settings)
-
-    def decode(self, model: "Model", tokens: "np.ndarray") -> "list[str] | np.ndarray":
-        delivery = self.delivery(model, DemandSettings(count=len(tokens), raw=True))
-        return [delivery.decode(row) for row in tokens.tolist()]
-
-    def scored(self, model: "Model") -> "Scored":
-        """Return the object that reads the rows of a file for `score`."""
-        return self.load("on_demand").SCORED(model)
-
-    def padding(self, model: "Model") -> int | None:
-        return self.scored(model).padding if self.scores else None
-
-
-def on_demand_kinds() -> list[OnDemandKind]:
-    """Return the kinds that `sample --count` supports."""
-    return [kind for kind in map(load_kind, KINDS) if isinstance(kind, OnDemandKind)]
+AnyReference = Reference[Any, Any]
+AnyFloor = Floor[Any, Any]
+AnyKind = Kind[Any]

@@ -18,7 +18,7 @@ class Metric:
         log: whether charts have a logarithmic axis.
         chart: whether it has a chart.
         counted: whether it is a number of samples, printed with one decimal.
-        group: the group of tables that shows it (see `Kind.groups`); empty for the main metrics.
+        group: the group of tables that shows it (see `DataSettings.groups`); empty for the main metrics.
         features: whether it depends on the feature extractor of its rows.
         digits: the least number of decimals.
         compared: whether the reference or the extractor of its rows matters.

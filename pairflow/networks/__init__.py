@@ -4,7 +4,6 @@ The networks of continuous flows are in `velocity`; `config.networks.NETWORKS` l
 """
 
 from collections.abc import Sequence
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -13,6 +12,22 @@ from torch.overrides import TorchFunctionMode
 
 from pairflow.config import CONTINUOUS, DISCRETE, NETWORKS
 from pairflow.errors import InputError
+from pairflow.networks.mlp import MLP
+from pairflow.networks.transformer import DiffusionTransformer
+from pairflow.networks.unet import UNet
+from pairflow.networks.velocity import EncoderVelocity, MlpVelocity, UNetVelocity
+
+# The class of each network of `config.NETWORKS`, for tokens and for continuous data.
+DENOISERS: dict[str, type[nn.Module]] = {
+    "transformer": DiffusionTransformer,
+    "mlp": MLP,
+    "unet": UNet,
+}
+VELOCITIES: dict[str, type[nn.Module]] = {
+    "mlp": MlpVelocity,
+    "unet": UNetVelocity,
+    "encoder": EncoderVelocity,
+}
 
 
 def build(
@@ -43,7 +58,7 @@ def build(
     names = names_of(DISCRETE.name)
     if name not in names:
         raise InputError(f"network: expected one of {', '.join(names)}, found {name!r}")
-    network = load(name, DISCRETE.name)
+    network = DENOISERS[name]
     rows = {"length": length, "vocabulary_size": vocabulary_size, "shape": shape, "mask": mask}
     rows |= {"classes": classes}
     parameters = signature(network).parameters
@@ -69,18 +84,12 @@ def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
     if name not in names:
         raise InputError(f"network: continuous data take {', '.join(names)}, found {name!r}")
     sizes = {key: value for key, value in settings.items() if key != "name"}
-    return load(name, CONTINUOUS.name)(tuple(shape), **sizes)
+    return VELOCITIES[name](tuple(shape), **sizes)
 
 
 def names_of(flow: str) -> list[str]:
     """Return the names of the networks for `flow`, "discrete" or "continuous", sorted."""
-    return sorted(name for name, settings in NETWORKS.items() if flow in settings.modules)
-
-
-def load(name: str, flow: str) -> type[nn.Module]:
-    """Return the class of the network `name` for `flow`."""
-    module, _, kind = NETWORKS[name].modules[flow].rpartition(".")
-    return getattr(import_module(f"pairflow.networks.{module}"), kind)
+    return sorted(name for name, settings in NETWORKS.items() if flow in settings.flows)
 
 
 class Uninitialised(TorchFunctionMode):

@@ -28,7 +28,6 @@ from pairflow.artifacts import (
 from pairflow.artifacts.rows import SUFFIXES
 from pairflow.artifacts.tables import points_of
 from pairflow.config import BASES, FLOWS, PairSettings
-from pairflow.config.fields import RowLayout
 from pairflow.errors import InputError
 from pairflow.pairing.bound import NEARLY, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
@@ -36,6 +35,7 @@ from pairflow.pairing.pair import make_pairer
 from pairflow.runtime import gpus
 from pairflow.runtime.progress import joint_bar
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
+from pairflow.settings.fields import RowLayout
 
 BLOCK = 10**13  # token comparisons of a block: some 15 s on two cores, lost if a run is stopped
 FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute

@@ -21,7 +21,6 @@ from pairflow.artifacts import (
 )
 from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PotentialsSettings
-from pairflow.config.conditions import ONE_PROPERTY
 from pairflow.errors import InputError, Interrupted
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import (
@@ -35,6 +34,7 @@ from pairflow.pairing.transport import (
 from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN, ResumeOptions, add_earlier_costs, remove_states
 from pairflow.runtime.snapshots import Snapshots
+from pairflow.settings.conditions import ONE_PROPERTY
 
 
 def write_potentials(

@@ -58,15 +58,18 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     own = {"raw": data.file, "held_out": data.held_out_file}
     raw = {key: root.parent.parent / file for key, file in own.items() if file}
     inputs = raw | paths.parent_vocabulary(root, experiment)
-    threads = None if kind.takes_long else 1
+    threads = None if kind.costs.takes_long else 1
     yield Job("preprocess", inputs, paths.data_files(root, experiment), experiment.data, threads=threads)
-    yield from kind.jobs(root, experiment)
-    for comparison in kind.comparisons(experiment) if kind.has_floor(experiment) else ():
+    yield from kind.reference.jobs(root, experiment)
+    if not kind.floor or not kind.floor.is_measured(experiment):
+        return
+    yield from kind.floor.jobs(root, experiment)
+    for comparison in kind.reference.comparisons(experiment):
         for name in experiment.evaluations:
-            inputs = kind.floor_files(root, experiment, name, comparison)
-            settings = kind.floor_settings(experiment, name, comparison)
+            inputs = kind.floor.list_files(root, experiment, name, comparison)
+            settings = kind.floor.settings_of(experiment, name, comparison)
             out = {"metrics": paths.floor(root, name, comparison)}
-            yield Job("floor", inputs, out, settings, gpu=kind.measuring(experiment).gpu)
+            yield Job("floor", inputs, out, settings, gpu=kind.costs.measuring(experiment).gpu)
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -143,16 +146,17 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Yield the jobs that draw samples, and that measure them."""
     kind = kind_of(experiment.data)
-    gpu, comparisons = kind.measuring(experiment).gpu, kind.comparisons(experiment)
-    real = {name: kind.real_files(root, experiment, name) for name in comparisons}
-    settings = {name: kind.comparison_settings(experiment, name) for name in comparisons}
+    reference, gpu = kind.reference, kind.costs.measuring(experiment).gpu
+    comparisons = reference.comparisons(experiment)
+    real = {name: reference.list_files(root, experiment, name) for name in comparisons}
+    settings = {name: reference.settings_of(experiment, name) for name in comparisons}
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
         inputs = _model(root, run.seed, run.method) | paths.rows_to_vary(root, experiment, run.evaluation)
         yield Job("sample", inputs, samples, sampling, gpu=True, **names)
         for name in comparisons:
-            outputs = {folder: paths.measured(root, run, folder, name) for folder in kind.measured}
+            outputs = {folder: paths.measured(root, run, folder, name) for folder in reference.outputs}
             inputs = samples | real[name]
             yield Job("evaluate", inputs, outputs, settings[name], gpu=gpu, origin=sampling, **names)
 

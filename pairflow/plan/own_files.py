@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from pairflow import published
-from pairflow.config import Experiment, nearest
+from pairflow.config import DataSettings, Experiment, nearest
+from pairflow.data.source import listing
 from pairflow.errors import InputError
 from pairflow.files import require_regular
-from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 
@@ -29,6 +29,13 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
                 require_regular(path)
 
 
+def folder_digest(data: DataSettings) -> str:
+    """Return a digest of the files in the user's folders of raw data; empty without such a folder.
+    Preprocessing runs again if the digest changes."""
+    folders = [data.folder, getattr(data, "held_out", None)] if hasattr(data, "folder") else []
+    return "".join(listing(folder, *data.folder_files) for folder in folders if folder)
+
+
 def _own_files(job: Job, experiment: Experiment, root: Path) -> dict[str, Path]:
     """Return the user's own files that a job reads, by the key of the experiment that names each.
 
@@ -38,7 +45,7 @@ def _own_files(job: Job, experiment: Experiment, root: Path) -> dict[str, Path]:
     if job.rule == "adopt" and job.method:
         files = {job.method.replace("-", "."): experiment.own_pairs(job.method)}
     if job.rule == "preprocess":
-        files = kind_of(experiment.data).own_raw(experiment.data)
+        files = experiment.data.own_raw()
     if experiment.parent and job.rule in ("preprocess", "train"):
         folder = published.locate(experiment.parent, root.parent.parent)
         files = files if root.parent in folder.parents else files | {"from": str(folder)}

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from pairflow import published
 from pairflow.config import Experiment, parse_method
-from pairflow.kinds import kind_of
 
 
 class SampleRun(NamedTuple):
@@ -33,7 +32,7 @@ def data(root: Path, name: str) -> Path:
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """Return the files that preprocessing writes, by their names in the Snakemake rules, such as `train`."""
-    return {Path(name).stem: data(root, name) for name in kind_of(experiment.data).prepared}
+    return {Path(name).stem: data(root, name) for name in experiment.data.prepared}
 
 
 def real_rows(root: Path, split: str) -> Path:
@@ -90,7 +89,7 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
     """Return the vocabulary of that model, if the data may have symbols that it lacks (molecules, text)."""
-    if not experiment.parent or not kind_of(experiment.data).keeps_symbols:
+    if not experiment.parent or not experiment.data.keeps_symbols:
         return {}
     folder = published.locate(experiment.parent, root.parent.parent)
     return {"parent_vocabulary": folder / "vocabulary.json"}

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import Experiment
-from pairflow.kinds import kind_of
 from pairflow.limits import FEW_REAL
 from pairflow.metrics.metric import HELD_OUT, Metric
 from pairflow.metrics.ranking import best_run, leading_evaluation
@@ -276,7 +275,7 @@ class Grid:
 
 def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
     """The metrics of an experiment's kind of data, in the order of the page."""
-    return kind_of(experiment.data).list_metrics(experiment.data)
+    return experiment.data.list_metrics()
 
 
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:

@@ -14,8 +14,7 @@ from pairflow.pixels import encode, tile
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Sheet
-from pairflow.report.grid import REAL, Grid, list_grids
-from pairflow.report.headline import (
+from pairflow.report.findings import (
     Box,
     Flaw,
     Headline,
@@ -25,6 +24,7 @@ from pairflow.report.headline import (
     measure_bounds,
     measure_grid,
 )
+from pairflow.report.grid import REAL, Grid, list_grids
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_percent, join_steps, pluralise
 
@@ -238,6 +238,3 @@ def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.n
 def name_column(table: Any) -> str:
     """Return the name of the column with a table's rows: `values` (of numbers) or `tokens`."""
     return "values" if "values" in table.column_names else "tokens"
-
-
-PAGE = KindPage()

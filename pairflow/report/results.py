@@ -14,7 +14,6 @@ from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_tab
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.files import checked_path, shown
-from pairflow.kinds import kind_of
 from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.grid import REAL
@@ -52,13 +51,12 @@ class FinishedExperiment:
     @property
     def own_data(self) -> bool:
         """Whether the data are the user's own, with which no paper compares."""
-        return any(kind_of(self.experiment.data).own_raw(self.experiment.data).values())
+        return any(self.experiment.data.own_raw().values())
 
     @property
     def reduced(self) -> bool:
         """Whether the experiment is smaller than in the paper, by its scale or because data are left out."""
-        data = self.experiment.data
-        return self.experiment.scale != "paper" or kind_of(data).is_partial(data) or bool(self.partial)
+        return self.experiment.scale != "paper" or self.experiment.data.is_partial or bool(self.partial)
 
     @property
     def scale(self) -> str:

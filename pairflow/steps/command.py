@@ -21,7 +21,7 @@ from pairflow.errors import InputError, Interrupted
 from pairflow.extras import named_extras
 from pairflow.files import escaped
 from pairflow.kinds import KINDS, load_kind
-from pairflow.kinds.kind import Kind
+from pairflow.kinds.kind import AnyKind
 from pairflow.runtime import distributed, memory, signals, threads
 from pairflow.steps.options import Output, together
 from pairflow.training.options import MODEL_FILES
@@ -105,7 +105,9 @@ def _one_line(message: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
-def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Callable:
+def step(
+    settings: type[Settings] | None = None, **modes: type[Settings]
+) -> Callable[[Callable], click.Command]:
     """Decorator that makes a function a click command. Its first argument becomes the checked `settings`.
 
     `modes` are alternative settings classes, each selected by the option of that name, such as `--count`.
@@ -154,7 +156,7 @@ def setting_options(settings: type[Settings]) -> Callable:
 class ByKind(click.Group):
     """A command with a subcommand for each kind of data, made by `make`, with the options of that kind."""
 
-    def __init__(self, make: Callable[[Kind], Any], **options: Any):
+    def __init__(self, make: Callable[[AnyKind], click.Command | None], **options: Any):
         super().__init__(**options)
         self.make = make
 
@@ -173,7 +175,7 @@ class ByKind(click.Group):
             raise click.UsageError(text, ctx) from None
 
 
-def by_kind(make: Callable[[Kind], Any], text: str) -> ByKind:
+def by_kind(make: Callable[[AnyKind], click.Command | None], text: str) -> ByKind:
     """Make a command with a subcommand per kind of data. `text` describes the command. `make` returns the
     subcommand for a kind, or None if the kind has none."""
     name = _name(make)

@@ -1,6 +1,5 @@
 """Distils a model: trains it further, on the data or on pairs that it has generated itself."""
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ def main(
     train` does.
     """
     from pairflow.runtime.device import choose
+    from pairflow.training.catalogue import OBJECTIVES
     from pairflow.training.fit import fit, inherited_average, load_parent, read_distillation_rows
 
     provenance = Provenance()
@@ -44,9 +44,8 @@ def main(
     device = choose(options.device, options.threads, provenance)
     teacher = load_parent(settings, parent, device)
     rows = read_distillation_rows(how, teacher, data, validation)
-    make = importlib.import_module(f"pairflow.training.{how.name}").objective
     model, files = teacher.distilled(settings, rows.inputs), teacher.stored_files()
-    objective = make(how, model, rows, cache)
+    objective = OBJECTIVES[how.name](how, model, rows, cache)
     average = inherited_average(how, teacher)
     fit(model, objective, how, rows, outputs, options, provenance, files=files, average=average)
 

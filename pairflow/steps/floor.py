@@ -1,22 +1,23 @@
 """Measures real data as if they were samples: the values that perfect samples would have."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
+
 from pairflow.artifacts import Provenance
 from pairflow.config import RealDraws
-from pairflow.kinds.kind import Kind
+from pairflow.kinds.kind import AnyKind
 from pairflow.metrics.measured import Machine
 from pairflow.steps.command import by_kind, step
 from pairflow.steps.options import bundle, evaluation, on_device, out
 
 
-def _floor(kind: Kind) -> Callable | None:
-    if kind.floor is None:
+def _floor(kind: AnyKind) -> click.Command | None:
+    if (floor := kind.floor) is None:
         return None
 
-    @bundle("real", kind.floor_reads or kind.real)
+    @bundle("real", floor.files)
     @evaluation
     @out(
         "--out",
@@ -25,11 +26,11 @@ def _floor(kind: Kind) -> Callable | None:
     @on_device
     def run(settings: RealDraws, real: Any, evaluation: str, out: Path, device, threads, quiet):
         provenance = Provenance()
-        measured = kind.measure_floor(settings, real, Machine(device, threads, not quiet, provenance))
+        measured = floor.measure(settings, real, Machine(device, threads, not quiet, provenance))
         measured.write({"metrics": out}, settings, evaluation, provenance)
 
-    run.__doc__ = kind.measure_floor.__doc__
-    return step(kind.floor)(run)
+    run.__doc__ = floor.measure.__doc__
+    return step(floor.settings)(run)
 
 
 main = by_kind(

@@ -7,10 +7,10 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import PairSettings, check
-from pairflow.config.fields import RowLayout
 from pairflow.pairing.blocks import PairOptions, read_pairing
 from pairflow.pairing.pair import BACKENDS
 from pairflow.runtime.resume import ResumeOptions
+from pairflow.settings.fields import RowLayout
 from pairflow.steps.command import setting_options, step
 from pairflow.steps.options import existing, out, quiet, resumable, threads
 

@@ -1,22 +1,23 @@
 """Turns raw data into the rows that a model learns: reads, checks, tokenises and splits them."""
 
-from collections.abc import Callable
 from pathlib import Path
+
+import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import DataSettings
-from pairflow.kinds.kind import Kind
+from pairflow.kinds.kind import AnyKind, Preprocessing
 from pairflow.runtime.resume import LongWork, ResumeOptions
 from pairflow.runtime.threads import granted_threads
 from pairflow.steps.command import by_kind, step
 from pairflow.steps.options import out, parent_vocabulary, quiet, resume_folder, threads, together
 
 
-def _preprocess(kind: Kind) -> Callable:
-    options = [out(f"--{Path(name).stem}", help=text) for name, text in kind.prepared.items()]
-    if kind.keeps_symbols:
+def _preprocess(kind: AnyKind) -> click.Command:
+    options = [out(f"--{Path(name).stem}", help=text) for name, text in kind.settings.prepared.items()]
+    if kind.settings.keeps_symbols:
         options.append(parent_vocabulary)
-    if kind.takes_long:
+    if kind.costs.takes_long:
         options += [resume_folder, threads]
 
     @together(*options)
@@ -31,8 +32,7 @@ def _preprocess(kind: Kind) -> Callable:
     ):
         provenance = Provenance()
         work = LongWork(threads or granted_threads(), ResumeOptions(resume), provenance)
-        more = {"work": work} if kind.takes_long else {}
-        kind.prepare(settings, files, parent_vocabulary, not quiet, **more)
+        kind.prepare(settings, Preprocessing(files, parent_vocabulary, not quiet, work))
         provenance.write(files["train"])
 
     run.__doc__ = kind.prepare.__doc__

@@ -58,7 +58,8 @@ def main(
     pairflow.steps.train ...`.
     """
     from pairflow.runtime.device import choose
-    from pairflow.training.fit import base_objective, fit, read_base_rows
+    from pairflow.training.catalogue import base_objective
+    from pairflow.training.fit import fit, read_base_rows
     from pairflow.training.inherit import start_from
     from pairflow.training.model import Model
     from pairflow.training.model_files import files_of_data, known_digest

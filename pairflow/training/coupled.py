@@ -7,13 +7,13 @@ import torch
 
 from pairflow import rng
 from pairflow.config import BASES, parse_method
-from pairflow.config.conditions import ONE_PROPERTY
 from pairflow.config.methods import INDEPENDENT
 from pairflow.errors import InputError
-from pairflow.flow.couple import Coupling, load
+from pairflow.flow.couple import COUPLINGS, Coupling
 from pairflow.flow.couple.semidiscrete import Semidiscrete
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import SemidiscreteCoupling
+from pairflow.settings.conditions import ONE_PROPERTY
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import Model
 
@@ -29,7 +29,7 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
         raise InputError(f"{model.method}: takes {ONE_PROPERTY}")
     if BASES[method.base].balanced:
         return rows._replace(x0=None), _semidiscrete(model, rows)
-    return rows, load(method.couple)(model.base_training.pooled_batches)
+    return rows, COUPLINGS[method.couple](model.base_training.pooled_batches)
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:

@@ -1,7 +1,6 @@
 """Training of a model on rows or pairs, for the steps `train` and `distill`."""
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,6 @@ from pairflow.artifacts import (
 from pairflow.artifacts.tables import points_of
 from pairflow.config import (
     FLOWS,
-    LOSSES,
     NETWORKS,
     DistillSettings,
     Optimisation,
@@ -186,12 +184,6 @@ def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
     return moving_average(averaged.network, base.ema_decay, updates=base.iterations)
-
-
-def base_objective(model: Model, rows: TrainingRows) -> Objective:
-    """The objective of a base model, by its flow; InputError if the rows do not fit."""
-    flow = LOSSES[model.base_training.loss]
-    return import_module(f"pairflow.training.{flow.training}").base_objective(model, rows)
 
 
 def fit(

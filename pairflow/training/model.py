@@ -23,11 +23,11 @@ from pairflow.config import (
     TrainSettings,
     parse_method,
 )
-from pairflow.config.sampling import GuidedUpdate, Update
 from pairflow.data.classes import Properties
 from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.flow.corruption import Corruption, corruption_of
+from pairflow.settings.sampling import GuidedUpdate, Update
 from pairflow.training.model_files import (
     Description,
     ModelFolder,

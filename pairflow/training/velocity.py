@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from pairflow.artifacts import row_column, token_column, token_dtype
 from pairflow.artifacts.tables import from_points
 from pairflow.config import FlowSampleSettings
-from pairflow.config.sampling import EULER
 from pairflow.flow.continuous import Trajectories, interpolate, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
+from pairflow.settings.sampling import EULER
 from pairflow.training.coupled import couple
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import VelocityModel

@@ -17,7 +17,7 @@ from snakemake.cli import parse_args
 import pairflow
 from pairflow.cli import COMMANDS, STEPS
 from pairflow.config import check
-from pairflow.config.experiment import Configuration
+from pairflow.config.configuration import Configuration
 from pairflow.config.file import load, read
 
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
-from pairflow.config.sampling import MeasuredAt
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
-from pairflow.kinds.kind import on_demand_kinds
+from pairflow.kinds import on_demand_kinds
 from pairflow.kinds.text.kind import TextKind
 from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model_files import Description, write_description
 
 
@@ -148,11 +148,11 @@ def test_who_has_scores_follows_from_the_list_of_kinds(experiment, monkeypatch):
     root = experiment([("a", 1, 0, 500)])
     (root / "data").mkdir()
     (root / "data/vocabulary.json").write_text(json.dumps({"kind": "image"}))
-    scored = sorted(kind.rows for kind in on_demand_kinds() if kind.scores)
+    scored = sorted(kind.rows for kind in on_demand_kinds() if kind.scoring)
     assert {"molecules", "text"} <= set(scored)
     with pytest.raises(InputError, match=f"scores are for {' and '.join(scored)}; this makes images$"):
         choose(root, None, scores=True)
-    monkeypatch.setattr(TextKind, "scores", False)
+    monkeypatch.setattr(TextKind, "scoring", None)
     scored.remove("text")
     with pytest.raises(InputError, match=f"scores are for {' and '.join(scored)}; this makes images$"):
         choose(root, None, scores=True)

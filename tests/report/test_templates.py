@@ -12,7 +12,7 @@ BETTER = {"highest": "higher", "lowest": "lower"}
 
 def test_every_metric_has_an_entry_that_agrees_with_its_tables_on_what_is_better():
     entries = read_entries()
-    metrics = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+    metrics = {name: metric for kind in KINDS for name, metric in load_kind(kind).settings.metrics.items()}
     assert [name for name in metrics if name not in entries] == []
     for name, metric in metrics.items():
         assert entries[name].facts["Better"].startswith(BETTER.get(metric.best, ("neither", "lower"))), name

@@ -199,7 +199,7 @@ def test_the_halves_have_nothing_in_common(experiment):
     ours, theirs = image_rows.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
-    settings = KIND.floor_settings(Experiment.model_validate(experiment()), "main")
+    settings = KIND.floor.settings_of(Experiment.model_validate(experiment()), "main")
     for _, rows in draw_trials(settings, "train", ours):
         assert len(np.unique(rows)) == 70
         assert not set(rows) & set(theirs)
@@ -363,7 +363,7 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     images = Experiment.model_validate(experiment(seeds=[3, 4]))
     extractor = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
     assert extractor_settings(images).model_dump() == extractor
-    assert KIND.floor_settings(images, "main").model_dump() == {
+    assert KIND.floor.settings_of(images, "main").model_dump() == {
         **extractor,
         "pixels": True,
         "samples": 70,

@@ -37,7 +37,7 @@ def prepare(step):
     """Preprocess data of a kind; returns the step, the training rows and the rows that are held out."""
 
     def run(kind, **options):
-        out = {Path(name).stem: name for name in load_kind(kind).prepared}
+        out = {Path(name).stem: name for name in load_kind(kind).settings.prepared}
         result = step("preprocess", kind, **options, **out, quiet=True)
         assert result.exit_code == 0, result.stderr
         parts = (read_table(Path(f"{part}.parquet"), "tokens")[0] for part in ("train", "validation"))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from pairflow.config import BaseTraining, parse_method
+from pairflow.config import BASES, BaseTraining, parse_method
 from pairflow.flow.continuous import velocity_loss
 from pairflow.flow.corruption import Uniform
+from pairflow.flow.couple import COUPLINGS
 from pairflow.flow.couple.independent import Independent
 from pairflow.flow.couple.transport import Transport, minibatch_ot
 from pairflow.training.objectives import Batches, FlowObjective, Labels, PairObjective
@@ -110,3 +111,8 @@ def test_ot_is_a_base_of_both_flows_that_every_distillation_of_tokens_continues(
         assert parse_method(name).flows == ("discrete",)
     how = {"batch_size": 4, "iterations": 1, "learning_rate": 1e-3}
     assert [BaseTraining(**how, pool=pool).pooled_batches for pool in (None, 4, 12)] == [1, 1, 3]
+
+
+def test_every_coupling_of_a_method_is_in_the_list():
+    drawn = [base.couple for base in BASES.values() if not base.balanced]
+    assert {*drawn} == {*COUPLINGS}

@@ -4,7 +4,7 @@ from collections import Counter
 from benchmarks.paper.costs import MINUTES
 from benchmarks.paper.printed import DATASETS, METRICS, TITLES, best, parse_name, printed
 from pairflow.config import parse_method
-from pairflow.kinds import list_settings
+from pairflow.kinds.registry import SETTINGS
 
 
 def one(table: str, name: str, nfe: int | None, metric: str | None = None, dataset: str | None = None):
@@ -77,7 +77,7 @@ def test_all_printed_data_have_experiments_here():
     assert parse_name("CondOT+DDPM") is None
     sources = dict.fromkeys(name.partition("_n")[0] if name.startswith("lm1b") else name for name in DATASETS)
     # Two moons are a figure without numbers.
-    of_paper = {name for settings in list_settings() for name in settings.paper}
+    of_paper = {name for settings in SETTINGS for name in settings.paper}
     assert of_paper - {"two_moons"} == {*sources} - {"mnist_continuous"} | {"mnist"}
 
 

@@ -1,10 +1,10 @@
 """Couplings of sources and data in a batch, one per module; `config.BASES` assigns them to methods."""
 
-from importlib import import_module
-
 from pairflow.flow.couple.coupling import Coupling
+from pairflow.flow.couple.independent import Independent
+from pairflow.flow.couple.transport import Transport
 
-
-def load(name: str) -> type[Coupling]:
-    """Import the module `name` of this folder; return its coupling, the class COUPLING."""
-    return import_module(f"pairflow.flow.couple.{name}").COUPLING
+COUPLINGS: dict[str, type[Coupling]] = {
+    "independent": Independent,
+    "transport": Transport,
+}

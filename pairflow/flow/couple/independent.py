@@ -10,6 +10,3 @@ class Independent(Coupling):
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         return batches
-
-
-COUPLING = Independent

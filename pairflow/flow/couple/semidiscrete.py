@@ -34,6 +34,3 @@ class Semidiscrete(Coupling):
             return torch.from_numpy(assigned).to(x1.device)
 
         return rows
-
-
-COUPLING = Semidiscrete

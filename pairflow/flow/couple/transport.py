@@ -37,6 +37,3 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
     if not np.isfinite(costs).all():
         raise InputError("x0 and x1: expected finite numbers, whose squared distances are finite")
     return linear_sum_assignment(costs)[1]
-
-
-COUPLING = Transport

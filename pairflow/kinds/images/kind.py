@@ -1,42 +1,29 @@
-"""Images as a kind of data, with their metrics."""
+"""Images as a kind of data."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pairflow.config import Experiment
+from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.images.settings import (
     ComparisonSettings,
+    ExtractorSettings,
     FloorSettings,
     Images,
+    RealImages,
     extractor_settings,
     extractors,
 )
-from pairflow.kinds.kind import Files, Needs, OnDemandKind, Pace
-from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
+from pairflow.kinds.kind import Costs, Floor, Kind, Needs, OnDemand, Pace, Preprocessing, Reference
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from pairflow.kinds.images.data_sets import ImageSource
+    from pairflow.kinds.images.on_demand import ImageDelivery
+    from pairflow.kinds.images.page.page import ImagesPage
     from pairflow.metrics.measured import Machine, Measurement
-
-_by_features = partial(Metric, against="to the {} images", real="real images")
-_nearest = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
-METRICS = {
-    "fid": _by_features("FID", "lowest", "FID", log=True),
-    "fd": _by_features("FD", "lowest", "FD", log=True),
-    "is": _by_features("IS", "highest"),
-    "kid": _by_features("KID", "lowest", log=True, group="kernel", signed=True),
-    "kd": _by_features("KD", "lowest", log=True, group="kernel", signed=True),
-    "nn_l2": _nearest("L2", log=True, features=False),
-    "nn_cosine": _nearest("cosine"),
-    "nn_copies": _nearest("share of copies", against="of {} images", chart=False, features=False),
-    **PATHS,
-}
-GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}
+    from pairflow.training.model import DiscreteModel
 
 
 def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
@@ -46,65 +33,48 @@ def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
     return {split: paths.reference(root, split + end) for split in splits}
 
 
-class RealImages(NamedTuple):
-    """The files of the real images that samples are compared with, and of their statistics."""
-
-    tokens: Annotated[Path, "Training images (Parquet)."]
-    validation: Annotated[Path, "Test images (Parquet)."]
-    train_reference: Annotated[Path, "Feature statistics of the training images (Parquet)."]
-    test_reference: Annotated[
-        Path | None, "Feature statistics of the test images (Parquet); not needed without any."
-    ] = None
-
-
-class ImagesKind(OnDemandKind):
-    name, settings, rows = "images", Images, "images"
-    metrics, groups = METRICS, GROUPS
-    floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
-    shows_pairs, steps = True, ("reference",)
-    chosen_by, scores = ("fid", "fd"), False
-
-    def decode(self, model: Any, tokens: "np.ndarray") -> "np.ndarray":
-        """Return images (M, H, W, C) uint8."""
-        shape = self.load("on_demand").shape_of(model)
-        return self.load("prepare").to_images(tokens, shape, model.vocabulary_size)
-
-    def prepare(self, settings: Images, files: Files, parent: Path | None, progress: bool) -> None:
-        """Turn images into token rows, in channel-height-width order.
-
-        The images come with the package, from your own folder or from a published data set. A published data
-        set is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
-        """
-        self.load("prepare").store(self.source(settings).read(settings, progress), settings, files)
+class ImageCosts(Costs):
+    pace = Pace(sample=7e-4, compare=2e-11, row=7e-4)
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)
 
+    def measuring(self, experiment: Experiment) -> Needs:
+        return Needs(minutes=480, gpu=True)
+
+    def is_timed(self, job: Job) -> bool:
+        return getattr(job.settings, "extractor", "classifier") == "classifier"  # not Inception or DINOv2
+
+
+class ImageReference(Reference[ComparisonSettings, RealImages]):
+    settings, files = ComparisonSettings, RealImages
+
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """Yield the jobs that compute the statistics of real images."""
         for comparison in self.comparisons(experiment):
-            settings = extractor_settings(experiment, comparison)
+            settings = self.extractor_settings(experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
                 inputs = {"tokens": paths.real_rows(root, split)}
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
+
+    def extractor_settings(self, experiment: Experiment, comparison: str) -> ExtractorSettings:
+        """Return the settings of the extractor of a comparison."""
+        return extractor_settings(experiment, comparison)
 
     def comparisons(self, experiment: Experiment) -> list[str]:
         """Return a comparison for each extractor, called by its name; the name of the first is empty."""
         return ["", *[*extractors(experiment)][1:]]
 
-    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+    def list_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
         statistics = references(root, experiment, comparison)
         named = {f"{split}_reference": path for split, path in statistics.items()}
         return paths.real_files(root) | named
 
-    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
+    def settings_of(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
         """Return the settings of one extractor's comparison; only the first extractor's includes pixels."""
         settings = extractor_settings(experiment, comparison)
         pixels = settings.extractor == next(iter(extractors(experiment)))
         return ComparisonSettings(**settings.model_dump(), pixels=pixels)
-
-    def measuring(self, experiment: Experiment) -> Needs:
-        return Needs(minutes=480, gpu=True)
 
     def measure(
         self, settings: ComparisonSettings, samples: Path, real: RealImages, machine: "Machine"
@@ -112,24 +82,61 @@ class ImagesKind(OnDemandKind):
         """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
         kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images; average the energy and the
         straightness of a continuous flow's paths."""
-        return self.load("measure").measure_samples(settings, samples, real, machine)
+        from pairflow.kinds.images.measure import measure_samples
 
-    def measure_floor(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
+        return measure_samples(settings, samples, real, machine)
+
+
+class ImageFloor(Floor[FloorSettings, RealImages]):
+    settings, files = FloorSettings, RealImages
+
+    def measure(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
         """Compute the noise floor: the same distances as for samples, between two sets of real images.
 
         Each trial draws from one half of the training images. They are compared with the other half (train)
         and with all test images (test). The distance to the nearest training image is measured on test
         images. Without test images only `train` is measured.
         """
-        return self.load("measure").measure_floor(settings, real, machine)
+        from pairflow.kinds.images.measure import measure_floor
+
+        return measure_floor(settings, real, machine)
+
+
+def _deliver(model: "DiscreteModel", settings: DemandSettings) -> "ImageDelivery":
+    from pairflow.kinds.images.on_demand import ImageDelivery
+
+    return ImageDelivery(model, settings)
+
+
+class ImagesKind(Kind[Images]):
+    name, settings, rows = "images", Images, "images"
+    shows_pairs, steps = True, {"reference": ""}
+    costs, reference = ImageCosts(), ImageReference()
+    floor = ImageFloor(reference)
+    delivery = OnDemand(_deliver, ("fid", "fd"))
+
+    def source(self, settings: Images, folder: Path = Path()) -> "ImageSource":
+        from pairflow.kinds.images.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(self, settings: Images, task: Preprocessing) -> None:
+        """Turn images into token rows, in channel-height-width order.
+
+        The images come with the package, from your own folder or from a published data set. A published data
+        set is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
+        """
+        from pairflow.kinds.images.prepare import store
+
+        store(self.source(settings).read(settings, task.progress), settings, task.files)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols == "image" or description.get("shape") is not None
 
-    pace = Pace(sample=7e-4, compare=2e-11, row=7e-4)
+    def page(self) -> "ImagesPage":
+        from pairflow.kinds.images.page.page import ImagesPage
 
-    def is_timed(self, job: Job) -> bool:
-        return getattr(job.settings, "extractor", "classifier") == "classifier"  # not Inception or DINOv2
+        return ImagesPage()
 
 
 KIND = ImagesKind()

@@ -13,10 +13,9 @@ from pairflow.artifacts import token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
-from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
 from pairflow.kinds.images.rows import ImageRows, ReferenceStatistics, extract, halves
-from pairflow.kinds.images.settings import ComparisonSettings, ExtractorSettings, FloorSettings
+from pairflow.kinds.images.settings import ComparisonSettings, ExtractorSettings, FloorSettings, RealImages
 from pairflow.metrics.continuous import average_paths
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials

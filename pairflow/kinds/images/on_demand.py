@@ -38,6 +38,10 @@ class ImageDelivery(Lines):
     def decode(self, tokens: list[int]) -> str:
         return bytes(tokens).hex()
 
+    def decode_all(self, tokens: np.ndarray) -> np.ndarray:
+        """Return images (M, H, W, C) uint8."""
+        return to_images(tokens, self.shape, self.levels)
+
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
         if out.suffix == ".npy":
             return self._write_array
@@ -66,6 +70,3 @@ class ImageDelivery(Lines):
         pixels = pixels.repeat(factor, axis=0).repeat(factor, axis=1)
         picture = Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels)
         picture.save(path, "png", optimize=True)
-
-
-DELIVERY = ImageDelivery

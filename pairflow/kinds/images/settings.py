@@ -1,16 +1,19 @@
 """Settings of images: the raw data, and how samples are compared with them."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.fields import DataSettings, HeldOut, Share, TrainingRows
-from pairflow.config.flows import FLOWS
-from pairflow.config.sampling import RealDraws
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
+from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
+from pairflow.settings.check import Seed, Settings, nearest
+from pairflow.settings.fields import DataSettings, HeldOut, Share, TrainingRows
+from pairflow.settings.flows import FLOWS
+from pairflow.settings.sampling import RealDraws
 
 FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # what a folder may hold: name in messages, suffixes
 
@@ -23,6 +26,32 @@ CLASSIFIERS = {
     "mnist": "b966a8496cf019f458554b7ad8560c31ba0b5f11f1c8bc4ceb93d211a4633018",
 }
 ExtractorName = Literal["classifier", "inception", "dinov2"]
+
+_by_features = partial(Metric, against="to the {} images", real="real images")
+_nearest = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
+METRICS = {
+    "fid": _by_features("FID", "lowest", "FID", log=True),
+    "fd": _by_features("FD", "lowest", "FD", log=True),
+    "is": _by_features("IS", "highest"),
+    "kid": _by_features("KID", "lowest", log=True, group="kernel", signed=True),
+    "kd": _by_features("KD", "lowest", log=True, group="kernel", signed=True),
+    "nn_l2": _nearest("L2", log=True, features=False),
+    "nn_cosine": _nearest("cosine"),
+    "nn_copies": _nearest("share of copies", against="of {} images", chart=False, features=False),
+    **PATHS,
+}
+GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}
+
+
+class RealImages(NamedTuple):
+    """The files of the real images that samples are compared with, and of their statistics."""
+
+    tokens: Annotated[Path, "Training images (Parquet)."]
+    validation: Annotated[Path, "Test images (Parquet)."]
+    train_reference: Annotated[Path, "Feature statistics of the training images (Parquet)."]
+    test_reference: Annotated[
+        Path | None, "Feature statistics of the test images (Parquet); not needed without any."
+    ] = None
 
 
 class ExtractorSettings(Settings):
@@ -117,6 +146,8 @@ class Images(DataSettings):
     paper = ("mnist_binary", "mnist", "cifar10", "ffhq64")
     flows = tuple(FLOWS)
     experiment_keys = ImagesExperiment
+    folder_files = FILES
+    metrics, groups = METRICS, GROUPS
 
     source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
         description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
@@ -236,6 +267,3 @@ def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSetting
     if extractor and extractor not in known:
         raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
     return known[extractor or next(iter(known))]
-
-
-DATA = Images

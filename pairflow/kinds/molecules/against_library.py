@@ -19,8 +19,8 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, files, plausible
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.descriptors import PROPERTIES, describe, tabulate
-from pairflow.kinds.molecules.kind import METRICS
 from pairflow.kinds.molecules.library import Row
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import LibraryRules

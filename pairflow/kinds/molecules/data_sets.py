@@ -1,25 +1,29 @@
 """Data sets of molecules. A new one is an entry of `_TABLES`, and a name in MOLECULE_SOURCES."""
 
+import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
-from pairflow.data.download import PublishedFile, RawFile
-from pairflow.data.source import DatasetSize, DataSource, RowFile
+from pairflow.artifacts import digest
+from pairflow.data.download import RawFile
+from pairflow.data.prepared import parent_digest, write_prepared
+from pairflow.data.source import DatasetSize, DataSource, PublishedFile, RowFile
 from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.library import HELD_OUT, Row
+from pairflow.kinds.molecules.rows import HELD_OUT, Row
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.runtime.threads import granted_threads
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.prepare import PreparedMolecules, Vocabulary
     from pairflow.kinds.molecules.reading import SavedChunks
+    from pairflow.runtime.resume import LongWork
 
 
 class MoleculeSource(DataSource):
@@ -149,3 +153,55 @@ def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
     held_out = folder / settings.held_out if settings.held_out else None
     own = MoleculeFile(folder / settings.source, held_out, settings.split_column)
     return DATA_SETS.get(settings.source) or own
+
+
+def store(
+    source: MoleculeSource,
+    settings: Molecules,
+    files: Mapping[str, Path],
+    parent: Path | None,
+    progress: bool,
+    work: "LongWork | None" = None,
+) -> None:
+    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows. By
+    `work` it takes several processes, and resumes."""
+    from pairflow.kinds.molecules.prepare import MASK, PAD, Vocabulary, label_molecules
+    from pairflow.kinds.molecules.reading import SavedChunks
+
+    parameters = settings.model_dump(mode="json")
+    symbols = Vocabulary.load(parent) if parent else None
+    saved = None
+    raw = source.fetch()
+    if work and raw.is_file() and os.access(raw, os.R_OK):  # else `read` says what is wrong
+        identity = {"parameters": parameters, "inputs": _digests(source, parent)}
+        saved = SavedChunks(work, files["train"], identity)
+    processes = work.processes if work else None
+    prepared = source.read(settings, progress, symbols, processes, saved)
+    parts = {"train": prepared.train, "validation": prepared.validation}
+    row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
+    labels = None
+    if settings.conditioned:
+        condition, every = label_molecules(
+            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats, settings.sheet
+        )
+        labels = {split: every[prepared.smiles["split"] == split] for split in parts}
+        row_format["condition"] = condition.facts
+    write_prepared(
+        files,
+        parts,
+        prepared.vocabulary.to_json(),
+        prepared.symbols,
+        parameters,
+        _digests(source, parent),
+        labels=labels,
+        smiles=prepared.smiles,
+        rejected=prepared.rejected,
+        **row_format,
+    )
+    if saved:
+        saved.remove()
+
+
+def _digests(source: MoleculeSource, parent: Path | None) -> dict[str, str]:
+    held_out = {"held_out": digest(source.held_out)} if source.held_out else {}
+    return {"source": digest(source.fetch()), **held_out, **parent_digest(parent)}

@@ -15,6 +15,8 @@ from pairflow.kinds.molecules.standardise import scaffold
 from pairflow.runtime.processes import map_chunks
 from pairflow.runtime.progress import bar
 
+DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
+"""Digits after the decimal point of each property."""
 _CHUNK = 512  # molecules that are sent to a process at a time
 ALERTS = ("PAINS", "NIH", "BRENK")
 """RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010), are reactive

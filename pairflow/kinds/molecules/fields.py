@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
+from contextlib import suppress
 from html import unescape
 
-from rdkit import Chem
+from rdkit import Chem, rdBase
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.standardise import UNPARSABLE, atoms_of, parse
@@ -79,3 +80,15 @@ def has_query(molecule: Chem.Mol) -> bool:
     return any(
         atom.DescribeQuery().strip() != "AtomNull" and not atom.HasProp("_MolFileRLabel") for atom in queries
     )
+
+
+def is_molecule(text: str) -> bool:
+    """Whether RDKit reads a text as a molecule of at least one atom."""
+    return count_atoms(text) > 0
+
+
+def count_atoms(text: str) -> int:
+    """The number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
+    with rdBase.BlockLogs(), suppress(InputError):
+        return read_smiles(text.strip()).GetNumAtoms()
+    return 0

@@ -6,7 +6,6 @@ files are rounded to `DIGITS`; Excel and Parquet files have all digits.
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from pairflow.artifacts import Metadata, as_cell, write_table
 from pairflow.data.tabular import require_openpyxl
 from pairflow.errors import InputError
 from pairflow.files import split_lines
+from pairflow.kinds.molecules.descriptors import DIGITS
 
-DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
-"""Digits after the decimal point of each property."""
 PAGE = ".html"
 _MOST = 10_000  # most molecules of a page, which takes 3 kB for each
 
@@ -128,9 +126,10 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Write a page with structures. Pages stand on a higher floor (docs/design.md), so that their module is
-    loaded by name, as in `kinds.page_of`."""
-    import_module("pairflow.kinds.molecules.page.browse").write_page(path, table, metadata)
+    """Write a page with structures."""
+    from pairflow.kinds.molecules.page.browse import write_page
+
+    write_page(path, table, metadata, as_text(table))
 
 
 _WRITERS = {

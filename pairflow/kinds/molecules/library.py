@@ -14,11 +14,12 @@ from contextlib import contextmanager, suppress
 from itertools import chain, dropwhile, islice
 from math import inf
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from pairflow.data import tabular
 from pairflow.errors import InputError
 from pairflow.files import PACKED, lines_of, opened, suffix_of
+from pairflow.kinds.molecules.rows import Row, name_column
 from pairflow.runtime.progress import bar
 
 _FORMATS = {
@@ -32,28 +33,11 @@ _SMILES_COLUMNS = (
     *("smiles", "isomericsmiles", "canonicalsmiles", "smilescanonical", "connectivitysmiles"),
     *("structure", "structures", "molecule", "mol", "compound"),
 )
-# Columns with names of molecules, if no column is called `name`: "Compound ID", "IDNUMBER", "MolName" ...
-_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|id[ _]?number|identifier|code))$|[a-z](Name|ID|Id)$")
 _BLANKS = re.compile(r"[ \t]+")  # other white space is no part of the format
 _EXTENSION = re.compile(r"\A\|[^|]*\|\s*")  # of CXSMILES, between a SMILES and a name
 _FIELDS = [(separator, place) for separator in (None, ",", ";", "\t") for place in range(3)]
 _HEAD = 100  # lines from which the field with SMILES is found
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
-
-
-HELD_OUT = "held out"
-
-
-class Row(NamedTuple):
-    """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
-    cannot use the row, `reason` says why, and `text` is something to recognise the row by. `part` is
-    HELD_OUT if the user's own split holds the row out."""
-
-    number: int
-    text: str
-    name: str = ""
-    reason: str = ""
-    part: str = ""
 
 
 def format_of(path: str | Path) -> str:
@@ -193,12 +177,6 @@ def _opened_items(path: Path) -> Iterator[tuple[list[str], Iterator[tabular.Reco
         yield as_table(lines_of(content, path, _LONGEST_LINE), path)
 
 
-def name_column(header: Iterable[str], column: str) -> str | None:
-    """Find the column with the names of molecules, other than `column`; None if there is none."""
-    named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
-    return min(named, key=lambda name: name.lower() != "name", default=None)
-
-
 def find_field(path: Path) -> tuple[str | None, int] | None:
     """Find the field of the lines of a text file that is mostly SMILES: the separator, None for white space,
     and the number of the field, from 0. None if there is none."""
@@ -208,7 +186,7 @@ def find_field(path: Path) -> tuple[str | None, int] | None:
 
 
 def _find_field(lines: list[str]) -> tuple[str | None, int] | None:
-    from pairflow.kinds.molecules.survey import is_molecule  # which imports RDKit
+    from pairflow.kinds.molecules.fields import is_molecule  # which imports RDKit
 
     lines = [line for line in lines if line.strip() and not line.startswith("#")]
     for separator, place in _FIELDS:

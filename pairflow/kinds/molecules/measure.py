@@ -10,13 +10,12 @@ import pandas as pd
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_metadata, read_table, token_array
-from pairflow.config.conditions import split_conditions
 from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, plausible, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons, spellings
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
-from pairflow.kinds.molecules.kind import MoleculeFiles, MoleculeFloorFiles
+from pairflow.kinds.molecules.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
@@ -26,6 +25,7 @@ from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMo
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
 from pairflow.metrics.metric import HELD_OUT
+from pairflow.settings.conditions import split_conditions
 
 
 def measure_samples(

@@ -370,6 +370,3 @@ def find_file(folder: Path, name: str, path_in: Callable[[Path, str], Path]) -> 
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, if `folder` is seed0/models/<method>
     files = [folder / name, *(path_in(root, name) for root in inside)]
     return next((path for path in files if path.is_file()), None)
-
-
-DELIVERY, SCORED = MoleculeDelivery, ScoredMolecules

@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,21 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import model_validator
 
-from pairflow.artifacts import digest, read_object, token_dtype
+from pairflow.artifacts import read_object, token_dtype
 from pairflow.config import Settings, check
 from pairflow.data.classes import Properties
-from pairflow.data.prepared import parent_digest, write_prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.files import escaped, shown
-from pairflow.kinds.molecules import data_sets
 from pairflow.kinds.molecules.descriptors import compute
-from pairflow.kinds.molecules.library import Row
 from pairflow.kinds.molecules.own_column import OwnColumn, divide
 from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.representations import Representation, get_representation
+from pairflow.kinds.molecules.rows import Row
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
-from pairflow.runtime.resume import LongWork
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
@@ -229,54 +224,6 @@ def prepare(
 def as_series(texts: pa.LargeStringArray) -> pd.Series:
     """Texts as a column that takes no Python object for each."""
     return pd.Series(texts, dtype=pd.ArrowDtype(pa.large_string()))
-
-
-def store(
-    settings: Molecules,
-    files: Mapping[str, Path],
-    parent: Path | None,
-    progress: bool,
-    work: LongWork | None = None,
-) -> None:
-    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows. By
-    `work` it takes several processes, and resumes."""
-    source, parameters = data_sets.source_of(settings), settings.model_dump(mode="json")
-    symbols = Vocabulary.load(parent) if parent else None
-    saved = None
-    raw = source.fetch()
-    if work and raw.is_file() and os.access(raw, os.R_OK):  # else `read` says what is wrong
-        identity = {"parameters": parameters, "inputs": _digests(source, parent)}
-        saved = SavedChunks(work, files["train"], identity)
-    processes = work.processes if work else None
-    prepared = source.read(settings, progress, symbols, processes, saved)
-    parts = {"train": prepared.train, "validation": prepared.validation}
-    row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
-    labels = None
-    if settings.conditioned:
-        condition, every = label_molecules(
-            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats, settings.sheet
-        )
-        labels = {split: every[prepared.smiles["split"] == split] for split in parts}
-        row_format["condition"] = condition.facts
-    write_prepared(
-        files,
-        parts,
-        prepared.vocabulary.to_json(),
-        prepared.symbols,
-        parameters,
-        _digests(source, parent),
-        labels=labels,
-        smiles=prepared.smiles,
-        rejected=prepared.rejected,
-        **row_format,
-    )
-    if saved:
-        saved.remove()
-
-
-def _digests(source: data_sets.MoleculeSource, parent: Path | None) -> dict[str, str]:
-    held_out = {"held_out": digest(source.held_out)} if source.held_out else {}
-    return {"source": digest(source.fetch()), **held_out, **parent_digest(parent)}
 
 
 def label_molecules(

@@ -19,8 +19,8 @@ from rdkit import Chem, rdBase
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.fields import read_smiles
-from pairflow.kinds.molecules.library import HELD_OUT, Row
 from pairflow.kinds.molecules.representations import get_representation
+from pairflow.kinds.molecules.rows import HELD_OUT, Row
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
 from pairflow.kinds.molecules.standardise import identify, scaffold, standardise, write_smiles
 from pairflow.runtime.processes import map_chunks

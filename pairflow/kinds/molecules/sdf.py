@@ -11,7 +11,7 @@ from rdkit import Chem, rdBase
 from pairflow.data.tabular import Record
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.fields import QUERY, has_query
-from pairflow.kinds.molecules.library import Row, name_column
+from pairflow.kinds.molecules.rows import Row, name_column
 from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 
 _LINE = re.compile(r"\nM  (?!CHG|ISO|RAD|END)")  # of properties that may be those of queries

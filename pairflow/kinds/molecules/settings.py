@@ -13,9 +13,12 @@ from pydantic import (
     model_validator,
 )
 
-from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.conditions import SPREAD
-from pairflow.config.fields import (
+from pairflow.kinds.molecules.metrics import GROUPS, METRICS, OFF_RULES
+from pairflow.metrics.metric import Metric
+from pairflow.settings.check import Seed, Settings, nearest
+from pairflow.settings.conditions import SPREAD
+from pairflow.settings.fields import (
+    ROWS,
     DataSettings,
     HeldOut,
     NewSettings,
@@ -24,8 +27,7 @@ from pairflow.config.fields import (
     TrainingRows,
     without_braces,
 )
-from pairflow.config.sampling import RealDraws, SampleSettings
-from pairflow.kinds import list_settings
+from pairflow.settings.sampling import RealDraws, SampleSettings
 
 Split = Annotated[
     Literal["random", "scaffold"],
@@ -239,6 +241,13 @@ class Molecules(Standardisation, DataSettings):
     names = MOLECULE_SOURCES
     paper = ("qm9", "zinc250k")
     experiment_keys = MoleculesExperiment
+    keeps_symbols = True
+    metrics, groups = METRICS, GROUPS
+    prepared = ROWS | {
+        "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
+        "smiles.parquet": "Canonical SMILES of the whole data set (Parquet).",
+        "rejected.parquet": "Rows that were left out, with reasons (Parquet).",
+    }
 
     source: str = Field(
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
@@ -284,9 +293,8 @@ class Molecules(Standardisation, DataSettings):
     @classmethod
     def _a_name_or_a_file(cls, source: str) -> str:
         if source not in MOLECULE_SOURCES and not set("/.") & set(source):
-            names = [name for settings in list_settings() for name in settings.names]
-            expected = f"known are {', '.join(names)}, and paths of files"
-            raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
+            expected = f"known are {', '.join(cls.known)}, and paths of files"
+            raise ValueError(f"unknown name '{source}'{nearest(source, cls.known)}: {expected}")
         return without_braces(source)
 
     @model_validator(mode="after")
@@ -303,6 +311,18 @@ class Molecules(Standardisation, DataSettings):
     def file(self) -> str | None:
         """The user's own file; None if the source is the name of a data set."""
         return None if self.source in MOLECULE_SOURCES else self.source
+
+    @property
+    def is_partial(self) -> bool:
+        return super().is_partial or self.max_heavy_atoms is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the data set has every molecule that follows its rules, so that a novel one breaks them."""
+        return self.source == "small_molecules" and not self.is_partial
+
+    def list_metrics(self) -> Mapping[str, Metric]:
+        return {**METRICS, **OFF_RULES} if self.is_complete else METRICS
 
     @property
     def conditioned(self) -> tuple[Conditioning, ...]:
@@ -373,6 +393,3 @@ class NewLibrary(LibraryRules, NewSettings):
         if "replicates" in self.model_fields_set and not self.condition:
             raise ValueError("replicates: expected only with a condition (--condition)")
         return self
-
-
-DATA, NEW = Molecules, NewLibrary

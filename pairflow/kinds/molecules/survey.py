@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain, compress, islice
 from math import inf
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from rdkit import Chem, rdBase
+from rdkit import Chem
 from scipy.optimize import brentq
 
 from pairflow.arguments import nearest
@@ -20,10 +19,17 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.tabular import columns, describe_sheets
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.fields import FOREIGN, MAPPED, read_smiles, why_foreign
-from pairflow.kinds.molecules.library import Row, read_rows, usual_place
+from pairflow.kinds.molecules.fields import (
+    FOREIGN,
+    MAPPED,
+    count_atoms,
+    is_molecule,
+    why_foreign,
+)
+from pairflow.kinds.molecules.library import read_rows, usual_place
 from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
+from pairflow.kinds.molecules.rows import Row
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.standardise import DUMMY, METAL, atoms_of, has_dummy, has_metal
 
@@ -257,20 +263,8 @@ def are_molecules(texts: Iterable[str]) -> bool:
     """Whether most of the different texts are molecules, at least half of these with several atoms: a single
     atom may also be a letter of a text, such as a chord."""
     different = {*texts}
-    sizes = [size for text in different if (size := _count_atoms(text))]
+    sizes = [size for text in different if (size := count_atoms(text))]
     return len(sizes) > len(different) / 2 and 2 * sum(size > 1 for size in sizes) >= len(sizes)
-
-
-def is_molecule(text: str) -> bool:
-    """Whether RDKit reads a text as a molecule of at least one atom."""
-    return _count_atoms(text) > 0
-
-
-def _count_atoms(text: str) -> int:
-    """The number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
-    with rdBase.BlockLogs(), suppress(InputError):
-        return read_smiles(text.strip()).GetNumAtoms()
-    return 0
 
 
 def _is_charged(atom: Chem.Atom) -> bool:

@@ -14,8 +14,8 @@ from math import ceil
 from pathlib import Path
 
 from pairflow.artifacts import digest
-from pairflow.data.download import PublishedFile, RawFile
-from pairflow.data.source import DatasetSize, DataSource, RowFile, files
+from pairflow.data.download import RawFile
+from pairflow.data.source import DatasetSize, DataSource, PublishedFile, RowFile, files
 from pairflow.data.split import held_out_rows
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError

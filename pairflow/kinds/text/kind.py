@@ -1,106 +1,129 @@
 """Text, as characters or pieces of words, as a kind of data."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pairflow.config import DEMANDED, Experiment
-from pairflow.kinds.kind import ROWS, Files, Needs, OnDemandKind
-from pairflow.kinds.text.settings import Judge, JudgedDraws, Text, judge_settings
-from pairflow.metrics.metric import Metric
+from pairflow.config import DEMANDED, DemandSettings, Experiment
+from pairflow.kinds.kind import (
+    Costs,
+    Drafting,
+    Floor,
+    Kind,
+    Needs,
+    OnDemand,
+    Preprocessing,
+    Reference,
+    Scoring,
+)
+from pairflow.kinds.text.settings import Judge, JudgedDraws, NewText, Text, TextFiles, judge_settings
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.kinds.text.data_sets import TextSource
+    from pairflow.kinds.text.on_demand import ScoredText, TextDelivery
+    from pairflow.kinds.text.page.page import TextPage
     from pairflow.metrics.measured import Machine, Measurement
-
-_text = partial(Metric, real="held-out text")
-_repeats = partial(_text, chart=False, group="repeats")
-METRICS = {
-    "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
-    "gen_ppl": _text("generative perplexity", "lowest", log=True),
-    "entropy": _text("entropy (nats)", digits=2),
-    "known_words": _text("share of known words", "highest"),
-    "js_trigram": _text("trigram distance", "lowest", against="to held-out text", group="ngrams"),
-    "rep_4": _repeats("repeated 4-grams of a sample"),
-    "distinct_4": _repeats("distinct 4-grams of a trial"),
-}
-GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats"}
+    from pairflow.training.model import Model
 
 
-class TextFiles(NamedTuple):
-    """The files of the text that samples are compared with, and that the judge, an n-gram model, learns."""
-
-    tokens: Annotated[Path, "Training rows (Parquet)."]
-    validation: Annotated[Path, "Held-out rows (Parquet)."]
-    judge: Annotated[Path, "Rows of text that only the judge learns from (Parquet)."]
-    vocabulary: Annotated[Path, "The tokeniser (JSON)."]
-
-
-class TextKind(OnDemandKind):
-    name, settings, rows = "text", Text, "text"
-    metrics, groups = METRICS, GROUPS
-    floor, real, comparison = JudgedDraws, TextFiles, Judge
-    shows_pairs = keeps_symbols = True
-    demanded, chosen_by = DEMANDED | {"prefix", "template"}, ("judge_ppl",)
-
-    prepared = ROWS | {
-        "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
-        "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
-    }
-
-    def prepare(self, settings: Text, files: Files, parent: Path | None, progress: bool) -> None:
-        """Turn text into token rows, a vocabulary and a table of rejected pieces.
-
-        The text comes with the package, from your own file or folder, or from a published data set. A
-        published data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
-        """
-        self.load("prepare").store(self.source(settings), settings, files, parent)
-
+class TextCosts(Costs):
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000, minutes=120)
-
-    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
-        files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
-        return paths.real_files(root) | {name: paths.data(root, file) for name, file in files.items()}
-
-    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Judge:
-        return judge_settings(experiment)
 
     def measuring(self, experiment: Experiment) -> Needs:
         """Return what the comparison needs of the machine. Only GPT-2 large, for gen_ppl, uses a GPU."""
         gpt2 = judge_settings(experiment).gen_ppl
         return Needs(memory_mb=16000 if gpt2 else 4000, minutes=120, gpu=gpt2)
 
+    def is_timed(self, job: Job) -> bool:
+        return not getattr(job.settings, "gen_ppl", False)  # GPT-2
+
+
+class TextReference(Reference[Judge, TextFiles]):
+    settings, files = Judge, TextFiles
+
+    def list_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
+        return paths.real_files(root) | {name: paths.data(root, file) for name, file in files.items()}
+
+    def settings_of(self, experiment: Experiment, comparison: str = "") -> Judge:
+        return judge_settings(experiment)
+
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
         """Measure each trial's samples of text: perplexity under a judge that learnt from text which no
         generator has seen, entropy, known words, repeats, and trigrams."""
-        return self.load("measure").measure_samples(settings, samples, real, machine)
+        from pairflow.kinds.text.measure import measure_samples
 
-    def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
+        return measure_samples(settings, samples, real, machine)
+
+
+class TextFloor(Floor[JudgedDraws, TextFiles]):
+    settings, files = JudgedDraws, TextFiles
+
+    def measure(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
         """Compute reference values: the metrics of samples, on held-out text and on three trivial baselines.
 
         The method 'data' is held-out text. The baselines are drawn from the training text without a model:
         'shuffled' tokens, a 'chain' of trigrams, and a 'snippet', one training row repeated.
         """
-        return self.load("measure").measure_floor(settings, real, machine)
+        from pairflow.kinds.text.measure import measure_floor
 
-    def is_partial(self, settings: Text) -> bool:
-        """Whether rows are left out. LM1B is an exception, because the paper leaves some out as well."""
-        return settings.source != "lm1b" and super().is_partial(settings)
+        return measure_floor(settings, real, machine)
+
+
+def _draft(request: "DraftRequest") -> "Draft | None":
+    from pairflow.kinds.text.survey import draft_text, recognise
+
+    reason = recognise(request)
+    return draft_text(request, reason) if reason else None
+
+
+def _deliver(model: "Model", settings: DemandSettings) -> "TextDelivery":
+    from pairflow.kinds.text.on_demand import TextDelivery
+
+    return TextDelivery(model, settings)
+
+
+def _score(model: "Model") -> "ScoredText":
+    from pairflow.kinds.text.on_demand import ScoredText
+
+    return ScoredText(model)
+
+
+class TextKind(Kind[Text]):
+    name, settings, rows = "text", Text, "text"
+    shows_pairs = True
+    costs, reference = TextCosts(), TextReference()
+    floor = TextFloor(reference)
+    drafting = Drafting(NewText, _draft)
+    delivery = OnDemand(_deliver, ("judge_ppl",), DEMANDED | {"prefix", "template"})
+    scoring = Scoring(_score)
+
+    def source(self, settings: Text, folder: Path = Path()) -> "TextSource":
+        from pairflow.kinds.text.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(self, settings: Text, task: Preprocessing) -> None:
+        """Turn text into token rows, a vocabulary and a table of rejected pieces.
+
+        The text comes with the package, from your own file or folder, or from a published data set. A
+        published data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
+        """
+        from pairflow.kinds.text.prepare import store
+
+        store(self.source(settings), settings, task.files, task.parent)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "bert")
 
-    def draft(self, request: "DraftRequest") -> "Draft | None":
-        survey = self.load("survey")
-        reason = survey.recognise(request)
-        return survey.draft_text(request, reason) if reason else None
+    def page(self) -> "TextPage":
+        from pairflow.kinds.text.page.page import TextPage
 
-    def is_timed(self, job: Job) -> bool:
-        return not getattr(job.settings, "gen_ppl", False)  # GPT-2
+        return TextPage()
 
 
 KIND = TextKind()

@@ -12,7 +12,6 @@ import numpy as np
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
 from pairflow.kinds.text.controls import CONTROLS
-from pairflow.kinds.text.kind import TextFiles
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import (
     distinct_share,
@@ -23,7 +22,7 @@ from pairflow.kinds.text.ngrams import (
     token_entropy,
     whole_words,
 )
-from pairflow.kinds.text.settings import Judge, JudgedDraws
+from pairflow.kinds.text.settings import Judge, JudgedDraws, TextFiles
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials
 

@@ -97,6 +97,3 @@ class ScoredText(ScoredLines):
             unknown = tokeniser.unknown is not None and tokeniser.unknown in row
             reason = "unknown symbol" if unknown else ""
             yield Candidate(number, "", tokeniser.decode(row), None if unknown else row, reason)
-
-
-DELIVERY, SCORED = TextDelivery, ScoredText

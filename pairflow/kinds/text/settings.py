@@ -1,13 +1,17 @@
 """Settings of text: the raw data, and the language models (judges) that measure samples' perplexity."""
 
 from collections.abc import Mapping
-from pathlib import PurePath
-from typing import Any, Literal
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.fields import (
+from pairflow.limits import MAX_LENGTH
+from pairflow.metrics.metric import Metric
+from pairflow.settings.check import Seed, Settings, nearest
+from pairflow.settings.fields import (
+    ROWS,
     DataSettings,
     HeldOut,
     NewSettings,
@@ -16,14 +20,35 @@ from pairflow.config.fields import (
     SplitColumn,
     TrainingRows,
 )
-from pairflow.config.sampling import RealDraws
-from pairflow.limits import MAX_LENGTH
+from pairflow.settings.sampling import RealDraws
 
 Rows = Literal["packed", "lines"]
 FASTA_SUFFIXES = (".fasta", ".fa", ".faa")
 FILES = (".txt or FASTA", (".txt", *FASTA_SUFFIXES))  # what a folder may hold: name in messages, suffixes
 COLUMN = "text"  # the usual name of a column with text
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
+
+_text = partial(Metric, real="held-out text")
+_repeats = partial(_text, chart=False, group="repeats")
+METRICS = {
+    "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
+    "gen_ppl": _text("generative perplexity", "lowest", log=True),
+    "entropy": _text("entropy (nats)", digits=2),
+    "known_words": _text("share of known words", "highest"),
+    "js_trigram": _text("trigram distance", "lowest", against="to held-out text", group="ngrams"),
+    "rep_4": _repeats("repeated 4-grams of a sample"),
+    "distinct_4": _repeats("distinct 4-grams of a trial"),
+}
+GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats"}
+
+
+class TextFiles(NamedTuple):
+    """The files of the text that samples are compared with, and that the judge, an n-gram model, learns."""
+
+    tokens: Annotated[Path, "Training rows (Parquet)."]
+    validation: Annotated[Path, "Held-out rows (Parquet)."]
+    judge: Annotated[Path, "Rows of text that only the judge learns from (Parquet)."]
+    vocabulary: Annotated[Path, "The tokeniser (JSON)."]
 
 
 class Judge(Settings):
@@ -60,6 +85,13 @@ class Text(DataSettings):
     names = TEXT_SOURCES
     paper = ("lm1b",)
     experiment_keys = TextExperiment
+    keeps_symbols = True
+    folder_files = FILES
+    metrics, groups = METRICS, GROUPS
+    prepared = ROWS | {
+        "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
+        "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
+    }
 
     source: OwnFile = Field(
         description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
@@ -143,6 +175,11 @@ class Text(DataSettings):
         return self.source if PurePath(self.source).suffix else None
 
     @property
+    def is_partial(self) -> bool:
+        """Whether rows are left out. LM1B is an exception, because the paper leaves some out as well."""
+        return self.source != "lm1b" and super().is_partial
+
+    @property
     def folder(self) -> str | None:
         """The user's folder; None for a data set or a file."""
         return None if self.file or self.source in TEXT_SOURCES else self.source
@@ -164,6 +201,3 @@ class NewText(NewSettings):
         description="Of text, what a row is: lines, such as names or sequences, or packed, pieces of running "
         "text. Guessed from the file if not given.",
     )
-
-
-DATA, NEW = Text, NewText

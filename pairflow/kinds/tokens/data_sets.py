@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import read_rows, read_words
-from pairflow.config.fields import RowLayout
-from pairflow.data.download import PublishedFile
 from pairflow.data.prepared import PreparedRows
-from pairflow.data.source import RowFile
+from pairflow.data.source import PublishedFile, RowFile
 from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.kinds.tokens.settings import Tokens
+from pairflow.settings.fields import RowLayout
 
 MINIMUM = 10  # rows, of which at least one is held out
 

@@ -1,35 +1,50 @@
 """Token rows, from published data sets or prepared by a user, as a kind of data."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pairflow.config import RealDraws
-from pairflow.kinds.kind import Files, Kind, RowFiles
+from pairflow.config import RealDraws, Settings
+from pairflow.kinds.kind import Kind, Preprocessing, RowFiles, RowFloor, RowReference
 from pairflow.kinds.tokens.settings import Tokens
-from pairflow.metrics.metric import Metric
 
 if TYPE_CHECKING:
+    from pairflow.kinds.tokens.data_sets import PublishedTokens, TokenFile
     from pairflow.metrics.measured import Machine, Measurement
 
-_ngrams = partial(Metric, best="lowest", against="to held-out rows")
-_rows = partial(Metric, group="rows")
-METRICS = {
-    "bigram_tv": _ngrams("bigram distance", leads_as="the bigram distance"),
-    "unigram_tv": _ngrams("unigram distance", leads_as="the unigram distance"),
-    "nn_hamming": _rows("Hamming distance", against="to training rows"),
-    "copies": _rows("share of copies", against="of training rows", chart=False),
-    "distinct": _rows("share of distinct rows", chart=False),
-}
-GROUPS = {"rows": "Copies and repeats"}
+
+class TokenReference(RowReference):
+    def measure(self, settings: Settings, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
+        """Compare each trial's samples with the nearest training rows, and n-gram frequencies of samples and
+        of held-out rows."""
+        from pairflow.kinds.tokens.measure import measure_samples
+
+        return measure_samples(samples, real, machine)
 
 
-class TokensKind(Kind):
+class TokenFloor(RowFloor):
+    def measure(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
+        """Compute the floor: the same metrics as for samples, measured on real rows.
+
+        Each trial draws training rows and compares their n-gram frequencies with all held-out rows. The
+        distance to the nearest training row is measured on held-out rows.
+        """
+        from pairflow.kinds.tokens.measure import measure_floor
+
+        return measure_floor(settings, real, machine)
+
+
+class TokensKind(Kind[Tokens]):
     name, settings, rows = "tokens", Tokens, "token rows"
-    metrics, groups = METRICS, GROUPS
+    reference = TokenReference()
+    floor = TokenFloor(reference)
 
-    def prepare(self, settings: Tokens, files: Files, parent: Path | None, progress: bool) -> None:
+    def source(self, settings: Tokens, folder: Path = Path()) -> "TokenFile | PublishedTokens":
+        from pairflow.kinds.tokens.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(self, settings: Tokens, task: Preprocessing) -> None:
         """Check token rows, and split them into rows for training and held-out rows.
 
         The rows come from an array of integers (.npy, .npz, .pt), from a column of lists of integers
@@ -37,20 +52,7 @@ class TokensKind(Kind):
         """
         source = self.source(settings)
         held_out = Path(settings.held_out) if settings.held_out else None
-        source.read(settings).write(files, settings, source.fetch(), held_out)
-
-    def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compare each trial's samples with the nearest training rows, and n-gram frequencies of samples and
-        of held-out rows."""
-        return self.load("measure").measure_samples(samples, real, machine)
-
-    def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compute the floor: the same metrics as for samples, measured on real rows.
-
-        Each trial draws training rows and compares their n-gram frequencies with all held-out rows. The
-        distance to the nearest training row is measured on held-out rows.
-        """
-        return self.load("measure").measure_floor(settings, real, machine)
+        source.read(settings).write(task.files, settings, source.fetch(), held_out)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return super().is_made_by(description, symbols) or description.get("vocabulary", "") is None

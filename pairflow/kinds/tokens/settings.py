@@ -1,18 +1,40 @@
 """Settings of token rows."""
 
+from functools import partial
 from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from pairflow.config.check import Seed
-from pairflow.config.fields import DataSettings, HeldOut, OwnFile, RowLayout, Share, SplitColumn, TrainingRows
 from pairflow.limits import MAX_VOCABULARY
+from pairflow.metrics.metric import Metric
+from pairflow.settings.check import Seed
+from pairflow.settings.fields import (
+    DataSettings,
+    HeldOut,
+    OwnFile,
+    RowLayout,
+    Share,
+    SplitColumn,
+    TrainingRows,
+)
+
+_ngrams = partial(Metric, best="lowest", against="to held-out rows")
+_rows = partial(Metric, group="rows")
+METRICS = {
+    "bigram_tv": _ngrams("bigram distance", leads_as="the bigram distance"),
+    "unigram_tv": _ngrams("unigram distance", leads_as="the unigram distance"),
+    "nn_hamming": _rows("Hamming distance", against="to training rows"),
+    "copies": _rows("share of copies", against="of training rows", chart=False),
+    "distinct": _rows("share of distinct rows", chart=False),
+}
+GROUPS = {"rows": "Copies and repeats"}
 
 
 class Tokens(DataSettings, RowLayout):
     """Token rows, each of N integers in 0..K-1."""
 
     kind = "tokens"
+    metrics, groups = METRICS, GROUPS
 
     source: Literal["tokens"] = Field(description="`tokens`: rows of your own, from `file`.")
     file: OwnFile | None = Field(
@@ -36,4 +58,3 @@ class Tokens(DataSettings, RowLayout):
 
 
 Tokens.names = get_args(Tokens.model_fields["source"].annotation)
-DATA = Tokens

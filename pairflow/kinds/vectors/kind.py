@@ -1,50 +1,63 @@
 """Vectors of real numbers as a kind of data."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pairflow.config import RealDraws
-from pairflow.kinds.kind import Files, Kind, Pace, RowFiles
+from pairflow.config import RealDraws, Settings
+from pairflow.kinds.kind import Costs, Kind, Pace, Preprocessing, RowFiles, RowFloor, RowReference
 from pairflow.kinds.vectors.settings import Vectors
-from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 
 if TYPE_CHECKING:
+    from pairflow.kinds.vectors.data_sets import DrawnVectors, VectorFile
+    from pairflow.kinds.vectors.page.page import VectorsPage
     from pairflow.metrics.measured import Machine, Measurement
 
-_distance = partial(Metric, best="lowest", against="to training data", real="held-out data", log=True)
-METRICS = {
-    "chamfer": _distance("Chamfer distance", leads_as="the Chamfer distance", digits=4),
-    "chamfer_all": _distance("full Chamfer distance", digits=4),
-    "w2": _distance("2-Wasserstein distance", digits=3),
-    **PATHS,
-}
+
+class VectorCosts(Costs):
+    pace = Pace(prepare=1e-7, sample=1e-5, compare=1e-9)
 
 
-class VectorsKind(Kind):
+class VectorReference(RowReference):
+    def measure(self, settings: Settings, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
+        """Compare each trial's vectors with the training vectors, and average the energy and the straightness
+        of the flow's paths."""
+        from pairflow.kinds.vectors.measure import measure_samples
+
+        return measure_samples(samples, real)
+
+
+class VectorFloor(RowFloor):
+    def measure(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
+        """Compute the floor: the same metrics as for samples, measured on held-out vectors."""
+        from pairflow.kinds.vectors.measure import measure_floor
+
+        return measure_floor(settings, real)
+
+
+class VectorsKind(Kind[Vectors]):
     name, settings, rows = "vectors", Vectors, "vectors"
-    metrics, groups = METRICS, PATH_GROUP
     shows_pairs = True
+    costs, reference = VectorCosts(), VectorReference()
+    floor = VectorFloor(reference)
 
-    def prepare(self, settings: Vectors, files: Files, parent: Path | None, progress: bool) -> None:
+    def source(self, settings: Vectors, folder: Path = Path()) -> "DrawnVectors | VectorFile":
+        from pairflow.kinds.vectors.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(self, settings: Vectors, task: Preprocessing) -> None:
         """Write training vectors and held-out vectors for a continuous flow: two moons in d dimensions, or
         your own.
 
         Your own come from a .npy file with a two-dimensional array of floating-point numbers.
         """
         file = Path(settings.file) if settings.file else None
-        self.source(settings).read(settings).write(files, settings, file)
+        self.source(settings).read(settings).write(task.files, settings, file)
 
-    def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compare each trial's vectors with the training vectors, and average the energy and the straightness
-        of the flow's paths."""
-        return self.load("measure").measure_samples(samples, real)
+    def page(self) -> "VectorsPage":
+        from pairflow.kinds.vectors.page.page import VectorsPage
 
-    def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
-        """Compute the floor: the same metrics as for samples, measured on held-out vectors."""
-        return self.load("measure").measure_floor(settings, real)
-
-    pace = Pace(prepare=1e-7, sample=1e-5, compare=1e-9)
+        return VectorsPage()
 
 
 KIND = VectorsKind()

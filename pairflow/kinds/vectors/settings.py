@@ -1,19 +1,30 @@
 """Settings of vectors."""
 
+from functools import partial
 from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from pairflow.config.check import Seed
-from pairflow.config.fields import DataSettings, OwnFile, TrainingRows
-from pairflow.config.flows import CONTINUOUS
 from pairflow.limits import MAX_LENGTH
+from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
+from pairflow.settings.check import Seed
+from pairflow.settings.fields import DataSettings, OwnFile, TrainingRows
+from pairflow.settings.flows import CONTINUOUS
+
+_distance = partial(Metric, best="lowest", against="to training data", real="held-out data", log=True)
+METRICS = {
+    "chamfer": _distance("Chamfer distance", leads_as="the Chamfer distance", digits=4),
+    "chamfer_all": _distance("full Chamfer distance", digits=4),
+    "w2": _distance("2-Wasserstein distance", digits=3),
+    **PATHS,
+}
 
 
 class Vectors(DataSettings):
     """Vectors of d real numbers, for continuous flows."""
 
     kind = "vectors"
+    metrics, groups = METRICS, PATH_GROUP
     flows = (CONTINUOUS.name,)
     paper = ("two_moons",)
 
@@ -55,4 +66,3 @@ class Vectors(DataSettings):
 
 
 Vectors.names = get_args(Vectors.model_fields["source"].annotation)
-DATA = Vectors

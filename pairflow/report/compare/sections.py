@@ -11,8 +11,9 @@ import pandas as pd
 
 from pairflow.metrics.ranking import leading_evaluation
 from pairflow.report.compare.inputs import explain_difference, group_by_data
+from pairflow.report.findings import Flaws
 from pairflow.report.grid import Grid, list_metrics
-from pairflow.report.headline import Flaws, find_flaws
+from pairflow.report.headline import find_flaws
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference
 from pairflow.report.words import BASELINE, REFERENCES, count_samples

@@ -8,8 +8,8 @@ from pairflow.report.contents import Contents
 from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.quality import EvaluationBlock
+from pairflow.report.findings import Headline
 from pairflow.report.grid import REAL, Cell, Grid
-from pairflow.report.headline import Headline
 from pairflow.report.stats import REPETITIONS
 from pairflow.report.words import format_count, format_duration, format_percent
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from pairflow.config import check
-from pairflow.config.conditions import split_conditions
 from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.descriptors import compute, tabulate
@@ -16,6 +15,7 @@ from pairflow.kinds.molecules.measure import measure_targets
 from pairflow.kinds.molecules.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.prepare import label_molecules
 from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Molecules
+from pairflow.settings.conditions import split_conditions
 
 THREE = ("low", "middle", "high")
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pairflow.kinds.molecules.chemistry import histograms
-from pairflow.kinds.molecules.kind import METRICS
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.kinds.molecules.page.best import BestRun, Core
 from pairflow.kinds.molecules.page.charts import STAGES
 from pairflow.report.experiment import files

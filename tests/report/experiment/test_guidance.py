@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pairflow.kinds.molecules.chemistry import histograms
-from pairflow.kinds.molecules.kind import METRICS
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 

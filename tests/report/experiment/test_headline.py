@@ -9,8 +9,9 @@ import pytest
 from pairflow.metrics.metric import Metric
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
+from pairflow.report.findings import Headline, MethodLine, measure_grid
 from pairflow.report.grid import Grid, list_metrics
-from pairflow.report.headline import Headline, MethodLine, find_cautions, make_headline, measure_grid
+from pairflow.report.headline import find_cautions, make_headline
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 OTHER = {"data": {"source": "my_library.smi", "length": 16}}  # data that are not complete

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from pages import given_table
 
-from pairflow.kinds.images.kind import METRICS
 from pairflow.kinds.images.page.page import name_extractor
+from pairflow.kinds.images.settings import METRICS
 from pairflow.report import figures
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render

@@ -168,6 +168,3 @@ def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndar
         {"png": encode(tile(np.stack(both), 1), alt.format(distance), factor), "distance": float(distance)}
         for *both, distance in zip(samples, nearest, distances, strict=True)
     ]
-
-
-PAGE = ImagesPage()

@@ -12,9 +12,9 @@ from pairflow import rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.data.known import KnownMolecules
+from pairflow.kinds import kind_of
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import ring_systems
-from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import chemistry_settings, identity_of
@@ -59,7 +59,7 @@ def describe_best(
 
     The core is looked for only in a user's own library.
     """
-    files = KIND.real_files(root, experiment)
+    files = kind_of(experiment.data).reference.list_files(root, experiment)
     vocabulary = Vocabulary.load(files["vocabulary"])
     run = paths.SampleRun(experiment.seeds[0], method, evaluation, nfe)
     tokens = token_array(read_table(paths.samples(root, run), "samples")[0]["tokens"])

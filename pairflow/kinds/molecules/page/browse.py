@@ -16,7 +16,7 @@ from rdkit import rdBase
 from pairflow.artifacts import Metadata
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.files import DIGITS, as_text
+from pairflow.kinds.molecules.descriptors import DIGITS
 from pairflow.kinds.molecules.page.drawing import SIZE, draw_compact
 from pairflow.kinds.molecules.standardise import parse
 from pairflow.report.templates import make_environment
@@ -38,11 +38,11 @@ _EVIDENT = ("count", "properties", "nearest")
 _CHOICES = {"yes", "no"}
 
 
-def write_page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Write a table of molecules as a page that opens offline."""
+def write_page(path: Path, table: pd.DataFrame, metadata: Metadata, texts: pd.DataFrame) -> None:
+    """Write a table of molecules, whose values text files show as `texts`, as a page that opens offline."""
     page = make_environment().get_template("kinds/molecules/page/browse.html")
     script = Markup((_FOLDER / "browse.js").read_text(encoding="utf-8"))
-    content = htmlsafe_json_dumps(_collect(table), separators=(",", ":"))
+    content = htmlsafe_json_dumps(_collect(table, texts), separators=(",", ":"))
     html = page.render(count=len(table), settings=_list_settings(metadata), script=script, content=content)
     path.write_text(html, encoding="utf-8")
 
@@ -59,13 +59,13 @@ def _list_settings(metadata: Metadata) -> list[str]:
     return [name if text is True else f"{name} {text}" for name, text in texts.items()]
 
 
-def _collect(table: pd.DataFrame) -> dict[str, Any]:
+def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:
     """Collect the script's data: columns with values, structures by SMILES, and the lines of a CSV file."""
     columns = [
         {"name": name, "label": _LABELS.get(name, name.replace("_", " ")), **_read(name, table[name])}
         for name in table
     ]
-    head, *lines = map(_write_line, [[*table], *as_text(table).itertuples(index=False)])
+    head, *lines = map(_write_line, [[*table], *texts.itertuples(index=False)])
     smiles = {*table["smiles"], *table.get("nearest", pd.Series(dtype=object)).dropna()}
     return {"columns": columns, "head": head, "lines": lines, "size": SIZE, "drawings": _draw_all(smiles)}
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairflow.config.conditions import SPREAD
-from pairflow.kinds.molecules.kind import METRICS
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.plausible import START
 from pairflow.kinds.molecules.settings import own_columns
@@ -17,6 +16,7 @@ from pairflow.report.drawing import Picture, legend
 from pairflow.report.grid import REAL, Grid
 from pairflow.report.kind_page import Details
 from pairflow.report.words import format_percent, name_file, pluralise
+from pairflow.settings.conditions import SPREAD
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 _KEPT = ("plausible", "novel_strict", "common_scaffolds", "common_frameworks")  # of a start, beside methods

@@ -11,7 +11,6 @@ import pandas as pd
 
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
-from pairflow.kinds.molecules.kind import KIND
 from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings, identity_of
 from pairflow.kinds.molecules.standardise import IDENTITIES
@@ -19,8 +18,9 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
+from pairflow.report.findings import Box, Flaw, Headline, Measure, MethodLine, Run, measure_bounds
 from pairflow.report.grid import REAL, Grid, few_held_out, leading_grid, list_grids
-from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run, end_losses, measure_bounds
+from pairflow.report.headline import end_losses
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
     Details,
@@ -235,7 +235,7 @@ def describe_held_out(metrics: pd.DataFrame, evaluation: str, metric: str) -> st
 
 def is_complete(experiment: Any) -> bool:
     """Whether the data set has every molecule that follows its rules, so that any other breaks them."""
-    return KIND.is_complete(experiment.data)
+    return experiment.data.is_complete
 
 
 def _warn_of_use(severe: bool, text: str) -> Box:
@@ -253,6 +253,3 @@ def _advise(headline: Headline, results: FinishedExperiment) -> str:
             f"{nll:.2f}): longer training will not help. Use more molecules, and on a GPU the transformer."
         )
     return "Train longer (training.iterations), use a larger network, or draw samples with more steps."
-
-
-PAGE = MoleculesPage()

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from pairflow.kinds.text.controls import CONTROLS
-from pairflow.kinds.text.kind import METRICS
+from pairflow.kinds.text.settings import METRICS
 from pairflow.report.colours import Style, contrast
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet

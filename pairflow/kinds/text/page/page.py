@@ -13,8 +13,8 @@ from pairflow.kinds.text.page.details import describe_text, measured_rows
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
+from pairflow.report.findings import Box, Flaw, Headline, Measure, MethodLine, Run
 from pairflow.report.grid import Grid, differ_in_entropy
-from pairflow.report.headline import Box, Flaw, Headline, Measure, MethodLine, Run
 from pairflow.report.kind_page import (
     TIMES,
     Details,
@@ -115,6 +115,3 @@ def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str
         ]
         for pair in paths_of_pairs
     ]
-
-
-PAGE = TextPage()

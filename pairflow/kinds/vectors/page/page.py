@@ -111,6 +111,3 @@ def _draw_points(
         axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
         axes.tick_params(labelsize=6)
         return finish(figure, name, alt)
-
-
-PAGE = VectorsPage()

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, WithJsonSchema, field_serializer, field_validator, model_validator
 
-from pairflow.config.check import Seed, Settings
-from pairflow.config.conditions import split_conditions
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
+from pairflow.settings.check import Seed, Settings
+from pairflow.settings.conditions import split_conditions
 
 # Sampler -> the module of pairflow.flow that defines it under its name.
 SAMPLERS = {"ancestral": "samplers", "euler": "samplers"}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
+from pairflow.settings.sampling import FlowSampleSettings, SampleSettings, Update
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,8 @@ class Flow:
     `tokens`: True if its states are tokens, False if they are real numbers. `rows` and `pairs`: the kinds of
     table for its data, and for its pairs of noise and data. `losses`: the names of its training losses.
     `sampling`: the class of the settings for drawing samples. `keys` and `protocol`: the settings of an
-    experiment and of an evaluation that only this flow has. `training`: the module of pairflow.training whose
-    `base_objective` makes the loss of base models. `baselines`: the methods that report pages compare with.
+    experiment and of an evaluation that only this flow has. `baselines`: the methods to which report pages
+    compare others.
     """
 
     name: str
@@ -25,7 +25,6 @@ class Flow:
     sampling: type[SampleSettings] | type[FlowSampleSettings]
     keys: tuple[str, ...]
     protocol: tuple[str, ...]
-    training: str
     baselines: tuple[str, ...]
 
 
@@ -38,7 +37,6 @@ DISCRETE = Flow(
     sampling=SampleSettings,
     keys=("correlation", "pairing.coverage", "pairing.subsets", "training.ignore_padding"),
     protocol=(*Update.model_fields, "noise", "temperatures", "noises"),
-    training="discrete",
     baselines=("udlm",),
 )
 CONTINUOUS = Flow(
@@ -50,7 +48,6 @@ CONTINUOUS = Flow(
     sampling=FlowSampleSettings,
     keys=(),
     protocol=(),
-    training="velocity",
     baselines=("condot", "ot"),
 )
 FLOWS = {flow.name: flow for flow in (DISCRETE, CONTINUOUS)}

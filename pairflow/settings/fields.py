@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pairflow.config.check import Name, Settings
-from pairflow.config.flows import DISCRETE
 from pairflow.limits import MAX_LENGTH
+from pairflow.metrics.metric import Metric
+from pairflow.settings.check import Name, Settings
+from pairflow.settings.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 TrainingRows = Annotated[
@@ -84,14 +85,28 @@ class SplitSettings(Settings):
         return self
 
 
+ROWS = {  # name of each file that preprocessing writes for every kind -> help text of its option
+    "train.parquet": "Rows for training (Parquet).",
+    "validation.parquet": "Held-out rows (Parquet).",
+    "vocabulary.json": "Symbols, or shape and levels, of the rows (JSON); a model must have the same.",
+    "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
+}
+
+
 class DataSettings(SplitSettings):
     """The section `data` of an experiment. Each kind of data has a subclass, in its module `settings`."""
 
     kind: ClassVar[str]  # the name of its folder in pairflow.kinds
     names: ClassVar[tuple[str, ...]]  # the known data sets, by the name in `source`
+    known: ClassVar[tuple[str, ...]]  # those of all kinds, from kinds.registry
     paper: ClassVar[tuple[str, ...]] = ()  # the data sets in the paper's tables
     flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # the flows that the kind allows
     experiment_keys: ClassVar[type[Settings]] = Settings  # keys that an experiment has only for this kind
+    prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
+    keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
+    folder_files: ClassVar[tuple[str, tuple[str, ...]]]  # of a folder of raw data: name in messages, suffixes
+    metrics: ClassVar[Mapping[str, Metric]]  # of samples, in the order of the page
+    groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
 
     if TYPE_CHECKING:  # each subclass defines them with its own help
         source: Any
@@ -115,6 +130,22 @@ class DataSettings(SplitSettings):
     def claims(cls, values: Mapping[str, Any]) -> bool:
         """Whether a section `data` with these values is for this kind of data; its `source` decides."""
         return values.get("source") in cls.names
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether only a part of the data set is used, so that results are not comparable to the paper's."""
+        return self.training_rows is not None
+
+    def own_raw(self) -> dict[str, str | None]:
+        """Return the paths of the user's raw data, to be checked before a run, by their keys (`data.file`).
+        A path is None for data that do not come from the user."""
+        key = next(key for key in ("file", "folder", "source") if key in type(self).model_fields)
+        first = self.file or getattr(self, "folder", None)
+        return {f"data.{key}": first, "data.held_out": getattr(self, "held_out", None)}
+
+    def list_metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics by name, with labels that fit these settings."""
+        return self.metrics
 
     def conditions(self) -> Mapping[str, tuple[str, ...]]:
         """A dict from each property that models are conditioned on to its classes."""

@@ -1,0 +1,39 @@
+"""The whole configuration: its experiments, with the keys that only some kinds of data have."""
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field, create_model, model_validator
+
+from pairflow.config.consistency import require_consistency
+from pairflow.config.experiment import CommonExperiment
+from pairflow.kinds.registry import SETTINGS
+from pairflow.settings.check import Name, Settings
+
+# The keys that all experiments have come first, then the keys of each kind of data in the order of the list.
+_KEYS = [settings.experiment_keys for settings in SETTINGS if settings.experiment_keys.model_fields]
+
+
+def _require_consistency(experiment: CommonExperiment) -> CommonExperiment:
+    require_consistency(experiment)
+    return experiment
+
+
+if TYPE_CHECKING:
+    Experiment = CommonExperiment
+else:
+    Experiment = create_model(
+        "Experiment",
+        __base__=(*reversed(_KEYS), CommonExperiment),  # pydantic collects the fields of the last base first
+        __doc__=CommonExperiment.__doc__,
+        __validators__={"_is_consistent": model_validator(mode="after")(_require_consistency)},
+        __module__=__name__,
+    )
+
+
+class Configuration(Settings):
+    """The content of workflow_config.yaml, and what a Snakemake profile adds in its `config`."""
+
+    experiments: dict[Name, Experiment] = Field(min_length=1)
+    pair_shards: int = Field(
+        1, ge=1, le=10_000, description="Jobs that a pairing is split into; set by a profile."
+    )
