@@ -219,7 +219,7 @@ unmask = Sampler(euler_update, takes="posterior", guides_symbols=True, leaves=le
 class CachedDenoiser:
     """Wraps a denoiser that ignores the time: only rows that changed since the last call are recomputed.
 
-    With the `label` of the rows, the denoiser takes those of some rows by this name.
+    If there is a `label`, (B, ...) or one for all rows, the denoiser also takes that of some rows by this name.
     """
 
     def __init__(self, denoise: Denoiser, label: Tensor | None = None):
@@ -235,11 +235,12 @@ class CachedDenoiser:
             state, output = self._last
             changed = (x_t != state).any(dim=-1)  # (B,)
             if changed.any():
+                label = (
+                    self.label if self.label is None else self.label.expand(len(x_t), *self.label.shape[1:])
+                )
+                own = {} if label is None else {"label": label[changed]}
                 # This overwrites the output of the last call, so a sampler must not keep it.
-                labels = {}
-                if self.label is not None:
-                    labels["label"] = self.label.expand(len(x_t), *self.label.shape[1:])[changed]
-                output[changed] = self.denoise(x_t[changed], kappa[changed], **labels)
+                output[changed] = self.denoise(x_t[changed], kappa[changed], **own)
         self._last = x_t, output
         return output
 

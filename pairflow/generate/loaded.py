@@ -22,7 +22,7 @@ from pairflow.extras import named_extras
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.samplers import FREE
 from pairflow.generate.choice import kind_in, measured_at
-from pairflow.generate.sample import Trials, trials
+from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
 from pairflow.runtime.device import choose
@@ -66,13 +66,8 @@ def sample(
     """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
 
     Args:
-        model: as in `load`.
-        count: the number of samples.
-        nfe: the number of sampling steps; by default that at which the model was measured.
-        seed: every random number follows from it.
-        sampler: the update rule; by default that with which the model was measured.
-        temperature: tau, by which logits are divided; by default that at which the model was measured.
-        device: as in `load`.
+        model, device: as in `load`.
+        count, nfe, seed, sampler, temperature: as in `LoadedModel.sample`.
 
     Returns:
         (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
@@ -179,18 +174,16 @@ class LoadedModel:
         guidance = checked_number("guidance", guidance, 0, 100)
         update = {"sampler": sampler, "temperature": tau, "condition": condition, "guidance": guidance}
         settings = check(SampleSettings, values | update, "sample")
-        drawing = self._trials(settings, sources, None if fixed is None else fixed.expand(count, -1))
+        if isinstance(self.model, DiscreteModel):
+            given_rows = None if fixed is None else fixed.expand(count, -1)
+            drawing = trials(self.model, settings, sources=sources, given=given_rows)
+        elif sources is None and fixed is None and settings == check(SampleSettings, values, "sample"):
+            drawing = trials(self.model, check(FlowSampleSettings, values, "sample"))
+        else:
+            raise InputError("sample: a model of a continuous flow takes only count, nfe and seed")
         size, batches = self.model.vocabulary_size, split_rows(count, self.model.batch_rows)
         drawn = np.concatenate([drawing.draw((0, *batch)) for batch in batches])[:, : self.model.length]
         return drawn if size is None else drawn.astype(token_dtype(size))
-
-    def _trials(self, settings: SampleSettings, sources: Tensor | None, given: Tensor | None) -> Trials:
-        if isinstance(self.model, DiscreteModel):
-            return trials(self.model, settings, sources=sources, given=given)
-        shared = settings.model_dump(include={"samples", "trials", "nfe", "seed"})
-        if sources is not None or given is not None or settings != SampleSettings(**shared):
-            raise InputError("sample: a model of a continuous flow takes only count, nfe and seed")
-        return trials(self.model, FlowSampleSettings(**shared))
 
     def decode(self, rows: ArrayLike) -> list[str] | np.ndarray:
         """Turn token rows into what they stand for.
