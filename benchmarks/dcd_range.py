@@ -27,6 +27,7 @@ from pairflow import networks, rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Dcd, Training
 from pairflow.flow.corruption import Uniform
+from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.schedule import DIFFUSION
 from pairflow.kinds.molecules.counts import count
 from pairflow.kinds.molecules.prepare import Vocabulary
@@ -166,9 +167,8 @@ def sample(network, data: Data, seed: int, nfe: int) -> dict:
     valid, strings = 0, []
     for _ in range(total // 1024):
         x0 = data.corruption.source((1024, data.length), generator)
-        rows = data.corruption.sample(
-            network, x0, sampler="ancestral", steps=nfe, prediction="leave_one_out", generator=generator
-        )
+        plan = SamplingPlan(steps=nfe, prediction="leave_one_out")
+        rows = data.corruption.sample(network, x0, plan, generator)
         strings.append([data.words.decode(row) for row in rows.numpy()])
         valid += count(strings[-1], frozenset())["valid"]
     different = [count(texts, frozenset())["unique_strict"] for texts in strings]

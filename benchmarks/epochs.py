@@ -176,11 +176,11 @@ def pair_loss(model: Model, x1: np.ndarray, x0: np.ndarray) -> float:
 def draw(model: Model, options: argparse.Namespace, seed: int, nfe: int) -> list[np.ndarray]:
     """The samples of each trial."""
     settings = SampleSettings(samples=options.samples, trials=options.trials, nfe=nfe, seed=seed)
-    with torch.no_grad():
-        return [
-            model.draw(settings, nfe, options.samples, "sample", trial, 0)[1].numpy()
-            for trial in range(options.trials)
-        ]
+    plan = model.plan(settings, nfe, options.samples)
+    return [
+        model.draw(plan, options.samples, seed, "sample", trial, 0)[1].numpy()
+        for trial in range(options.trials)
+    ]
 
 
 def measure_of(root: Path, x1: np.ndarray, metadata: Metadata) -> Callable[[list[np.ndarray]], dict]:

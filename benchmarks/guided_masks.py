@@ -25,7 +25,8 @@ import pandas as pd
 import torch
 from pairing import commit, machine
 
-from pairflow.flow.samplers import Guidance, euler, unmask
+from pairflow.flow.plan import SamplingPlan
+from pairflow.flow.samplers import euler, unmask
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.prepare import Vocabulary
@@ -76,10 +77,9 @@ def measure(folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any
             rows = sampler(
                 corruption.denoiser(model.network, label),
                 corruption.source((options.samples, model.length)),
-                steps=nfe,
-                prediction=model.prediction,
+                SamplingPlan(steps=nfe, prediction=model.prediction, guidance=weight),
+                unconditional=corruption.denoiser(model.network),
                 generator=torch.Generator().manual_seed(trial),
-                guidance=Guidance(corruption.denoiser(model.network), weight),
             )
             molecules = [canonical(vocabulary.decode(row)) for row in rows.numpy()]
             valid = [molecule for molecule in molecules if molecule is not None]

@@ -26,6 +26,7 @@ from pairing import commit, machine
 from pairflow import networks
 from pairflow.config import Optimisation
 from pairflow.flow.corruption import Uniform
+from pairflow.flow.plan import SamplingPlan
 from pairflow.pairing.pair import compile_for, pair
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective
@@ -103,8 +104,8 @@ def prepare(options: argparse.Namespace):
     sampler, _, at_once = task.partition("_")
     count = corruption.rows_at_once(length) if at_once else batch
     x0 = corruption.source((count, length))
-    update = {"sampler": sampler, "steps": 1, "prediction": "leave_one_out"}
-    return lambda: corruption.sample(network.eval(), x0, **update), facts | {"rows": count}
+    plan = SamplingPlan(sampler=sampler, steps=1, prediction="leave_one_out")
+    return lambda: corruption.sample(network.eval(), x0, plan), facts | {"rows": count}
 
 
 if __name__ == "__main__":

@@ -36,12 +36,13 @@ from torch import Generator, Tensor
 from pairflow import cli
 from pairflow.artifacts import Provenance, save_table, token_column
 from pairflow.config.file import read
+from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.posterior import (
     ancestral_posterior,
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
 )
-from pairflow.flow.samplers import alpha_grid, draw
+from pairflow.flow.samplers import draw
 from pairflow.plan.jobs import jobs
 from pairflow.training.model import DiscreteModel, Model
 
@@ -246,7 +247,8 @@ class Tried:
     def __call__(self, count: int, nfe: int) -> Tensor:
         x = self._noise((count, self.model.length))
         updates = -(-nfe // 2) if self.corrected else nfe
-        alphas = alpha_grid(updates)
+        plan = SamplingPlan(steps=updates, prediction=self.model.prediction)
+        alphas = [plan.schedule.kappa(t) for t in plan.times]
         for step, (now, after) in enumerate(pairwise(alphas)):
             first, last = self.temperatures
             tau = first + (last - first) * step / max(1, updates - 1)
@@ -309,16 +311,14 @@ def _entropy(log_p: Tensor) -> Tensor:
 
 TIMED = """
 import resource, sys, time, torch
-from pairflow.config import SampleSettings
-from pairflow.published import FOLDER
+import pairflow
 from pairflow.runtime import memory
-from pairflow.training.model import Model
 torch.set_num_threads(1)
 memory.keep_freed()  # as the commands do
-model, settings = Model.load(FOLDER / sys.argv[1]), SampleSettings(nfe=8, sampler=sys.argv[2])
-model.draw(settings, 8, 64, "warm")
+model = pairflow.load(sys.argv[1], device="cpu")
+model.sample(64, nfe=8, sampler=sys.argv[2])
 started = time.process_time()
-model.draw(settings, 8, 1024, "timed")
+model.sample(1024, nfe=8, sampler=sys.argv[2])
 print(time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

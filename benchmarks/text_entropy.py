@@ -97,7 +97,8 @@ def measure(model: Model, text: RealText, options: argparse.Namespace) -> Iterat
     for calls, tail, temperature in product(options.calls, tails, options.temperatures):
         nfe = calls - (tail and len(tails) > 1)
         settings = SampleSettings(nfe=nfe, seed=model.seed, greedy_tail=tail, temperature=temperature)
-        _, rows = model.draw(settings, nfe, options.samples, "sample", 0, 0)
+        plan = model.plan(settings, nfe, options.samples)
+        _, rows = model.draw(plan, options.samples, model.seed, "sample", 0, 0)
         values = judged(text, rows.numpy())
         entropy = values.pop("entropy")
         shared = {"method": model.method, "seed": model.seed, "calls": calls, "tail": tail, "nfe": nfe}

@@ -15,24 +15,14 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from pairflow.arguments import checked_choice, checked_integer, checked_number
+from pairflow.arguments import checked_choice, checked_integer
 from pairflow.config import SAMPLERS, parse_method
 from pairflow.errors import InputError
-from pairflow.flow.arguments import as_integers, as_tokens, each_row, require_below, require_shape
+from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
-from pairflow.flow.posterior import posterior_to_leave_one_out
-from pairflow.flow.samplers import (
-    FREE,
-    PREDICTIONS,
-    CachedDenoiser,
-    Denoiser,
-    Guidance,
-    ancestral,
-    as_given,
-    euler,
-    unmask,
-)
-from pairflow.flow.schedule import DIFFUSION, Linear
+from pairflow.flow.plan import SamplingPlan
+from pairflow.flow.posterior import PREDICTIONS, posterior_to_leave_one_out
+from pairflow.flow.samplers import FREE, CachedDenoiser, Denoiser, Sampler, ancestral, euler, unmask
 from pairflow.limits import MAX_VOCABULARY
 
 SMALLEST_NOISE_TIME = 1e-3  # the least 1 - t in training: loss weights diverge at t = 1
@@ -125,77 +115,28 @@ class Corruption(ABC):
         return partial(self.log_probabilities, partial(in_parts, network, label=label))
 
     def sample(
-        self,
-        network: Network,
-        x0: Tensor,
-        *,
-        sampler: str,
-        steps: int,
-        prediction: str,
-        conversion: str = "exact",
-        greedy_tail: bool = True,
-        temperature: float = 1.0,
-        generator: Generator | None = None,
-        given: Tensor | None = None,
-        label: Tensor | int | None = None,
-        guidance: float = 1.0,
-        schedule: Linear = DIFFUSION,
+        self, network: Network, x0: Tensor, plan: SamplingPlan, generator: Generator | None = None
     ) -> Tensor:
-        """Draw samples from source states, with a sampler of `flow.samplers`.
+        """Return samples (B, N), drawn from source states x0 (B, N) by the plan's sampler.
 
-        Args:
-            network: the denoiser.
-            x0: source states (B, N). If the `schedule` starts above 0, they are partly noised data.
-            sampler: the sampler's name.
-            steps: the number of updates, T.
-            prediction: the kind of denoiser that the network is, "leave_one_out" or "posterior".
-            conversion: "exact" converts it to the kind that the sampler needs, "none" does not.
-            greedy_tail: whether to end with an argmax, as Duo does.
-            temperature: tau, which divides the logits.
-            generator: random numbers, on the device of x0.
-            given: fixed symbols (N,), or (B, N) of each row, FREE (-1) where a position is sampled.
-            label: the label to sample, one per row (B, ...) or one for all rows.
-            guidance: the weight of classifier-free guidance towards the label.
-            schedule: kappa(t).
-
-        Returns:
-            Tokens (B, N).
-
-        Raises:
-            InputError: if a setting is unknown or out of range, or a token is not a symbol.
+        `generator` draws the random numbers, on the device of x0. Raises InputError if the plan does not fit,
+        or a token is not a symbol.
         """
-        update = self.sampler(sampler)
-        checked_choice("conversion", conversion, ("exact", "none"))
-        checked_number("guidance", guidance, 0, 100)
-        x0 = as_tokens("x0", x0)
+        sampler, x0 = self.sampler(plan.sampler), as_tokens("x0", x0)
         require_below("x0", x0, self.symbols)
-        if given is not None:
-            given = as_given(given, x0)
-            require_below("given", given, self.symbols, low=FREE)
-        if label is not None:
-            label = torch.as_tensor(label, device=x0.device)
-            if label.ndim < 2:
-                label = as_integers("label", each_row("label", label, len(x0), dimensions=1))
-            else:
-                require_shape("label", label, (len(x0), *label.shape[1:]))
-        elif guidance != 1:
-            raise InputError(f"guidance: expected 1 where there is no label, found {guidance!r}")
-        return update(
-            self.denoiser(network, label),
+        plan = plan.fit(x0)
+        if plan.given is not None:
+            require_below("given", plan.given, self.symbols, low=FREE)
+        return sampler(
+            self.denoiser(network, plan.labels),
             x0,
-            steps=steps,
-            prediction=prediction,
-            convert=conversion == "exact",
-            greedy_tail=greedy_tail,
-            temperature=temperature,
+            plan,
+            unconditional=None if plan.labels is None else self.denoiser(network),
             generator=generator,
-            given=given,
-            guidance=None if label is None else Guidance(self.denoiser(network), guidance),
-            schedule=schedule,
             rows=self.rows_by_position(x0),
         )
 
-    def sampler(self, name: str) -> Callable[..., Tensor]:
+    def sampler(self, name: str) -> Sampler:
         """Return the sampler `name` of `flow.samplers`. Raise InputError if this noise does not have it."""
         module = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
         return getattr(import_module(f"pairflow.flow.{module}"), name)
@@ -289,14 +230,15 @@ class Absorbing(Corruption):
         checked_choice("prediction", prediction, PREDICTIONS)
         return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
-    def sampler(self, name: str) -> Callable[..., Tensor]:
+    def sampler(self, name: str) -> Sampler:
         if super().sampler(name) not in (ancestral, euler):
             raise InputError(f"sampler: {name} is not for masks")
         # Both updates are the same for masks.
         return replace(unmask, mask=self.mask)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
-        return CachedDenoiser(super().denoiser(network, label))
+        denoiser = super().denoiser
+        return CachedDenoiser(lambda *state, label=label: denoiser(network, label)(*state), label)
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:

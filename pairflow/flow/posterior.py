@@ -69,6 +69,11 @@ def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Le
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 
+# The kinds of denoiser, and the function that makes each from the other kind.
+CONVERSIONS = {"leave_one_out": posterior_to_leave_one_out, "posterior": leave_one_out_to_posterior}
+PREDICTIONS = tuple(CONVERSIONS)
+
+
 def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """Return log(K p(x_t^i | x1^i = x)) for every x, of the shape (B, N, K) and type of `like`."""
     alpha = per_row(alpha, like)[..., None]  # (B, 1, 1)

@@ -1,29 +1,24 @@
 """The samplers `ancestral`, `euler` and `unmask`: from rows of noise x0 to data, with a denoiser.
 
-All are instances of `Sampler`; its call has the arguments. See docs/method.md, "Sampling" and "Guidance".
+All are instances of `Sampler`. See docs/method.md, "Sampling" and "Guidance".
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TypeVar
 
 import torch
 from torch import Generator, Tensor
 
-from pairflow.arguments import checked_choice, checked_integer, checked_number
-from pairflow.flow.arguments import as_integers, as_tokens, require_shape
-from pairflow.flow.posterior import (
-    ancestral_posterior,
-    leave_one_out_to_posterior,
-    posterior_to_leave_one_out,
-)
-from pairflow.flow.schedule import DIFFUSION, Linear
+from pairflow.errors import InputError
+from pairflow.flow.arguments import as_tokens, require_shape
+from pairflow.flow.plan import SamplingPlan
+from pairflow.flow.posterior import CONVERSIONS, ancestral_posterior
 
+Factor = TypeVar("Factor")
 FREE = -1  # marks a position that is sampled, among fixed symbols
-MOST_STEPS = 10**6
-LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 Denoiser = Callable[..., Tensor]
 """A function from tokens x_t (B, N) and kappa (B,) float32 to log-probabilities (B, N, K) over x1.
@@ -34,34 +29,21 @@ One that can be asked for M positions only takes them as a third argument (B, N)
 LEAST_LOG = -700.0  # replaces log 0 in a factor with a negative exponent; exp(-700) is still a normal float64
 
 
-class Guidance(NamedTuple):
-    """Classifier-free guidance (D-CFG; Schiff et al. 2024, "Simple guidance mechanisms").
-
-    With gamma = `weight`, every position is drawn from its guided transition
-
-        p_gamma(x_s | x_t, y) ~ p(x_s | x_t, y)^gamma p(x_s | x_t)^(1 - gamma),
-
-    normalised over the symbols of x_s. Both factors are the sampler's transitions of a position: by the
-    conditional and by the unconditional denoiser. A sampler of masks (`guides_symbols`) combines the
-    predictions of x1 instead, so that guidance does not change when a position loses its mask. The greedy
-    tail takes the mode of the combined predictions. Weight 0 is unconditional and 1 conditional sampling;
-    each calls only one denoiser.
-    """
-
-    unconditional: Denoiser
-    weight: float
-
-
-_CONVERSIONS = {"leave_one_out": posterior_to_leave_one_out, "posterior": leave_one_out_to_posterior}
-PREDICTIONS = tuple(_CONVERSIONS)  # the kinds of denoiser
-
-
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler. In each step it draws x_s from `update(probabilities, x_t, alpha_t, alpha_s)`, (B, N, K).
+    """A sampler: a call draws samples. Another loop can call `step`, as with the schedulers of diffusers:
+
+        x, kappa = with_given(x0, plan.given), plan.schedule.kappa
+        for t, s in pairwise(plan.times):
+            log_p = corruption.log_probabilities(network, x, kappa(t))
+            x = euler.step(x, log_p, t, s, plan, generator=generator)
+        x = euler.mode(corruption.log_probabilities(network, x, kappa(s)), plan)
+
+    This gives the rows of `euler(corruption.denoiser(network), x0, plan, generator=generator)`.
 
     Attributes:
-        update: the transition of every position, from a denoiser's probabilities (B, N, K) float64.
+        update: the law (B, N, K) of x_s, a function of a denoiser's probabilities (B, N, K) float64, x_t, and
+            alpha = kappa at the times t and s.
         takes: the kind of denoiser that `update` needs, "leave_one_out" or "posterior".
         guides_symbols: whether guidance combines these probabilities instead of the transitions.
         leaves: the probability with which a position is drawn again in a step from alpha_t to alpha_s; then
@@ -80,34 +62,20 @@ class Sampler:
         self,
         denoise: Denoiser,
         x0: Tensor,
+        plan: SamplingPlan,
         *,
-        steps: int,
-        prediction: str,
-        convert: bool = True,
-        schedule: Linear = DIFFUSION,
-        greedy_tail: bool = True,
-        temperature: float = 1.0,
+        unconditional: Denoiser | None = None,
         generator: Generator | None = None,
-        given: Tensor | None = None,
-        guidance: Guidance | None = None,
         rows: int | None = None,
     ) -> Tensor:
-        """Draw samples in T = `steps` updates, over uniform times from t = 0 to 1 - 1e-5.
+        """Draw samples.
 
         Args:
-            denoise: the denoiser; with `guidance`, the conditional one.
+            denoise: the denoiser, given the labels if there are any.
             x0: source tokens (B, N).
-            steps: T, at least 1.
-            prediction: the kind of `denoise`, "leave_one_out" or "posterior".
-            convert: whether to convert its output to the kind that the update needs.
-            schedule: kappa(t).
-            greedy_tail: end with the argmax of the denoiser's output at the last time, in one more call, as
-                the greedy-tail sampler of Duo (Sahoo et al. 2025) does. For an exact leave-one-out this is
-                the mode of each token given all other tokens, so samples are sharper than the data.
-            temperature: tau, 0.01 to 100. The logits are divided by it, which does not change an argmax.
+            plan: how samples are drawn. Its `sampler` and `labels` are not read.
+            unconditional: the denoiser without labels, for guidance.
             generator: random numbers, on the device of x0.
-            given: fixed symbols (N,), or (B, N) of each row, FREE where a position is sampled.
-            guidance: the unconditional denoiser and the weight, for classifier-free guidance.
             rows: for many symbols: how many rows to take at once. The denoisers, which must be able to, are
                 then asked only for positions that can change. The law is the same; the random numbers differ.
 
@@ -115,66 +83,105 @@ class Sampler:
             Tokens (B, N).
 
         Raises:
-            InputError: if an argument is unknown or out of range.
+            InputError: if an argument does not fit.
         """
-        x0 = as_tokens("x0", x0)
-        if given is not None:
-            given = as_given(given, x0)
-        checked_choice("prediction", prediction, PREDICTIONS)
-        x, convert = with_given(x0, given), convert and prediction != self.takes
-        # The temperature acts on the network's logits, so it comes before any conversion.
-        denoise = tempered(denoise, temperature)
-        if guidance:
-            guidance = guidance._replace(unconditional=tempered(guidance.unconditional, temperature))
-        alphas = alpha_grid(steps, schedule)
-        powers = _powers(denoise, guidance)
+        x = as_tokens("x0", x0)
+        plan = plan.fit(x)
+        x, given, times, kappa = with_given(x, plan.given), plan.given, plan.times, plan.schedule.kappa
+        factors = _factors(denoise, unconditional, plan.guidance)
+        one = len(factors) == 1  # as without guidance
+        plan = replace(plan, guidance=1.0 if one else plan.guidance, given=given if rows is None else None)
 
-        def step(x: Tensor, alpha_t: float, alpha_s: float, where: Tensor | None) -> Tensor:
-            q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance, where=where)
-            return draw(q, generator)
+        def ask(factor: int, x: Tensor, t: float, where: Tensor | None) -> Tensor:
+            return _denoise(factors[factor], x, kappa(t), where)
 
-        def mode(where: Tensor | None) -> Tensor:
-            last = [(_denoise(factor, x, alphas[-1], where), weight) for factor, weight in powers]
-            return _power_law(last).argmax(dim=-1)
+        def step(x: Tensor, t: float, s: float, where: Tensor | None) -> Tensor:
+            here = x if where is None else x[where][None]  # (B, N) or (1, M)
+            plain = None if one else ask(1, x, t, where)
+            return self.step(here, ask(0, x, t, where), t, s, plan, plain, generator)
 
-        for alpha_t, alpha_s in pairwise(alphas):
-            where, target = self._changing(x, given, rows), alpha_s
-            if where is not None and self.leaves and (len(powers) == 1 or self.guides_symbols):
+        def mode(x: Tensor, where: Tensor | None) -> Tensor:
+            plain = None if one else ask(1, x, times[-1], where)
+            return self.mode(ask(0, x, times[-1], where), plan, plain)
+
+        for t, s in pairwise(times):
+            where = self._changing(x, given, rows)
+            if where is not None and self.leaves and (one or self.guides_symbols):
                 u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
-                where, target = where & (u < self.leaves(alpha_t, alpha_s)), 1.0
-            x = with_given(_at(x, where, rows, partial(step, x, alpha_t, target)), given)
-        return with_given(_at(x, self._changing(x, given, rows), rows, mode), given) if greedy_tail else x
+                where, s = where & (u < self.leaves(kappa(t), kappa(s))), 1.0
+            x = _at(x, where, rows, partial(step, x, t, s))
+        return _at(x, self._changing(x, given, rows), rows, partial(mode, x)) if plan.greedy_tail else x
+
+    def step(
+        self,
+        x_t: Tensor,
+        log_p: Tensor,
+        t: float,
+        s: float,
+        plan: SamplingPlan,
+        unconditional: Tensor | None = None,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        """Draw the state at time s from that at time t: one update of the loop.
+
+        Args:
+            x_t: tokens (B, N).
+            log_p: the denoiser's log-probabilities (B, N, K) of x1, given x_t and kappa(t).
+            t: the time of x_t, in [0, 1); 0 is noise and 1 data.
+            s: the time of the result, more than t, up to 1.
+            plan: the prediction, conversion, temperature, guidance, given symbols and schedule.
+            unconditional: the log-probabilities without labels, for guidance.
+            generator: random numbers, on the device of x_t.
+
+        Returns:
+            Tokens x_s (B, N).
+
+        Raises:
+            InputError: if shapes or dtypes are wrong, or there is guidance without `unconditional`.
+        """
+        predictions = _factors(log_p, unconditional, plan.guidance)
+        # Tensors (B, N, K) are large where K is in the thousands: `transition` frees each as soon as it can.
+        del log_p, unconditional
+        return with_given(draw(self.transition(x_t, predictions, t, s, plan), generator), plan.given)
+
+    def mode(self, log_p: Tensor, plan: SamplingPlan, unconditional: Tensor | None = None) -> Tensor:
+        """Return the greedy tail, the most likely symbols (B, N). Arguments are as in `step`."""
+        predictions = _factors(log_p, unconditional, plan.guidance)
+        factors = [tempered(log_p, plan.temperature) for log_p in predictions]
+        return with_given(_power_law(factors, plan.guidance).argmax(dim=-1), plan.given)
 
     def transition(
-        self,
-        denoise: Denoiser,
-        x_t: Tensor,
-        alpha_t: float,
-        alpha_s: float,
-        *,
-        convert: bool,
-        guidance: Guidance | None = None,
-        where: Tensor | None = None,
+        self, x_t: Tensor, predictions: list[Tensor], t: float, s: float, plan: SamplingPlan
     ) -> Tensor:
-        """Return the probabilities (B, N, K) float64 of every position after one update to alpha_s.
+        """Return the law (B, N, K) float64 of every position of x_s; with guidance, the guided one.
 
-        With `where` (B, N) bool, the probabilities (1, M, K) of its M true positions.
+        In classifier-free guidance (D-CFG; Schiff et al. 2024, "Simple guidance mechanisms") this law is
+
+            p_gamma(x_s | x_t, y) ~ p(x_s | x_t, y)^gamma p(x_s | x_t)^(1 - gamma),
+
+        normalised over the symbols of x_s. Both factors are the sampler's transitions of a position: by the
+        conditional and by the unconditional denoiser. A sampler of masks (`guides_symbols`) combines the
+        predictions of x1 instead, so that guidance does not change when a position loses its mask. The greedy
+        tail takes the mode of the combined predictions.
+
+        Args:
+            predictions: log-probabilities (B, N, K), and for guidance also those without labels. The list is
+                emptied.
+            x_t, t, s, plan: as in `step`.
         """
-        here = x_t if where is None else x_t[where][None]  # (B, N) or (1, M)
-        predicted = (
-            (self._predict(_denoise(factor, x_t, alpha_t, where), here, alpha_t, convert=convert), weight)
-            for factor, weight in _powers(denoise, guidance)
-        )
+        alpha_t, alpha_s = plan.schedule.kappa(t), plan.schedule.kappa(s)
+        predicted = (self._predict(predictions.pop(0), x_t, alpha_t, plan) for _ in range(len(predictions)))
         if self.guides_symbols:
-            return self.update(_combine(predicted), here, alpha_t, alpha_s)
-        return _combine((self.update(p, here, alpha_t, alpha_s), weight) for p, weight in predicted)
+            return self.update(_combine(predicted, plan.guidance), x_t, alpha_t, alpha_s)
+        return _combine((self.update(p, x_t, alpha_t, alpha_s) for p in predicted), plan.guidance)
 
-    def _predict(self, predicted: Tensor, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
+    def _predict(self, log_p: Tensor, x_t: Tensor, alpha_t: float, plan: SamplingPlan) -> Tensor:
         """Return probabilities (B, N, K) float64 over x1, of the kind that the update needs."""
-        predicted = predicted.double()
-        if convert:
-            predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
-        return predicted.exp()
+        # The temperature acts on the network's logits, so it comes before any conversion.
+        log_p = tempered(log_p, plan.temperature).double()
+        if plan.conversion == "exact" and plan.prediction != self.takes:
+            log_p = CONVERSIONS[self.takes](log_p, x_t, alpha_t)
+        return log_p.exp()
 
     def _changing(self, x: Tensor, given: Tensor | None, rows: int | None) -> Tensor | None:
         """Return which positions (B, N) an update may change; None if all are computed, without `rows`."""
@@ -209,19 +216,14 @@ unmask = Sampler(euler_update, takes="posterior", guides_symbols=True, leaves=le
 """
 
 
-def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:
-    """Return alpha = kappa(t) at the steps + 1 uniform times from 0 to 1 - 1e-5, as Python floats."""
-    steps = checked_integer("steps", steps, 1, MOST_STEPS)
-    # In float32 the last 1 - alpha, about 1e-5, would be wrong by up to 0.3 %.
-    times = torch.linspace(0, LAST_TIME, steps + 1, dtype=torch.float64)
-    return schedule.kappa(times).tolist()
-
-
 class CachedDenoiser:
-    """Wraps a denoiser that ignores the time: only rows that changed since the last call are recomputed."""
+    """Wraps a denoiser that ignores the time: only rows that changed since the last call are recomputed.
 
-    def __init__(self, denoise: Denoiser):
-        self.denoise = denoise
+    With a `label`, (B, ...) or one for all rows, the denoiser also takes that of some rows by this name.
+    """
+
+    def __init__(self, denoise: Denoiser, label: Tensor | None = None):
+        self.denoise, self.label = denoise, label
         self._last: tuple[Tensor, Tensor] | None = None  # the state and the output of the last call
 
     def __call__(self, x_t: Tensor, kappa: Tensor, where: Tensor | None = None) -> Tensor:
@@ -233,18 +235,19 @@ class CachedDenoiser:
             state, output = self._last
             changed = (x_t != state).any(dim=-1)  # (B,)
             if changed.any():
+                label = (
+                    self.label if self.label is None else self.label.expand(len(x_t), *self.label.shape[1:])
+                )
+                own = {} if label is None else {"label": label[changed]}
                 # This overwrites the output of the last call, so a sampler must not keep it.
-                output[changed] = self.denoise(x_t[changed], kappa[changed])
+                output[changed] = self.denoise(x_t[changed], kappa[changed], **own)
         self._last = x_t, output
         return output
 
 
-def tempered(denoise: Denoiser, temperature: float) -> Denoiser:
-    """Return the denoiser with its logits divided by tau: x_theta^(1 / tau), normalised."""
-    checked_number("temperature", temperature, 0.01, 100)
-    if temperature == 1:
-        return denoise
-    return lambda *state: torch.log_softmax(denoise(*state) / temperature, dim=-1)
+def tempered(log_p: Tensor, temperature: float) -> Tensor:
+    """Return log-probabilities (B, N, K) with the logits divided by tau: those of p^(1 / tau), normalised."""
+    return log_p if temperature == 1 else torch.log_softmax(log_p / temperature, dim=-1)
 
 
 def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
@@ -261,13 +264,6 @@ def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
 def with_given(x: Tensor, given: Tensor | None) -> Tensor:
     """Return the state x (B, N) with the fixed symbols of `given`, (N,) or (B, N), if there are any."""
     return x if given is None else torch.where(given == FREE, x, given)
-
-
-def as_given(given: Tensor, x0: Tensor) -> Tensor:
-    """Return `given` as int64. Raise InputError unless it has integers (N,) or (B, N), for x0 (B, N)."""
-    given = as_integers("given", given)
-    require_shape("given", given, x0.shape if given.ndim == 2 else x0.shape[1:])
-    return given
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float, where: Tensor | None = None) -> Tensor:
@@ -293,31 +289,33 @@ def _at(x: Tensor, where: Tensor | None, rows: int | None, symbols: Callable[...
     return x
 
 
-def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser, float]]:
-    """Return the denoisers whose transitions guidance multiplies, with their exponents, which are not 0."""
-    if guidance is None:
-        return [(denoise, 1.0)]
+def _factors(conditional: Factor, unconditional: Factor | None, guidance: float) -> list[Factor]:
+    """Return the denoisers, or the predictions, whose exponent in the guided transition is not 0."""
     # No factor has the exponent 0, so that the weights 0 and 1 sample as without guidance, to the bit.
-    powers = [(denoise, guidance.weight), (guidance.unconditional, 1 - guidance.weight)]
-    return [(factor, weight) for factor, weight in powers if weight]
+    if guidance == 1:
+        return [conditional]
+    if unconditional is None:
+        raise InputError(f"guidance: expected 1 where there is no label, found {guidance!r}")
+    return [conditional, unconditional] if guidance else [unconditional]
 
 
-def _combine(factors: Iterable[tuple[Tensor, float]]) -> Tensor:
-    """Return the normalised product of probabilities (B, N, K), each to the power of its weight."""
-    weighted = [*factors]
-    if len(weighted) == 1:  # its weight is 1
-        return weighted[0][0]
-    return _power_law([(factor.log(), weight) for factor, weight in weighted]).softmax(dim=-1)
+def _combine(probabilities: Iterable[Tensor], guidance: float) -> Tensor:
+    """Return the normalised product of one or two probabilities (B, N, K), by the weights of `_power_law`."""
+    factors = [*probabilities]
+    if len(factors) == 1:
+        return factors[0]
+    return _power_law([factor.log() for factor in factors], guidance).softmax(dim=-1)
 
 
-def _power_law(factors: list[tuple[Tensor, float]]) -> Tensor:
-    """Return the weighted sum (B, N, K) of log-probabilities (B, N, K); the weights add up to 1.
+def _power_law(factors: list[Tensor], guidance: float) -> Tensor:
+    """Return gamma log p + (1 - gamma) log q of the factors log p and log q (B, N, K), or the only factor.
 
     It is -inf wherever a factor with a positive weight is -inf.
     """
     if len(factors) == 1:
-        return factors[0][0]
+        return factors[0]
+    weighted = [*zip(factors, (guidance, 1 - guidance), strict=True)]
     # The clamp hides -inf, which a negative exponent would turn into +inf, so it is noted here first.
-    impossible = torch.stack([factor == -torch.inf for factor, weight in factors if weight > 0]).any(dim=0)
-    total = sum(weight * factor.double().clamp(min=LEAST_LOG) for factor, weight in factors)
+    impossible = torch.stack([factor == -torch.inf for factor, weight in weighted if weight > 0]).any(dim=0)
+    total = sum(weight * factor.double().clamp(min=LEAST_LOG) for factor, weight in weighted)
     return torch.as_tensor(total).masked_fill(impossible, -torch.inf)

@@ -83,11 +83,10 @@ class SampleStream:
 
     def _strings(self) -> Iterator[str]:
         """An endless stream of decoded samples."""
-        delivery, drawing = self.delivery, (self.settings, self.choice.nfe)
+        model, delivery, settings, nfe = self.model, self.delivery, self.settings, self.choice.nfe
         if delivery.seeds is None:
-            return map(delivery.decode, self.model.rows_without_end(*drawing, delivery.given))
-        seeds = delivery.seeds, delivery.noises
-        varied = vary_without_end(self.model, *drawing, *seeds, delivery.given)
+            return map(delivery.decode, model.rows_without_end(settings, nfe, delivery.given))
+        varied = vary_without_end(model, settings, nfe, delivery.seeds, delivery.noises, delivery.given)
         return map(delivery.decode, starmap(delivery.note_origin, varied))
 
 

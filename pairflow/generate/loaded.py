@@ -66,13 +66,8 @@ def sample(
     """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
 
     Args:
-        model: as in `load`.
-        count: the number of samples.
-        nfe: the number of sampling steps; by default that at which the model was measured.
-        seed: every random number follows from it.
-        sampler: the update rule; by default that with which the model was measured.
-        temperature: tau, by which logits are divided; by default that at which the model was measured.
-        device: as in `load`.
+        model, device: as in `load`.
+        count, nfe, seed, sampler, temperature: as in `LoadedModel.sample`.
 
     Returns:
         (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
@@ -180,10 +175,15 @@ class LoadedModel:
         update = {"sampler": sampler, "temperature": tau, "condition": condition, "guidance": guidance}
         settings = check(SampleSettings, values | update, "sample")
         if isinstance(self.model, DiscreteModel):
-            return _draw(self.model, settings, sources, fixed)
-        if sources is not None or fixed is not None or settings != check(SampleSettings, values, "sample"):
+            given_rows = None if fixed is None else fixed.expand(count, -1)
+            drawing = trials(self.model, settings, sources=sources, given=given_rows)
+        elif sources is None and fixed is None and settings == check(SampleSettings, values, "sample"):
+            drawing = trials(self.model, check(FlowSampleSettings, values, "sample"))
+        else:
             raise InputError("sample: a model of a continuous flow takes only count, nfe and seed")
-        return _solve(self.model, check(FlowSampleSettings, values, "sample"))
+        size, batches = self.model.vocabulary_size, split_rows(count, self.model.batch_rows)
+        drawn = np.concatenate([drawing.draw((0, *batch)) for batch in batches])[:, : self.model.length]
+        return drawn if size is None else drawn.astype(token_dtype(size))
 
     def decode(self, rows: ArrayLike) -> list[str] | np.ndarray:
         """Turn token rows into what they stand for.
@@ -247,7 +247,7 @@ class LoadedModel:
         return self.model
 
     def _states(self, name: str, states: ArrayLike) -> Tensor:
-        """Return rows (B, N) of the model's symbols, in `given` also of FREE, as int64 on the CPU."""
+        """Check token rows and return them as int64 (B, N) on the CPU. `given` may also contain FREE."""
         model, rows = self._discrete(name), np.atleast_2d(as_array(states, name))
         free = np.zeros(rows.shape, bool)
         if name == "given" and rows.dtype.kind in "iu":  # others are refused below
@@ -269,25 +269,3 @@ def _predict(model: DiscreteModel, x_t: Tensor, kappa: Any) -> Tensor:
         wrong = level[~((level > 0) & (level <= 1))][0]
         raise InputError(f"kappa: expected numbers above 0 and at most 1, found {float(wrong):g}")
     return model.corruption.log_probabilities(model.network, x_t, kappa)
-
-
-def _draw(
-    model: DiscreteModel, settings: SampleSettings, sources: Tensor | None, given: Tensor | None
-) -> np.ndarray:
-    """Draw token rows (count, N), from given `sources` (count, N) if there are any."""
-    drawn = []
-    for first, rows in split_rows(settings.samples, model.batch_rows):
-        part, generator = slice(first, first + rows), model.generator(settings, "sample", 0, first)
-        # Without sources these are the generator's first numbers, as in `DiscreteModel.draw`.
-        x0 = model.corruption.source((rows, model.length), generator, model.device)
-        x0 = x0 if sources is None else sources[part].to(model.device)
-        fixed = None if given is None else given.expand(settings.samples, -1)[part]
-        drawn.append(model.denoise(settings, settings.nfe, x0, generator, fixed, first).numpy())
-    return np.concatenate(drawn).astype(token_dtype(model.vocabulary_size))
-
-
-def _solve(model: Model, settings: FlowSampleSettings) -> np.ndarray:
-    """Draw rows (count, N) of numbers, or of tokens of images, from a continuous flow."""
-    drawing, batches = trials(model, settings), split_rows(settings.samples, model.batch_rows)
-    drawn = np.concatenate([drawing.draw((0, *batch)) for batch in batches])[:, : model.length]
-    return drawn if model.vocabulary_size is None else drawn.astype(token_dtype(model.vocabulary_size))

@@ -1,6 +1,7 @@
 """Samples of a trained model in trials: token rows, or numbers with measures of their trajectories."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,8 @@ from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from pairflow.training.model import DiscreteModel, Model
 
 
@@ -33,10 +36,15 @@ class Trials(NamedTuple):
 
 
 def trials(
-    model: "Model", settings: SampleSettings | FlowSampleSettings, held_out: Path | None = None
+    model: "Model",
+    settings: SampleSettings | FlowSampleSettings,
+    held_out: Path | None = None,
+    sources: "Tensor | None" = None,
+    given: "Tensor | None" = None,
 ) -> Trials:
     """The trials of a model. With `noise`, samples are variants of the rows in the file `held_out`, in turn.
 
+    Without it, `sources` and `given` hold the source state and the fixed symbols of each row of a trial.
     Raises InputError if the settings are for models of the other flow, or if the file has rows of other data.
     """
     from pairflow.training.model import DiscreteModel, VelocityModel
@@ -59,7 +67,11 @@ def trials(
 
         def draw(batch: BlockKey) -> np.ndarray:
             trial, first, rows = batch
-            _, samples = denoiser.draw(update, update.nfe, rows, "sample", trial, first, first=first)
+            x0, kept = (
+                None if states is None else states[first : first + rows] for states in (sources, given)
+            )
+            plan = replace(denoiser.plan(update, update.nfe, rows, first), given=kept)
+            _, samples = denoiser.draw(plan, rows, update.seed, "sample", trial, first, sources=x0)
             return samples.numpy().astype(token_dtype(denoiser.corruption.symbols))
 
         symbols = model.vocabulary_size
@@ -90,7 +102,8 @@ def _variants(
     def draw(batch: BlockKey) -> np.ndarray:
         trial, first, count = batch
         origins = torch.from_numpy(rows[numbers[first : first + count]].astype(np.int64))
-        varied = vary(model, settings, settings.nfe, origins, noise, "sample", trial, first, first=first)
+        plan = model.plan(settings, settings.nfe, count, first)
+        varied = vary(model, plan, origins, noise, settings.seed, "sample", trial, first)
         return varied.numpy().astype(dtype)
 
     def columns(drawn: np.ndarray) -> Mapping[str, Any]:

@@ -1,40 +1,34 @@
 """Variants of rows: partly noised, then denoised by a model. See docs/method.md, "Sampling"."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count, repeat
 
 import torch
 from torch import Tensor
 
 from pairflow.flow.corruption import interpolate
+from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.schedule import DIFFUSION, Linear
 from pairflow.training.model import FIRST_ROWS, DiscreteModel, Draws
 
 
 def vary(
-    model: DiscreteModel,
-    settings: Draws,
-    nfe: int,
-    rows: Tensor,
-    noise: float,
-    *labels: str | int,
-    given: Tensor | None = None,
-    first: int = 0,
+    model: DiscreteModel, plan: SamplingPlan, rows: Tensor, noise: float, seed: int, *stream: str | int
 ) -> Tensor:
     """Replace a share `noise` of the positions of `rows` (B, N), on average, by source symbols, and denoise
-    the rows in `nfe` steps: (B, N) on the CPU.
+    the rows by the plan, without its greedy tail: (B, N) on the CPU.
 
-    The result is a function of the settings' seed and the `labels`. The symbols `given` (N,) are fixed. The
-    rows are samples from number `first` on, which decides the targets of a condition.
+    All random numbers are a function of the seed and the `stream`.
     """
-    # No greedy tail: the mode of a leave-one-out ignores a position's symbol, so rare symbols would change
-    # even without noise.
-    settings = settings.model_copy(update={"greedy_tail": False})
-    generator, rows = model.generator(settings, *labels), rows.to(model.device)
+    generator, rows = model.generator(seed, *stream), rows.to(model.device)
     source = model.corruption.source(tuple(rows.shape), generator, model.device)
     kappa = max(1 - noise, DIFFUSION.start)  # networks are not trained for less kappa
     x_t = interpolate(source, rows, kappa, generator)
-    return model.denoise(settings, nfe, x_t, generator, given, first, schedule=Linear(kappa))
+    # No greedy tail: the mode of a leave-one-out ignores a position's symbol, so rare symbols would change
+    # even without noise.
+    plan = replace(plan, greedy_tail=False, schedule=Linear(kappa))
+    return model.corruption.sample(model.network, x_t, plan, generator).cpu()
 
 
 def vary_without_end(
@@ -53,6 +47,6 @@ def vary_without_end(
     for batch in count():
         noise = noises[batch % len(noises)]
         for part, numbers in enumerate(order.split(model.batch_rows)):
-            labels = "variants", batch, part
-            rows = vary(model, settings, nfe, seeds[numbers], noise, *labels, given=given)
+            plan = replace(model.plan(settings, nfe, len(numbers)), given=given)
+            rows = vary(model, plan, seeds[numbers], noise, settings.seed, "variants", batch, part)
             yield from zip(rows.tolist(), numbers.tolist(), repeat(noise))

@@ -77,8 +77,8 @@ def _measure(model, settings: CorrelateSettings, table: ResumableTable, quiet: b
 
     def measure(block: BlockKey) -> np.ndarray:
         first, sources = block
-        labels, repeats = ("correlation", first), settings.samples
-        _, samples = model.draw(settings, settings.steps, sources, *labels, repeats=repeats)
+        repeats, plan = settings.samples, model.plan(settings, settings.steps, sources)
+        _, samples = model.draw(plan, sources, settings.seed, "correlation", first, repeats=repeats)
         return total_correlation(samples.view(sources, repeats, -1).numpy())
 
     batches = split_rows(settings.sources, max(1, model.batch_rows // settings.samples))

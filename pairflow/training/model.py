@@ -27,6 +27,7 @@ from pairflow.data.classes import Properties
 from pairflow.errors import InputError
 from pairflow.files import require_regular
 from pairflow.flow.corruption import Corruption, corruption_of
+from pairflow.flow.plan import SamplingPlan
 from pairflow.settings.sampling import GuidedUpdate, Update
 from pairflow.training.model_files import (
     Description,
@@ -274,74 +275,47 @@ class DiscreteModel(Model):
             raise InputError(f"{text} (for molecules see `pairflow new --condition`)")
         return torch.tensor(self.condition.targets(conditions, first, rows), device=self.device)
 
+    def plan(self, settings: Draws, nfe: int, rows: int, first: int = 0) -> SamplingPlan:
+        """The plan of `rows` samples from number `first` on, in `nfe` steps, with the labels of the settings'
+        `condition`. Raises InputError if the model was not trained for it."""
+        update = settings.model_dump(include={*Update.model_fields})
+        if isinstance(settings, GuidedUpdate) and settings.condition:
+            update["guidance"] = settings.guidance
+            update["labels"] = self.labels(settings.condition, first, rows)
+        return SamplingPlan(steps=nfe, prediction=self.prediction, **update)
+
     def draw(
         self,
-        settings: Draws,
-        nfe: int,
+        plan: SamplingPlan,
         rows: int,
-        *labels: str | int,
+        seed: int,
+        *stream: str | int,
         repeats: int = 1,
-        given: Tensor | None = None,
-        first: int = 0,
-        label: Tensor | None = None,
+        sources: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw source states and samples.
+        """Draw source states and samples, both (rows * repeats, N) on the CPU.
 
-        All models with the same corruption, and every `nfe`, start from the same source states.
+        All models with the same corruption, and all plans, start from the same source states.
 
         Args:
-            settings: the seed and the settings of the sampler, with a `condition` if one is wanted.
-            nfe: the number of steps.
+            plan: how the samples are drawn.
             rows: the number of source states.
-            labels: with the seed, they determine all random numbers.
+            seed: with `stream`, it determines all random numbers.
+            stream: the name of the random numbers.
             repeats: samples of each source state.
-            given: fixed symbols (N,), or (rows, N) for each row, FREE where a position is sampled.
-            first: the number of the first sample, on which the targets of a `condition` depend.
-            label: the label of each source state (rows, ...), instead of a `condition`.
-
-        Returns:
-            Source states and samples, both (rows * repeats, N) on the CPU.
+            sources: source states (rows, N) to use instead.
 
         Raises:
-            InputError: if the model was not trained for the `condition`, or a setting is out of range.
+            InputError: if the plan does not fit.
         """
-        generator = self.generator(settings, *labels)
+        generator = self.generator(seed, *stream)
         x0 = self.corruption.source((rows, self.length), generator, self.device)
-        x0 = x0.repeat_interleave(repeats, dim=0)
-        if label is not None:
-            label = label.repeat_interleave(repeats, dim=0).to(self.device)
-        return x0.cpu(), self.denoise(settings, nfe, x0, generator, given, first, label=label)
+        x0 = (x0 if sources is None else sources.to(self.device)).repeat_interleave(repeats, dim=0)
+        return x0.cpu(), self.corruption.sample(self.network, x0, plan, generator).cpu()
 
-    def generator(self, settings: Draws, *labels: str | int) -> torch.Generator:
-        """Random numbers on the model's device, a function of the settings' seed and the labels."""
-        return torch.Generator(self.device).manual_seed(rng.stream_seed(settings.seed, *labels))
-
-    def denoise(
-        self,
-        settings: Draws,
-        nfe: int,
-        x0: Tensor,
-        generator: torch.Generator,
-        given: Tensor | None = None,
-        first: int = 0,
-        label: Tensor | None = None,
-        **more: Any,
-    ) -> Tensor:
-        """Denoise states x0 (B, N), on the model's device, in `nfe` steps: samples (B, N) on the CPU.
-
-        `given`, `label` and `more` are arguments of `Corruption.sample`. Without a `label`, the condition of
-        the settings determines it, for samples from number `first` on.
-        """
-        update = settings.model_dump(include={*Update.model_fields})
-        sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator, **more}
-        if given is not None:
-            sampling["given"] = given.to(self.device)
-        if label is None and isinstance(settings, GuidedUpdate) and settings.condition:
-            label = self.labels(settings.condition, first, len(x0))
-            sampling["guidance"] = settings.guidance
-        if label is not None:
-            sampling["label"] = label
-        return self.corruption.sample(self.network, x0, **sampling).cpu()
+    def generator(self, seed: int, *stream: str | int) -> torch.Generator:
+        """Random numbers on the model's device, a function of the seed and the stream's name."""
+        return torch.Generator(self.device).manual_seed(rng.stream_seed(seed, *stream))
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
         """An endless stream of rows of N tokens. The first batches are small, so that rows come soon.
@@ -354,7 +328,8 @@ class DiscreteModel(Model):
             starts = given
             if given is not None and given.ndim == 2:
                 starts = given[torch.arange(rows, rows + size) % len(given)]
-            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=starts)
+            plan = replace(self.plan(settings, nfe, size), given=starts)
+            _, tokens = self.draw(plan, size, settings.seed, "demand", batch)
             yield from tokens.tolist()
             rows += size
 

@@ -1,5 +1,6 @@
 """ReDi, rectified discrete flow (Yoo et al. 2025): training on pairs that a teacher generates."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -25,9 +26,9 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
     Returns:
         x0 and x1, (2, rows, N) on the CPU.
     """
-    stream = ("pairs", settings.method, first)
     labels = torch.tensor(teacher.condition.spread(first, rows)) if teacher.condition else None
-    return torch.stack(teacher.draw(settings, settings.steps, rows, *stream, label=labels))
+    plan = replace(teacher.plan(settings, settings.steps, rows), labels=labels)
+    return torch.stack(teacher.draw(plan, rows, settings.seed, "pairs", settings.method, first))
 
 
 def objective(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:

@@ -23,6 +23,7 @@ from pairflow.cli import main
 from pairflow.config import Experiment, check
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS
+from pairflow.flow.plan import SamplingPlan
 from pairflow.plan.jobs import jobs
 
 RUN = {"batch_size": 2, "iterations": 2, "learning_rate": 1e-3}
@@ -89,7 +90,7 @@ def try_text(root):
     run(root, fables, "train", "sample", "evaluate")
     noise, x0 = CORRUPTIONS["letters"](27), torch.zeros((2, 8), dtype=torch.long)
     for use in (
-        lambda: noise.sample(None, x0, sampler="ancestral", steps=2, prediction="posterior"),
+        lambda: noise.sample(None, x0, SamplingPlan(steps=2, prediction="posterior")),
         lambda: noise.bound(torch.zeros(2, 8, 27), "posterior", x0, x0, 0.5, 1.0),
     ):
         with contextlib.suppress(InputError):

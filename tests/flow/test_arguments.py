@@ -14,12 +14,14 @@ from pairflow.flow.corruption import Absorbing, Uniform, interpolate
 from pairflow.flow.couple.transport import minibatch_ot
 from pairflow.flow.duality import shared_noise, transform
 from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.posterior import (
+    PREDICTIONS,
     ancestral_posterior,
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
 )
-from pairflow.flow.samplers import PREDICTIONS, ancestral
+from pairflow.flow.samplers import ancestral
 from pairflow.flow.schedule import Linear
 from pairflow.training.objectives import FlowObjective
 
@@ -39,14 +41,14 @@ def wide(x_t, sigma):
     return torch.zeros(*x_t.shape, 7)
 
 
-def sample(corruption=UNIFORM, model=network, x0=ROWS, **changes):
-    settings = {"sampler": "ancestral", "steps": 2, "prediction": "leave_one_out"}
-    return corruption.sample(model, x0, **settings | changes)
+def sample(corruption=UNIFORM, model=network, x0=ROWS, generator=None, **changes):
+    settings = {"steps": 2, "prediction": "leave_one_out"}
+    return corruption.sample(model, x0, SamplingPlan(**settings | changes), generator)
 
 
-def draw(**changes):
+def draw(x0):
     """By the sampler itself, without a corruption."""
-    return ancestral(lambda x_t, kappa: LOG_P, ROWS, **{"steps": 1, "prediction": "posterior"} | changes)
+    return ancestral(lambda x_t, kappa: LOG_P, x0, SamplingPlan(steps=1, prediction="posterior"))
 
 
 def decay(x, t):
@@ -60,22 +62,22 @@ def one_of(names):
 MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     f"sampler: {one_of(SAMPLERS)}, found 'eular' (did you mean 'euler'?)": {"sampler": "eular"},
     f"prediction: {one_of(PREDICTIONS)}, found 'nelbo'": {"prediction": "nelbo"},
-    f"prediction: {one_of(PREDICTIONS)}, found 'posteror' (did you mean 'posterior'?)": (
-        lambda: draw(prediction="posteror")
-    ),
+    f"prediction: {one_of(PREDICTIONS)}, found 'posteror' (did you mean 'posterior'?)": {
+        "prediction": "posteror"
+    },
     "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": {"conversion": "exakt"},
     "steps: expected an integer in 1..1000000, found 0": {"steps": 0},
-    "steps: expected an integer in 1..1000000, found -3": lambda: draw(steps=-3),
+    "steps: expected an integer in 1..1000000, found -3": {"steps": -3},
     "steps: expected an integer in 1..1000000, found 2.5": {"steps": 2.5},
     "steps: expected an integer in 1..1000000, found True": {"steps": True},
     "temperature: expected a number from 0.01 to 100, found 0": {"temperature": 0},
     "temperature: expected a number from 0.01 to 100, found nan": {"temperature": float("nan")},
-    "temperature: expected a number from 0.01 to 100, found '1'": lambda: draw(temperature="1"),
-    "guidance: expected a number from 0 to 100, found -1": {"label": 1, "guidance": -1},
+    "temperature: expected a number from 0.01 to 100, found '1'": {"temperature": "1"},
+    "guidance: expected a number from 0 to 100, found -1": {"guidance": -1},
     "guidance: expected 1 where there is no label, found 2.0": {"guidance": 2.0},
-    "label: expected a number or shape (2,), found shape (3,)": {"label": torch.zeros(3).long()},
-    "label: expected an integer dtype, found torch.float32": {"label": 0.5},
-    "label: expected shape (2, 2), found (3, 2)": {"label": torch.zeros(3, 2)},
+    "labels: expected a number or shape (2,), found shape (3,)": {"labels": torch.zeros(3).long()},
+    "labels: expected an integer dtype, found torch.float32": {"labels": torch.tensor(0.5)},
+    "labels: expected shape (2, 2), found (3, 2)": {"labels": torch.zeros(3, 2)},
     "network: expected shape (2, 3, 5), found (2, 3, 7)": {"model": wide},
     "network: expected shape (2, 3, 6), found (2, 3, 7)": lambda: sample(
         Absorbing(K), wide, torch.full((2, 3), K)
@@ -86,9 +88,7 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "x0: expected a torch tensor of integers, found ndarray": {"x0": ROWS.numpy()},
     "given: expected shape (3,), found (2,)": {"given": torch.tensor([-1, 0])},
     "given: expected tokens in -1..4, found 5": {"given": torch.tensor([-1, 0, 5])},
-    "denoiser: expected shape (1, 3, 5), found (2, 3, 5)": lambda: ancestral(
-        lambda x_t, kappa: LOG_P, ROWS[:1], steps=1, prediction="posterior"
-    ),
+    "denoiser: expected shape (1, 3, 5), found (2, 3, 5)": lambda: draw(ROWS[:1]),
     "vocabulary_size: expected an integer in 2..65536, found 1": lambda: Uniform(1),
     "vocabulary_size: expected an integer in 2..65536, found '5'": lambda: Absorbing("5"),
     "mask: expected an integer in 0..4, found 5": lambda: Absorbing(5, 5),
@@ -173,5 +173,6 @@ def test_a_number_stands_for_the_time_of_every_row():
     assert continuous.interpolate(POINTS, -POINTS, np.float32(0.25)).tolist() == (0.5 * POINTS).tolist()
     shared = shared_noise(ROWS, K, noise.manual_seed(0))
     assert torch.equal(shared.state(ROWS, 0.25), shared.state(ROWS, every.double()))
-    labels = {label: sample(label=label, guidance=2.0, generator=noise.manual_seed(0)) for label in (1,)}
-    assert torch.equal(labels[1], sample(label=torch.tensor(1), guidance=2.0, generator=noise.manual_seed(0)))
+    labels = (torch.tensor(1), torch.tensor([1, 1]))
+    one, each = (sample(labels=own, guidance=2.0, generator=noise.manual_seed(0)) for own in labels)
+    assert torch.equal(one, each)

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 
 from pairflow.flow.corruption import Absorbing, Uniform
-from pairflow.flow.samplers import FREE, LAST_TIME, Guidance, alpha_grid, ancestral, euler, unmask
+from pairflow.flow.plan import LAST_TIME, SamplingPlan
+from pairflow.flow.samplers import FREE, ancestral, euler, unmask
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 K, MASK = 4, 3
@@ -73,13 +74,18 @@ def reachable(data, masked):
     return STATES[weights_of(data, STATES, 0.5, masked).sum(1) > 0]
 
 
+def transition(sampler, x_t, alpha_t, alpha_s, denoisers, weight=1.0, prediction="posterior"):
+    """The law of x_s, by the conditional denoiser and, with another weight than 1, the unconditional one."""
+    plan = SamplingPlan(steps=1, prediction=prediction, guidance=weight, schedule=FROM_NOISE)
+    kappa = torch.full((len(x_t),), alpha_t)
+    return sampler.transition(x_t, [denoise(x_t, kappa) for denoise in denoisers], alpha_t, alpha_s, plan)
+
+
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_guided_transition_is_the_power_law_of_the_exact_reverse_transitions(weight):
-    guidance = Guidance(posterior(DATA, False), weight)
+    denoisers = [posterior(OF_LABEL, False), posterior(DATA, False)]
     for alpha_t, alpha_s in ((0.25, 0.5), (0.5, 0.875)):  # exact in float32
-        q = ancestral.transition(
-            posterior(OF_LABEL, False), STATES, alpha_t, alpha_s, convert=True, guidance=guidance
-        )
+        q = transition(ancestral, STATES, alpha_t, alpha_s, denoisers, weight)
         parts = [reverse(data, STATES, alpha_t, alpha_s, False) for data in (OF_LABEL, DATA)]
         torch.testing.assert_close(q, power_law(*parts, weight), rtol=1e-12, atol=1e-14)
 
@@ -88,11 +94,9 @@ def test_the_guided_transition_is_the_power_law_of_the_exact_reverse_transitions
 def test_with_masks_guidance_changes_the_symbols_and_not_when_they_appear(weight):
     """Given that it loses its mask, a position is drawn from the power law of the exact transitions."""
     x_t = reachable(OF_LABEL, True)
-    guidance = Guidance(posterior(DATA, True), weight)
+    denoisers = [posterior(OF_LABEL, True), posterior(DATA, True)]
     for alpha_t, alpha_s in ((0.25, 0.5), (0.5, 0.875)):
-        q = unmask.transition(
-            posterior(OF_LABEL, True), x_t, alpha_t, alpha_s, convert=False, guidance=guidance
-        )
+        q = transition(unmask, x_t, alpha_t, alpha_s, denoisers, weight)
         parts = [reverse(data, x_t, alpha_t, alpha_s, True) for data in (OF_LABEL, DATA)]
         torch.testing.assert_close(q[..., MASK], parts[0][..., MASK], rtol=1e-12, atol=1e-14)
         shown = [F.normalize(part[..., :MASK], p=1, dim=-1) for part in parts]
@@ -113,7 +117,7 @@ def share_of_the_class(guides_symbols, weight):
         return partial(Absorbing(K, MASK).log_probabilities, network)
 
     sampler = replace(unmask, guides_symbols=guides_symbols)
-    law = law_after(sampler, 2, True, False, read(OF_LABEL), Guidance(read(DATA), weight))
+    law = law_after(sampler, 2, True, [read(OF_LABEL), read(DATA)], weight)
     return law[(STATES[:, None] == OF_LABEL).all(-1).any(-1)].sum()
 
 
@@ -124,10 +128,9 @@ def test_guiding_the_symbols_of_masks_keeps_more_rows_right_than_guiding_their_t
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_euler_update_is_guided_in_its_own_transitions(weight):
-    guidance, alpha_t, alpha_s = Guidance(posterior(DATA, False), weight), 0.25, 0.5
-    q = euler.transition(
-        posterior(OF_LABEL, False), STATES, alpha_t, alpha_s, convert=False, guidance=guidance
-    )
+    alpha_t, alpha_s = 0.25, 0.5
+    denoisers = [posterior(OF_LABEL, False), posterior(DATA, False)]
+    q = transition(euler, STATES, alpha_t, alpha_s, denoisers, weight)
     leave, stay = (alpha_s - alpha_t) / (1 - alpha_t), F.one_hot(STATES, K).double()
     kappa = torch.full((len(STATES),), alpha_t)
     parts = [
@@ -136,38 +139,42 @@ def test_the_euler_update_is_guided_in_its_own_transitions(weight):
     torch.testing.assert_close(q, power_law(*parts, weight), rtol=1e-12, atol=1e-14)
 
 
-def law_after(sampler, steps, masked, convert, conditional, guidance=None):
+def law_after(sampler, steps, masked, denoisers, weight=1.0):
     """Probability of every state after the updates, carried through the sampler's transitions."""
     probability = (STATES == MASK).all(-1).double() if masked else torch.full((K**2,), K**-2.0).double()
-    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, FROM_NOISE)):
-        states = STATES[probability > 0]
-        q = sampler.transition(conditional, states, alpha_t, alpha_s, convert=convert, guidance=guidance)
+    for t, s in itertools.pairwise(SamplingPlan(steps=steps, prediction="posterior").times):
+        q = transition(sampler, STATES[probability > 0], t, s, denoisers, weight)
         step = torch.stack([q[:, i, STATES[:, i]] for i in range(2)]).prod(0)
         probability = probability[probability > 0] @ step
     return probability
 
 
-CASES = {"ancestral": (ancestral, False, True), "euler": (euler, False, False), "mdlm": (unmask, True, False)}
+CASES = {"ancestral": (ancestral, False), "euler": (euler, False), "mdlm": (unmask, True)}
 
 
 @pytest.mark.parametrize("steps", [1, 4])
 @pytest.mark.parametrize("name", CASES)
 def test_weight_0_is_the_unconditional_sampler_and_weight_1_the_conditional_one(name, steps):
-    case = (CASES[name][0], steps, *CASES[name][1:])
-    conditional, unconditional = (posterior(data, CASES[name][1]) for data in (OF_LABEL, DATA))
-    laws = [law_after(*case, conditional, Guidance(unconditional, weight)) for weight in (0.0, 1.0)]
-    assert torch.equal(laws[0], law_after(*case, unconditional))
-    assert torch.equal(laws[1], law_after(*case, conditional))
-    assert not torch.equal(*laws)
+    sampler, masked = CASES[name]
+    conditional, unconditional = (posterior(data, masked) for data in (OF_LABEL, DATA))
+
+    def rows(denoise, weight=1.0, plain=None):
+        plan = SamplingPlan(steps=steps, prediction="posterior", guidance=weight)
+        x0 = torch.full((500, 2), MASK) if masked else STATES.repeat(32, 1)
+        return sampler(denoise, x0, plan, unconditional=plain, generator=torch.Generator().manual_seed(0))
+
+    drawn = [rows(conditional, weight, unconditional) for weight in (0.0, 1.0)]
+    assert torch.equal(drawn[0], rows(unconditional))
+    assert torch.equal(drawn[1], rows(conditional))
+    assert not torch.equal(*drawn)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("name", CASES)
 def test_one_step_draws_every_position_from_the_power_law_of_its_marginals(name, weight):
     """Up to the noise that is left at the last time. The positions are independent in one step."""
-    sampler, masked, convert = CASES[name]
-    guidance = Guidance(posterior(DATA, masked), weight)
-    law = law_after(sampler, 1, masked, convert, posterior(OF_LABEL, masked), guidance)
+    sampler, masked = CASES[name]
+    law = law_after(sampler, 1, masked, [posterior(data, masked) for data in (OF_LABEL, DATA)], weight)
     marginals = [F.one_hot(data, K).double().mean(0) for data in (OF_LABEL, DATA)]  # (N, K)
     each = power_law(*marginals, weight)
     expected = each[0, STATES[:, 0]] * each[1, STATES[:, 1]]
@@ -188,19 +195,17 @@ def test_a_denoiser_whose_exponent_is_zero_is_not_called(weight, names):
     conditional, unconditional = (
         counted(posterior(data, False), calls, name) for data, name in ((OF_LABEL, "c"), (DATA, "u"))
     )
-    options = {"steps": 3, "prediction": "posterior", "guidance": Guidance(unconditional, weight)}
-    ancestral(conditional, STATES, **options, generator=torch.Generator().manual_seed(0))
+    plan = SamplingPlan(steps=3, prediction="posterior", guidance=weight)
+    ancestral(conditional, STATES, plan, unconditional=unconditional)
     assert set(calls) == names
     assert len(calls) == 4 * len(names)  # 3 steps and the greedy tail
 
 
 def test_the_greedy_tail_takes_the_mode_of_the_guided_prediction():
-    options = {"steps": 2, "prediction": "posterior", "guidance": Guidance(posterior(DATA, False), 2.0)}
-    conditional = posterior(OF_LABEL, False)
+    plan = SamplingPlan(steps=2, prediction="posterior", guidance=2.0)
+    draw = partial(ancestral, posterior(OF_LABEL, False), STATES, unconditional=posterior(DATA, False))
     last, greedy = (
-        ancestral(
-            conditional, STATES, **options, greedy_tail=tail, generator=torch.Generator().manual_seed(0)
-        )
+        draw(replace(plan, greedy_tail=tail), generator=torch.Generator().manual_seed(0))
         for tail in (False, True)
     )
     kappa = torch.full((len(last),), float(DIFFUSION.kappa(torch.tensor(LAST_TIME))))
@@ -210,13 +215,9 @@ def test_the_greedy_tail_takes_the_mode_of_the_guided_prediction():
 
 def test_guidance_respects_what_the_conditional_denoiser_allows():
     """A trained network may contradict itself; exact denoisers do not."""
-    allow = {"c": torch.tensor([0.5, 0.5, 0.0, 0.0]), "u": torch.tensor([0.0, 0.5, 0.5, 0.0])}
-    denoisers = {
-        name: lambda x_t, kappa, p=p: p.double().expand(len(x_t), 2, K).log() for name, p in allow.items()
-    }
-    q = euler.transition(
-        denoisers["c"], STATES[:1] + MASK, 0.25, 0.5, convert=False, guidance=Guidance(denoisers["u"], 2.0)
-    )
+    allow = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]])  # conditional, unconditional
+    denoisers = [lambda x_t, kappa, p=p: p.double().expand(len(x_t), 2, K).log() for p in allow]
+    q = transition(euler, STATES[:1] + MASK, 0.25, 0.5, denoisers, 2.0)
     torch.testing.assert_close(q[0, 0], F.one_hot(torch.tensor(0), K).double())
 
 
@@ -227,20 +228,11 @@ def test_a_corruption_guides_towards_a_label_and_keeps_given_symbols(corruption)
         return torch.tensor(logits).expand(*x_t.shape, K)
 
     x0 = corruption.source((4000, 2), torch.Generator().manual_seed(0))
+    asked = {"given": torch.tensor([FREE, 2]), "labels": torch.tensor(1), "greedy_tail": False}
     shares = []
     for weight in (0.0, 1.0, 2.0):
-        x = corruption.sample(
-            likes_0,
-            x0,
-            sampler="ancestral",
-            steps=1,
-            prediction="posterior",
-            greedy_tail=False,
-            generator=torch.Generator().manual_seed(1),
-            given=torch.tensor([FREE, 2]),
-            label=torch.tensor(1),
-            guidance=weight,
-        )
+        plan = SamplingPlan(steps=1, prediction="posterior", guidance=weight, **asked)
+        x = corruption.sample(likes_0, x0, plan, torch.Generator().manual_seed(1))
         assert (x[:, 1] == 2).all()
         shares.append((x[:, 0] == 0).double().mean())
     assert shares[0] < 0.4 < 0.8 < shares[1] < shares[2]
@@ -271,14 +263,8 @@ def test_several_labels_multiply_the_ratios_of_one_after_another(weight):
 
     for data, independent in ((SQUARE, True), (DATA, False)):
         corruption = Uniform(K)
-        q = ancestral.transition(
-            corruption.denoiser(network, torch.tensor([[1, 1]])),
-            STATES,
-            alpha_t,
-            alpha_s,
-            convert=True,
-            guidance=Guidance(corruption.denoiser(network), weight),
-        )
+        denoisers = [corruption.denoiser(network, label) for label in (torch.tensor([[1, 1]]), None)]
+        q = transition(ancestral, STATES, alpha_t, alpha_s, denoisers[: 1 if weight == 1 else 2], weight)
         none, first, second, both = (
             reverse(having(data, *labels), STATES, alpha_t, alpha_s, False)
             for labels in ((ANY, ANY), (1, ANY), (ANY, 1), (1, 1))

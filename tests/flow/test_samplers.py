@@ -6,6 +6,7 @@ transitions that the sampler itself uses.
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -15,12 +16,11 @@ from pairflow.config import BASES, tail_revises
 from pairflow.errors import InputError
 from pairflow.flow import corruption
 from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform, in_parts
-from pairflow.flow.posterior import leave_one_out_to_posterior, posterior_to_leave_one_out
+from pairflow.flow.plan import LAST_TIME, SamplingPlan
+from pairflow.flow.posterior import PREDICTIONS, leave_one_out_to_posterior, posterior_to_leave_one_out
 from pairflow.flow.samplers import (
     FREE,
-    LAST_TIME,
     CachedDenoiser,
-    alpha_grid,
     ancestral,
     draw,
     euler,
@@ -34,6 +34,9 @@ K = 3
 FROM_NOISE = Linear(0.0)  # its kappa(0) = 0: a uniform source is then exactly the process at t = 0
 ONE = torch.tensor([[0], [2], [2], [2]])
 TWO = torch.tensor([[0, 1], [2, 2], [1, 0], [2, 2]])
+# Given symbols: the first of two positions holds 0, of which the data have three rows of six.
+GIVEN = torch.tensor([0, FREE])
+SKEWED = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 0], [1, 0], [1, 0]])
 
 
 def states(length):
@@ -63,12 +66,25 @@ def law(data):
     return (states(data.shape[1])[:, None] == data).all(-1).double().mean(-1)
 
 
-def laws_of_updates(sampler, denoise, length, steps, *, convert=False, schedule=FROM_NOISE, source=None):
+def plan_of(sampler, steps, convert=False, **options):
+    """A plan for the kind of denoiser that the sampler takes, or for the other one."""
+    [other] = {*PREDICTIONS} - {sampler.takes}
+    options = {"schedule": FROM_NOISE, "greedy_tail": False} | options
+    return SamplingPlan(steps=steps, prediction=other if convert else sampler.takes, **options)
+
+
+def transitions(sampler, denoise, every, plan):
+    """The law (S, N, K) of every state's positions in each update, and kappa after it."""
+    for t, s in itertools.pairwise(plan.times):
+        kappa = torch.full((len(every),), plan.schedule.kappa(t))
+        yield sampler.transition(every, [denoise(every, kappa)], t, s, plan), plan.schedule.kappa(s)
+
+
+def laws_of_updates(sampler, denoise, length, steps, source=None, **options):
     """Probability of every state after each update from a uniform (or other) source, exactly."""
     every = states(length)
     probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64) if source is None else source
-    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, schedule)):
-        q = sampler.transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
+    for q, alpha_s in transitions(sampler, denoise, every, plan_of(sampler, steps, **options)):
         step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
         probability = probability @ step
         yield alpha_s, probability
@@ -85,8 +101,8 @@ def source(rows, length, seed=0):
 
 
 def sample(denoise, x0, prediction, **options):
-    options |= {"steps": 6, "prediction": prediction, "generator": torch.Generator().manual_seed(1)}
-    return ancestral(denoise, x0, **options)
+    plan = SamplingPlan(steps=6, prediction=prediction, **options)
+    return ancestral(denoise, x0, plan, generator=torch.Generator().manual_seed(1))
 
 
 def test_the_same_generator_gives_the_same_samples():
@@ -108,16 +124,9 @@ def test_the_greedy_tail_counts_as_a_call_where_it_can_change_a_sample(method):
         """Prefers the symbol 0, which a draw takes in half of the cases."""
         return torch.tensor([0.5, 0.25, 0.25, 1e-9])[: corruption.symbols].log().expand(*x_t.shape, -1)
 
+    plan = SamplingPlan(steps=2, prediction=corruption.losses["nelbo"].learns)
     with_tail, without = (
-        corruption.sample(
-            network,
-            x0,
-            sampler="ancestral",
-            steps=2,
-            prediction=corruption.losses["nelbo"].learns,
-            greedy_tail=tail,
-            generator=torch.Generator().manual_seed(1),
-        )
+        corruption.sample(network, x0, replace(plan, greedy_tail=tail), torch.Generator().manual_seed(1))
         for tail in (True, False)
     )
     changed = (with_tail != without).double().mean()
@@ -147,10 +156,10 @@ def test_a_temperature_divides_the_logits_and_leaves_the_argmax():
     p = exact(x_t, kappa).exp()
     for temperature in (0.5, 2.0):
         expected = p ** (1 / temperature)
-        heated = tempered(exact, temperature)(x_t, kappa).exp()
+        heated = tempered(p.log(), temperature).exp()
         torch.testing.assert_close(heated, expected / expected.sum(-1, keepdim=True))
         assert torch.equal(heated.argmax(-1), p.argmax(-1))
-    assert tempered(exact, 1.0) is exact
+    assert tempered(p, 1.0) is p
     one, *others = (
         sample(exact, source(500, 2), "leave_one_out", greedy_tail=False, temperature=temperature)
         for temperature in (1.0, 0.3, 3.0)
@@ -344,12 +353,12 @@ def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sam
     rows, names = 20_000, {posterior_of: "posterior", leave_one_out_of: "leave_one_out"}
 
     def drawn(kind, **options):
-        options |= {"prediction": names[kind], "generator": torch.Generator().manual_seed(1)}
-        return sampler(kind(TWO), source(rows, 2), steps=4, greedy_tail=False, **options)
+        plan = SamplingPlan(steps=4, prediction=names[kind], greedy_tail=False, **options)
+        return sampler(kind(TWO), source(rows, 2), plan, generator=torch.Generator().manual_seed(1))
 
     samples = drawn(own)
     assert torch.equal(samples, drawn(other))
-    assert not torch.equal(samples, drawn(other, convert=False))
+    assert not torch.equal(samples, drawn(other, conversion="none"))
     share = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
     expected = sampled_law(sampler, own(TWO), 2, 4, schedule=DIFFUSION)
     standard_error = (expected * (1 - expected) / rows).sqrt()
@@ -361,24 +370,21 @@ def by_position(denoise):
     return lambda x_t, kappa, where: denoise(x_t, kappa)[where]
 
 
-@pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"convert": False}, {"given": True}])
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"given": GIVEN}])
 @pytest.mark.parametrize("name", ["ancestral", "euler", "mdlm"])
 def test_samples_by_position_follow_the_same_law(name, options):
     """With few rows at a time, by enumeration."""
     sampler, denoiser_of = UPDATES[name]
     sampler = replace(unmask, mask=MASK) if name == "mdlm" else sampler
     data, count = SKEWED if "given" in options else SMALL[name][1], 20_000
-    exact = tempered(denoiser_of(data), options.get("temperature", 1.0))
-    prediction = sampler.takes
     x0 = torch.full((count, 2), MASK) if name == "mdlm" else source(count, 2)
     if "given" in options:
-        options, expected = {"given": GIVEN}, kept_law(name, data, GIVEN, 4)
+        expected = kept_law(name, data, GIVEN, 4)
     else:
         start = (states(2) == MASK).all(-1).double() if name == "mdlm" else None
-        expected = sampled_law(sampler, exact, 2, 4, source=start)
-    options = {"steps": 4, "prediction": prediction, "schedule": FROM_NOISE, "greedy_tail": False, **options}
-    generator = torch.Generator().manual_seed(4)
-    x = sampler(by_position(denoiser_of(data)), x0, **options, rows=7000, generator=generator)
+        expected = sampled_law(sampler, denoiser_of(data), 2, 4, source=start, **options)
+    plan, generator = plan_of(sampler, 4, **options), torch.Generator().manual_seed(4)
+    x = sampler(by_position(denoiser_of(data)), x0, plan, rows=7000, generator=generator)
     share = torch.bincount(x @ torch.tensor([K, 1]), minlength=K**2) / count
     assert ((share - expected).abs() <= 4 * (expected * (1 - expected) / count).sqrt() + 4 / count).all()
 
@@ -398,10 +404,10 @@ def test_a_corruption_of_many_symbols_samples_by_position_with_the_same_law(monk
     def shares(few):
         monkeypatch.setattr(corruption, "MANY_SYMBOLS", few)
         monkeypatch.setattr(corruption, "PART_VALUES", 30_000)
-        options = {"sampler": "euler", "steps": 3, "prediction": "posterior", "greedy_tail": False}
+        asked = {"labels": label, "guidance": weight, "greedy_tail": False}
+        plan = SamplingPlan(sampler="euler", steps=3, prediction="posterior", **asked)
         x0 = kind.source((20_000, 2), torch.Generator().manual_seed(0))
-        generator = torch.Generator().manual_seed(few)
-        x = kind.sample(network, x0, **options, label=label, guidance=weight, generator=generator)
+        x = kind.sample(network, x0, plan, torch.Generator().manual_seed(few))
         return torch.bincount(x @ torch.tensor([K, 1]) + K**2 * label, minlength=2 * K**2) / len(x)
 
     one, other = shares(2), shares(100)
@@ -413,8 +419,8 @@ def test_only_rows_with_a_position_that_leaves_reach_the_network(monkeypatch):
     monkeypatch.setattr(corruption, "MANY_SYMBOLS", 2)
     network, kind = Network(), Uniform(K)
     x0 = kind.source((50, 2), torch.Generator().manual_seed(0))
-    options = {"sampler": "euler", "steps": 100, "prediction": "posterior"}
-    kind.sample(network, x0, **options, generator=torch.Generator().manual_seed(1))
+    plan = SamplingPlan(sampler="euler", steps=100, prediction="posterior")
+    kind.sample(network, x0, plan, torch.Generator().manual_seed(1))
     assert 8 * 50 < network.rows < 13 * 50
 
 
@@ -440,9 +446,8 @@ def test_an_unmasked_token_stays_and_none_is_left_masked():
         return denoise(x_t, kappa)
 
     x0 = corruption.source((200, 6))
-    end = corruption.sampler("ancestral")(
-        watch, x0, steps=9, prediction="posterior", generator=torch.Generator().manual_seed(0)
-    )
+    plan = SamplingPlan(steps=9, prediction="posterior")
+    end = corruption.sampler("ancestral")(watch, x0, plan, generator=torch.Generator().manual_seed(0))
     for before, after in itertools.pairwise([*seen, end]):
         assert torch.equal(before[before != MASK], after[before != MASK])
     assert (seen[0] == MASK).all()
@@ -451,15 +456,25 @@ def test_an_unmasked_token_stays_and_none_is_left_masked():
 
 def test_rows_that_did_not_change_are_not_computed_again():
     corruption, network = Absorbing(K, MASK), Network()
-    options = {"steps": 100, "prediction": "posterior"}
+    plan = SamplingPlan(steps=100, prediction="posterior")
     x0 = corruption.source((50, 6))
     remembering, forgetting = corruption.denoiser(network), corruption.denoiser(network).denoise
-    first = euler(remembering, x0, **options, generator=torch.Generator().manual_seed(3))
+    first = euler(remembering, x0, plan, generator=torch.Generator().manual_seed(3))
     asked, network.rows = network.rows, 0
-    second = euler(forgetting, x0, **options, generator=torch.Generator().manual_seed(3))
+    second = euler(forgetting, x0, plan, generator=torch.Generator().manual_seed(3))
     assert torch.equal(first, second)
     assert network.rows == 101 * 50
     assert 50 < asked <= 7 * 50  # once, and after each of at most six changes
+
+
+def test_each_row_keeps_its_label_where_only_some_rows_are_computed_again():
+    def network(x_t, sigma, label=None):
+        return 100.0 * F.one_hot(label, K)[:, None].expand(*x_t.shape, K)
+
+    labels = torch.arange(50) % 2
+    plan = SamplingPlan(steps=100, prediction="posterior", labels=labels)
+    x = Absorbing(K, MASK).sample(network, torch.full((50, 6), MASK), plan)
+    assert (x == labels[:, None]).all()
 
 
 def test_a_remembered_output_is_that_of_the_state_it_is_asked_for():
@@ -485,21 +500,36 @@ def test_a_batch_takes_half_a_gibibyte_at_most(length, symbols, rows):
     assert rows * length * symbols * 8 <= 2**29
 
 
-def test_a_corruption_samples_by_the_names_of_its_settings():
-    """The same tokens as from the sampler itself, with each setting passed on."""
-    corruption, kernel = Uniform(3), torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
+HAND = [
+    (Uniform(K), {"sampler": "ancestral", "prediction": "posterior"}),
+    (Uniform(K), {"sampler": "euler", "prediction": "leave_one_out", "temperature": 0.5}),
+    (Uniform(K), {"sampler": "euler", "prediction": "leave_one_out", "conversion": "none", "guidance": 0.0}),
+    (Uniform(K), {"prediction": "leave_one_out", "guidance": 2.0, "schedule": Linear(0.3)}),
+    (Absorbing(K, MASK), {"prediction": "posterior", "guidance": 2.0}),
+]
 
-    def network(x_t, sigma):
-        return kernel[x_t]
 
-    x0 = corruption.source((50, 4), torch.Generator().manual_seed(2))
-    for conversion in ("exact", "none"):
-        settings = {"steps": 3, "prediction": "leave_one_out", "greedy_tail": False, "temperature": 0.5}
-        settings["generator"] = torch.Generator().manual_seed(3)
-        actual = corruption.sample(network, x0, sampler="euler", conversion=conversion, **settings)
-        settings["generator"].manual_seed(3)
-        denoise, convert = corruption.denoiser(network), conversion == "exact"
-        assert torch.equal(actual, euler(denoise, x0, convert=convert, **settings))
+@pytest.mark.parametrize("given", [None, torch.tensor([FREE, 1, FREE, 0])], ids=["free", "given"])
+@pytest.mark.parametrize(("kind", "options"), HAND)
+def test_a_loop_that_calls_step_draws_the_rows_of_the_sampler(kind, options, given):
+    table = torch.randn(7, K, generator=torch.Generator().manual_seed(0))
+
+    def network(x_t, sigma, label=None):
+        own = 0 if label is None else F.one_hot(label, K)[:, None]
+        return table[(x_t.sum(1, keepdim=True) + x_t) % 7] + own
+
+    plan = SamplingPlan(steps=3, labels=torch.arange(50) % 2, given=given, **options)
+    x0, seed = kind.source((50, 4), torch.Generator().manual_seed(2)), torch.Generator().manual_seed
+    sampler, generator, kappa = kind.sampler(plan.sampler), seed(3), plan.schedule.kappa
+    labelled = partial(network, label=plan.labels)
+    x = with_given(x0, given)
+    for t, s in itertools.pairwise(plan.times):
+        log_p, plain = (kind.log_probabilities(read, x, kappa(t)) for read in (labelled, network))
+        x = sampler.step(x, log_p, t, s, plan, plain, generator)
+    assert torch.equal(x, kind.sample(network, x0, replace(plan, greedy_tail=False), seed(3)))
+    log_p, plain = (kind.log_probabilities(read, x, kappa(s)) for read in (labelled, network))
+    x = sampler.mode(log_p, plan, plain)
+    assert torch.equal(x, kind.sample(network, x0, plan, seed(3)))
 
 
 def test_a_network_on_a_cpu_sees_few_rows_at_a_time():
@@ -524,10 +554,6 @@ def test_the_parts_have_the_labels_of_their_rows(label):
     assert torch.equal(in_parts(network, x_t, sigma, label), network(x_t, sigma, label))
 
 
-# Given symbols: the first of two positions holds 0, of which the data have three rows of six.
-
-GIVEN = torch.tensor([0, FREE])
-SKEWED = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 0], [1, 0], [1, 0]])
 CONDITIONAL = torch.tensor([1 / 3, 2 / 3], dtype=torch.float64)  # of the second position
 LAST_TWO = torch.tensor([[0, 0, 1], [0, 1, 0], [0, 1, 0], [0, 1, 0], [1, 1, 1]])
 
@@ -540,8 +566,7 @@ def kept_law(name, data, given, steps):
     start = (start & (every == with_given(every, given)).all(-1)).double()
     probability = start / start.sum()
     kept = F.one_hot(given.clamp(min=0), K).double()
-    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, FROM_NOISE)):
-        q = sampler.transition(denoiser_of(data), every, alpha_t, alpha_s, convert=False)
+    for q, _ in transitions(sampler, denoiser_of(data), every, plan_of(sampler, steps)):
         q = torch.where(free[:, None], q, kept)
         step = torch.stack([q[:, i, every[:, i]] for i in range(len(given))]).prod(0)
         probability = probability @ step
@@ -558,22 +583,20 @@ def test_given_symbols_are_kept_and_others_follow_the_exact_law(name):
         return denoiser_of(SKEWED)(x_t, kappa)
 
     x0 = torch.full((20_000, 2), MASK) if name == "mdlm" else source(20_000, 2)
-    options = {"steps": 4, "prediction": sampler.takes, "schedule": FROM_NOISE}
-    x = sampler(
-        denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=GIVEN, greedy_tail=False
-    )
+    plan, seed = plan_of(sampler, 4, given=GIVEN), torch.Generator().manual_seed
+    x = sampler(denoise, x0, plan, generator=seed(3))
     assert len(seen) == 4
     assert all((x_t[:, 0] == 0).all() for x_t in [*seen, x])
     expected = kept_law(name, SKEWED, GIVEN, 4).view(K, K)[0]
     share = torch.bincount(x[:, 1], minlength=K) / len(x)
     assert ((share - expected).abs() <= 4 * (expected * (1 - expected) / len(x)).sqrt() + 1e-12).all()
-    greedy = sampler(denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=GIVEN)
+    greedy = sampler(denoise, x0, replace(plan, greedy_tail=True), generator=seed(3))
     assert (greedy[:, 0] == 0).all()
     own = torch.stack([GIVEN, GIVEN.flip(0) + 1]).clamp(min=FREE).repeat(10_000, 1)  # of each row
-    rows = sampler(denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=own)
+    rows = sampler(denoise, x0, replace(plan, given=own, greedy_tail=True), generator=seed(3))
     assert ((rows == own) | (own == FREE)).all()
     with pytest.raises(InputError, match=r"^given: expected shape \(20000, 2\), found \(3, 2\)"):
-        sampler(denoise, x0, **options, given=own[:3])
+        sampler(denoise, x0, replace(plan, given=own[:3]))
 
 
 def test_with_masks_samples_follow_the_conditional_of_the_data():

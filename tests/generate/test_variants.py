@@ -7,6 +7,7 @@ import torch
 
 from pairflow import networks
 from pairflow.config import SampleSettings
+from pairflow.flow.plan import SamplingPlan
 from pairflow.generate.variants import vary, vary_without_end
 from pairflow.training.model import DiscreteModel
 
@@ -24,7 +25,7 @@ def model():
 
 def test_variants_keep_the_share_that_is_not_noise(model, monkeypatch):
     """With a denoiser that changes nothing: each seed in its turn, at one noise after the other."""
-    monkeypatch.setattr(type(model.corruption), "sample", lambda corruption, network, x0, **options: x0)
+    monkeypatch.setattr(type(model.corruption), "sample", lambda corruption, network, x0, *how: x0)
     noises = [0.25, 1.0]
     drawn = list(islice(vary_without_end(model, SETTINGS, 1, SEEDS, noises), 4096))
     assert [seed for _, seed, _ in drawn[:4]] == [0, 1, 0, 1]
@@ -41,6 +42,6 @@ def test_no_noise_is_beyond_what_the_network_has_learnt(model):
     """The least kappa is that of sampling; there is no greedy tail, so that a step is a call."""
     levels = []
     model.network.register_forward_pre_hook(lambda network, inputs: levels.append(inputs[1]))
-    assert vary(model, SETTINGS, 2, SEEDS, 1.0).shape == (2, 4)
+    assert vary(model, SamplingPlan(steps=2, prediction="leave_one_out"), SEEDS, 1.0, 3).shape == (2, 4)
     assert len(levels) == 2
     torch.testing.assert_close(levels[0].exp(), torch.full((2,), 1000.0))  # sigma = -log kappa

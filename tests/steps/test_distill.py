@@ -10,6 +10,7 @@ import torch
 from pairflow import rng, training
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import DISTILLATIONS
+from pairflow.flow.plan import SamplingPlan
 from pairflow.training.catalogue import OBJECTIVES
 from pairflow.training.model import Model
 
@@ -38,8 +39,8 @@ def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(udlm, teach):
     generator = torch.Generator().manual_seed(rng.stream_seed(0, "pairs", "udlm+redi", 1024))
     source = corruption.source((6, 8), generator)
     assert torch.equal(x0[1024:], source)
-    sampling = {"steps": 3, "prediction": "leave_one_out", "generator": generator}
-    expected = corruption.sampler("euler")(corruption.denoiser(teacher.network), source, **sampling)
+    plan = SamplingPlan(sampler="euler", steps=3, prediction="leave_one_out")
+    expected = corruption.sample(teacher.network, source, plan, generator)
     assert torch.equal(x1[1024:], expected)
 
 

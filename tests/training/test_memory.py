@@ -8,6 +8,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from pairflow.flow import losses
 from pairflow.flow.corruption import CORRUPTIONS, MANY_SYMBOLS
+from pairflow.flow.plan import SamplingPlan
 from pairflow.training.objectives import FlowObjective
 
 B, N, K = 16, 8, 2048
@@ -60,5 +61,5 @@ def test_a_sampling_step_holds_few_tensors_as_large_as_its_logits(symbols, noise
     corruption = CORRUPTIONS[noise](symbols)
     network, x0 = Table(corruption.symbols), corruption.source((B, N))
     prediction = corruption.losses["nelbo"].learns
-    options = {"sampler": sampler, "steps": 1, "prediction": prediction, "greedy_tail": False}
-    assert most <= most_tensors(corruption, lambda: corruption.sample(network, x0, **options)) < most + 0.1
+    plan = SamplingPlan(sampler=sampler, steps=1, prediction=prediction, greedy_tail=False)
+    assert most <= most_tensors(corruption, lambda: corruption.sample(network, x0, plan)) < most + 0.1

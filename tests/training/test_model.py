@@ -16,6 +16,7 @@ from pairflow import networks
 from pairflow.config import SampleSettings
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform
+from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.samplers import FREE
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description, write_description
@@ -68,31 +69,15 @@ def test_a_shipped_transformer_samples_without_slow_imports(tmp_path):
 
 def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_every_number_of_steps(folder):
     _, raw, ema = folder
-    settings = SampleSettings(nfe=1, seed=3)
     drawn = [
-        replace(described(network), method=method).draw(settings, nfe, 6, "sample", 0, 0)
+        replace(described(network), method=method).draw(
+            SamplingPlan(steps=nfe, prediction="posterior"), 6, 3, "sample", 0, 0
+        )
         for network, method, nfe in ((raw, "udlm", 1), (ema, "pairflow", 1), (ema, "random", 4))
     ]
     first, *others = (source for source, _ in drawn)
     assert first.unique().numel() == 5
     assert all(torch.equal(first, source) for source in others)
-
-
-class ItsClass(torch.nn.Module):
-    """Stands in for a conditional network: each symbol is the row's class."""
-
-    def __init__(self):
-        super().__init__()
-        self.sharpness = torch.nn.Parameter(torch.tensor(100.0))
-
-    def forward(self, state, time, label):
-        return self.sharpness * torch.nn.functional.one_hot(label, 5)[:, None].expand(*state.shape, 5)
-
-
-def test_each_row_keeps_its_class_when_it_is_drawn_several_times():
-    settings, label = SampleSettings(nfe=1, seed=3), torch.tensor([2, 0, 4])
-    _, samples = described(ItsClass()).draw(settings, 1, 3, "sample", repeats=2, label=label)
-    assert samples.tolist() == [[label] * 4 for label in (2, 2, 0, 0, 4, 4)]
 
 
 def test_rows_without_end_come_in_batches_that_grow(folder, monkeypatch):
@@ -101,7 +86,8 @@ def test_rows_without_end_come_in_batches_that_grow(folder, monkeypatch):
     model.network.register_forward_pre_hook(lambda network, inputs: sizes.append(len(inputs[0])))
     rows = list(islice(model.rows_without_end(settings, 1), 500))
     assert sizes == [64, 64, 128, 200, 200]
-    first, second = (model.draw(settings, 1, 64, "demand", batch)[1].tolist() for batch in (0, 1))
+    plan = model.plan(settings, 1, 64)
+    first, second = (model.draw(plan, 64, 3, "demand", batch)[1].tolist() for batch in (0, 1))
     assert (rows[:64], rows[64:128]) == (first, second)
     assert first != second
     turns = torch.tensor([[0, FREE, FREE, FREE], [1, FREE, FREE, FREE], [2, FREE, FREE, FREE]])

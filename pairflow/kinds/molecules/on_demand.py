@@ -94,8 +94,8 @@ class MoleculeDelivery(Delivery):
 
     def _lengths(self) -> list[int]:
         """Draw some molecules of the model, and return their numbers of tokens, without start and end."""
-        settings = self.settings
-        _, rows = self.model.draw(settings, settings.nfe or 1, FIRST_ROWS, "lengths")
+        plan = self.model.plan(self.settings, self.settings.nfe or 1, FIRST_ROWS)
+        _, rows = self.model.draw(plan, FIRST_ROWS, self.settings.seed, "lengths")
         return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
     def _read(self, settings: DemandSettings) -> None:
