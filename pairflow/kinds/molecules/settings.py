@@ -242,6 +242,7 @@ class Molecules(Standardisation, DataSettings):
     paper = ("qm9", "zinc250k")
     experiment_keys = MoleculesExperiment
     keeps_symbols = True
+    stored = ("vocabulary.json", "known.parquet")
     metrics, groups = METRICS, GROUPS
     prepared = ROWS | {
         "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
