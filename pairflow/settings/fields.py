@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pairflow.limits import MAX_LENGTH
 from pairflow.metrics.metric import Metric
 from pairflow.settings.check import Name, Settings
+from pairflow.settings.demand import CommonDemand
 from pairflow.settings.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -101,6 +102,7 @@ class DataSettings(SplitSettings):
     paper: ClassVar[tuple[str, ...]] = ()  # the data sets in the paper's tables
     flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # the flows that the kind allows
     experiment_keys: ClassVar[type[Settings]] = Settings  # keys that an experiment has only for this kind
+    demand: ClassVar[type[CommonDemand]] = CommonDemand  # settings of its samples on demand
     prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
     stored: ClassVar[tuple[str, ...]] = ("vocabulary.json",)  # those that are also in each model's folder
     keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
