@@ -34,7 +34,7 @@ def main(root: Path) -> None:
     rows = {"train": shrink(prepared.train), "validation": shrink(prepared.test)}
     labels = {"train": prepared.train_labels, "validation": prepared.test_labels}
     files = {split: data / f"{split}.parquet" for split in rows}
-    others = {"vocabulary": data / "vocabulary.json", "known": data / "known.parquet"}
+    others = {"vocabulary": data / "vocabulary.json"}
     write_prepared(files | others, rows, contract((1, 8, 8), 2), 2, {}, {}, labels=labels, shape=[1, 8, 8])
     command = [sys.executable, "-m", "pairflow", "reference", "--weights=digits", "--threads=1", "--quiet"]
     for name, split in (("train", "train"), ("test", "validation")):

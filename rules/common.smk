@@ -291,6 +291,10 @@ def starts_from(option, files):
     return parameter
 
 
+def stored_data(wildcards):
+    return paths.stored_data(root_of(wildcards), experiment_of(wildcards))
+
+
 def condition_labels(wildcards):
     return paths.condition_labels(root_of(wildcards), experiment_of(wildcards))
 

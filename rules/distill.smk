@@ -32,7 +32,6 @@ rule distill:
         parent="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
         parent_description="results/{experiment}/seed{seed}/models/{parent}/model.json",
         parent_vocabulary="results/{experiment}/seed{seed}/models/{parent}/vocabulary.json",
-        parent_known="results/{experiment}/seed{seed}/models/{parent}/known.parquet",
         data=distillation_data,
         validation="results/{experiment}/data/validation.parquet",
     output:
@@ -40,7 +39,6 @@ rule distill:
         description="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.json",
         log="results/{experiment}/seed{seed}/models/{parent}+{distillation}/log.parquet",
         vocabulary="results/{experiment}/seed{seed}/models/{parent}+{distillation}/vocabulary.json",
-        known="results/{experiment}/seed{seed}/models/{parent}+{distillation}/known.parquet",
     log:
         "results/{experiment}/logs/seed{seed}/distill-{parent}+{distillation}.log",
     benchmark:

@@ -2,18 +2,16 @@
 # If a profile sets gpu=2 or more, the launcher starts a process per GPU: docs/several_gpus.md.
 rule train:
     input:
+        unpack(stored_data),
         unpack(condition_labels),
         unpack(parent_files),
         data=training_data,
         validation="results/{experiment}/data/validation.parquet",
-        vocabulary="results/{experiment}/data/vocabulary.json",
-        known="results/{experiment}/data/known.parquet",
     output:
         model="results/{experiment}/seed{seed}/models/{base}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{base}/model.json",
         log="results/{experiment}/seed{seed}/models/{base}/log.parquet",
         vocabulary="results/{experiment}/seed{seed}/models/{base}/vocabulary.json",
-        known="results/{experiment}/seed{seed}/models/{base}/known.parquet",
     log:
         "results/{experiment}/logs/seed{seed}/train-{base}.log",
     benchmark:
@@ -29,12 +27,13 @@ rule train:
         runtime=grown(2880),
     params:
         settings=settings_of("train_settings", "base", "seed"),
+        stored=lambda wildcards, input: options(input, stored_data(wildcards)),
         parent=starts_from("--from", "parent"),
     shell:
         "python -m pairflow.runtime.launch {resources.gpu} pairflow.steps.train"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --data {input.data:q} --validation {input.validation:q}"
-        " --vocabulary {input.vocabulary:q} --known {input.known:q}"
+        " {params.stored:q}"
         " --labels results/{wildcards.experiment}/data/train.parquet {params.parent:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

@@ -56,7 +56,7 @@ def room_of(module: str) -> str:
     if name in FLOOR:
         return name
     if first == "kinds":
-        lowest = rest[1:] == ["settings"] or name == "kinds.molecules.metrics"
+        lowest = rest[1:] == ["settings"] or name in ("kinds.molecules.metrics", "kinds.molecules.demand")
         return "kinds.*.settings" if lowest else "kinds.*.steps" if rest[1:2] == ["steps"] else "kinds.*"
     if first == "report" and rest and rest[0] in ("experiment", "compare", "headline"):
         return "report.pages"

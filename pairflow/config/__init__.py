@@ -5,7 +5,7 @@ a Snakemake rule passes to its step all come from these classes.
 """
 
 from pairflow.config.configuration import Configuration, Experiment
-from pairflow.config.demand import DEMANDED, DemandSettings, parse_noises, parse_range
+from pairflow.config.demand import DemandSettings
 from pairflow.config.methods import BASES, Method, parse_method, tail_revises
 from pairflow.config.networks import NETWORKS
 from pairflow.config.steps import (

@@ -124,9 +124,7 @@ def write_prepared(
             metadata = Metadata("tokens" if symbols else "vectors", split=split, **row_format, **shared)
             write_table(paths[split], pa.table(column | label), metadata)
         paths["vocabulary"].write_text(vocabulary + "\n", encoding="utf-8")
-        if smiles is None:  # an empty table, the same for all settings
-            KnownMolecules.from_smiles([]).save(paths["known"], **shared | {"parameters": {}})
-        else:
+        if smiles is not None:
             identities = smiles["key" if "key" in smiles else "smiles"]
             KnownMolecules.from_smiles(identities).save(paths["known"], **shared)
             write_table(paths["smiles"], smiles, Metadata("smiles", **shared))

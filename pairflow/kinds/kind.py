@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.config import DataSettings, DemandSettings, Experiment, RealDraws, Settings
 from pairflow.plan import paths
 from pairflow.plan.job import Job
+from pairflow.settings.demand import DEMANDED
 from pairflow.settings.fields import NewSettings
 
 if TYPE_CHECKING:

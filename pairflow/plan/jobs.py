@@ -17,7 +17,6 @@ from pairflow.plan.job import Job
 
 _SHARING = ("train", "distill", "teach", "sample", "sample_start", "evaluate")
 _MOST_THREADS = 2  # of a job of these; more have not been measured
-_STORED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # copied into every model's folder
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
@@ -123,10 +122,10 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
     inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
-    outputs |= {key: folder / file for key, file in _STORED.items()}
+    outputs |= {"vocabulary": folder / "vocabulary.json"}
     method = parse_method(name)
     if method.parent is None:
-        inputs |= {key: files[key] for key in _STORED} | paths.condition_labels(root, experiment)
+        inputs |= paths.stored_data(root, experiment) | paths.condition_labels(root, experiment)
         inputs |= paths.parent_files(root, experiment)
         yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
@@ -134,7 +133,7 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     if method.on_pairs:
         yield job("teach", model, {"pairs": inputs["data"]}, experiment.teach_settings(name, seed))
     inputs |= {"parent": model["model"], "parent_description": model["description"]}
-    inputs |= {f"parent_{key}": parent / file for key, file in _STORED.items()}
+    inputs |= {"parent_vocabulary": parent / "vocabulary.json"}
     yield job("distill", inputs, outputs, experiment.distill_settings(name, seed))
 
 

@@ -35,6 +35,11 @@ def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     return {Path(name).stem: data(root, name) for name in experiment.data.prepared}
 
 
+def stored_data(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """Return the files of these that each model's folder also has."""
+    return {Path(name).stem: data(root, name) for name in experiment.data.stored}
+
+
 def real_rows(root: Path, split: str) -> Path:
     """Return the file of the real rows of a split: `train`, or `test` for the validation rows."""
     return data(root, {"train": "train.parquet", "test": "validation.parquet"}[split])

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pairflow.limits import MAX_LENGTH
 from pairflow.metrics.metric import Metric
 from pairflow.settings.check import Name, Settings
+from pairflow.settings.demand import CommonDemand
 from pairflow.settings.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -89,7 +90,6 @@ ROWS = {  # name of each file that preprocessing writes for every kind -> help t
     "train.parquet": "Rows for training (Parquet).",
     "validation.parquet": "Held-out rows (Parquet).",
     "vocabulary.json": "Symbols, or shape and levels, of the rows (JSON); a model must have the same.",
-    "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
 }
 
 
@@ -102,7 +102,9 @@ class DataSettings(SplitSettings):
     paper: ClassVar[tuple[str, ...]] = ()  # the data sets in the paper's tables
     flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # the flows that the kind allows
     experiment_keys: ClassVar[type[Settings]] = Settings  # keys that an experiment has only for this kind
+    demand: ClassVar[type[CommonDemand]] = CommonDemand  # settings of its samples on demand
     prepared: ClassVar[Mapping[str, str]] = ROWS  # name of a file of preprocessing -> help of its option
+    stored: ClassVar[tuple[str, ...]] = ("vocabulary.json",)  # those that are also in each model's folder
     keeps_symbols: ClassVar[bool] = False  # whether vocabularies begin with the symbols of a parent model
     folder_files: ClassVar[tuple[str, tuple[str, ...]]]  # of a folder of raw data: name in messages, suffixes
     metrics: ClassVar[Mapping[str, Metric]]  # of samples, in the order of the page

@@ -181,7 +181,7 @@ def test_real_against_real_is_near_and_has_no_steps(data):
 
 def test_the_floor_of_the_digits_is_the_same_on_every_machine(tmp_path):
     """By the classifier that comes with pairflow, in float64: two machines differ in the 11th digit."""
-    files = {name: tmp_path / f"{name}.parquet" for name in ("train", "validation", "known")}
+    files = {name: tmp_path / f"{name}.parquet" for name in ("train", "validation")}
     out = [f"--{name}={path}" for name, path in {**files, "vocabulary": tmp_path / "v.json"}.items()]
     preprocess.main.main(["images", "--source=digits", *out], standalone_mode=False)
     for name, of in (("train", "train"), ("test", "validation")):

@@ -18,8 +18,7 @@ def preprocess(step, tmp_path):
 
     def run(name, **options):
         train, test = (tmp_path / name / f"{split}.parquet" for split in ("train", "validation"))
-        files = {"train": train, "validation": test, "known": train.with_name("known.parquet")}
-        files["vocabulary"] = train.with_name("vocabulary.json")
+        files = {"train": train, "validation": test, "vocabulary": train.with_name("vocabulary.json")}
         return step("preprocess", "images", quiet=True, **options, **files), train, test
 
     return run
@@ -51,8 +50,6 @@ def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
         assert (metadata.length, metadata.vocabulary_size, metadata.shape) == (64, 2, [1, 8, 8])
         contract = train.with_name("vocabulary.json").read_bytes().rstrip()
         assert metadata.vocabulary == hashlib.sha256(contract).hexdigest()
-        known, origin = read_table(train.with_name("known.parquet"), "known molecules")
-        assert (len(known), origin.data) == (0, metadata.data)
         assert (metadata.padding, metadata.mask) == (None, None)
         assert metadata.parameters["source"] == "digits"
         assert metadata.parameters["partial"] is None

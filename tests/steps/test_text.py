@@ -152,7 +152,7 @@ def test_line_breaks_in_a_text_are_written_as_two_characters(tmp_path):
 def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, refused):
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_bytes(b"\xff")
-    names = ("train", "validation", "judge", "known", "rejected")
+    names = ("train", "validation", "judge", "rejected")
     files = {name: f"{name}.parquet" for name in names} | {"vocabulary": "vocabulary.json"}
     settings = {"source": "a.txt", "tokeniser": "characters", "length": 8}
     refused(step("preprocess", "text", settings=settings, **files), "preprocess", "a.txt: not UTF-8 text")

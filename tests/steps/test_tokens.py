@@ -274,7 +274,7 @@ def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, ru
     refused(done, "report", "was made from a file other than")
 
 
-PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "known")}
+PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_what_does_not_fit_the_flow_is_refused_in_one_line(change, message):
 def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     np.save("mine.npy", np.random.default_rng(0).normal(size=(30, 3)))
-    outputs = {name: f"{name}.parquet" for name in ("train", "validation", "known")}
+    outputs = {name: f"{name}.parquet" for name in ("train", "validation")}
 
     def run(**settings):
         values = {"source": "vectors", "file": "mine.npy"} | settings

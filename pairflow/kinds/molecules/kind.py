@@ -17,6 +17,7 @@ from pairflow.kinds.kind import (
     Reference,
     Scoring,
 )
+from pairflow.kinds.molecules.demand import MoleculeDemand
 from pairflow.kinds.molecules.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.settings import (
     DESCRIBED_ROWS,
@@ -153,6 +154,7 @@ def _draft(request: "DraftRequest") -> "Draft | None":
 def _deliver(model: "DiscreteModel", settings: DemandSettings) -> "MoleculeDelivery":
     from pairflow.kinds.molecules.on_demand import MoleculeDelivery
 
+    assert isinstance(settings, MoleculeDemand)  # as all DemandSettings are
     return MoleculeDelivery(model, settings)
 
 
@@ -171,7 +173,7 @@ class MoleculesKind(Kind[Molecules]):
     costs, reference = MoleculeCosts(), MoleculeReference()
     floor = MoleculeFloor(reference)
     drafting = Drafting(NewLibrary, _draft)
-    delivery = OnDemand(_deliver, ("plausible", "valid"), frozenset(DemandSettings.model_fields))
+    delivery = OnDemand(_deliver, ("plausible", "valid"), frozenset(MoleculeDemand.model_fields))
     scoring = Scoring(_score)
 
     def source(self, settings: Molecules, folder: Path = Path()) -> "MoleculeSource":

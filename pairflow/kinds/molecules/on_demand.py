@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pairflow import published, rng
 from pairflow.artifacts import Metadata, read_metadata
-from pairflow.config import DemandSettings, check, parse_noises
+from pairflow.config import check
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
@@ -26,6 +26,7 @@ from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files
 from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.demand import MoleculeDemand, parse_noises
 from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.groups import join_groups, tokenize_groups
 from pairflow.kinds.molecules.library import unit_of
@@ -60,7 +61,7 @@ class MoleculeDelivery(Delivery):
 
     noun = "molecules"
 
-    def __init__(self, model: DiscreteModel, settings: DemandSettings):
+    def __init__(self, model: DiscreteModel, settings: MoleculeDemand):
         self.model = model
         self._read(settings)
         self.filters = filters_from(settings, self.norms)
@@ -98,7 +99,7 @@ class MoleculeDelivery(Delivery):
         _, rows = self.model.draw(plan, FIRST_ROWS, self.settings.seed, "lengths")
         return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
-    def _read(self, settings: DemandSettings) -> None:
+    def _read(self, settings: MoleculeDemand) -> None:
         """Read what the settings need from files about the training molecules."""
         self.settings = settings
         self.norms = self._read_norms() if settings.plausible or settings.properties else None
@@ -281,7 +282,7 @@ def _where(unit: str, row: Candidate) -> str:
     return f"{unit} {row.number}{f' ({row.name})' * bool(row.name)}"
 
 
-def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
+def given_molecule(settings: MoleculeDemand, vocabulary: Vocabulary, length: int) -> Tensor | None:
     """Return the fixed tokens (N,) of a row, FREE at open positions; None without a prefix or template.
 
     `*` in a template is an open position, even if the vocabulary has the dummy atom `*`. Raises InputError

@@ -7,11 +7,11 @@ from typing import Any
 
 from rdkit import Chem, rdBase
 
-from pairflow.config import DemandSettings, parse_range
 from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.demand import MoleculeDemand, parse_range
 from pairflow.kinds.molecules.descriptors import DESCRIPTORS
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.reading import canonicalise
@@ -103,7 +103,7 @@ class Selection:
         return self._reasons[refusing] if refusing else "kept"
 
 
-def filters_from(settings: DemandSettings, norms: Norms | None = None) -> dict[str, Filter]:
+def filters_from(settings: MoleculeDemand, norms: Norms | None = None) -> dict[str, Filter]:
     """Return the filters that the settings ask for, by option, the quick ones first. Raises InputError for a
     SMARTS pattern that RDKit cannot read."""
     filters: dict[str, Filter] = {}

@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from pairflow.kinds.molecules.demand import MoleculeDemand
 from pairflow.kinds.molecules.metrics import GROUPS, METRICS, OFF_RULES
 from pairflow.metrics.metric import Metric
 from pairflow.settings.check import Seed, Settings, nearest
@@ -241,7 +242,9 @@ class Molecules(Standardisation, DataSettings):
     names = MOLECULE_SOURCES
     paper = ("qm9", "zinc250k")
     experiment_keys = MoleculesExperiment
+    demand = MoleculeDemand
     keeps_symbols = True
+    stored = ("vocabulary.json", "known.parquet")
     metrics, groups = METRICS, GROUPS
     prepared = ROWS | {
         "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",

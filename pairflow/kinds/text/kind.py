@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pairflow.config import DEMANDED, DemandSettings, Experiment
+from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.kind import (
     Costs,
     Drafting,
@@ -19,6 +19,7 @@ from pairflow.kinds.kind import (
 from pairflow.kinds.text.settings import Judge, JudgedDraws, NewText, Text, TextFiles, judge_settings
 from pairflow.plan import paths
 from pairflow.plan.job import Job
+from pairflow.settings.demand import DEMANDED
 
 if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest

@@ -7,9 +7,10 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import rdForceFieldHelpers, rdMolTransforms
 
-from pairflow.config import DemandSettings, check, parse_range
+from pairflow.config import DemandSettings, check
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.demand import parse_range
 from pairflow.kinds.molecules.selection import Selection, filters_from
 
 

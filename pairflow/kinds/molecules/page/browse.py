@@ -14,8 +14,8 @@ from pandas.api.types import is_numeric_dtype
 from rdkit import rdBase
 
 from pairflow.artifacts import Metadata
-from pairflow.config import DemandSettings
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.demand import MoleculeDemand
 from pairflow.kinds.molecules.descriptors import DIGITS
 from pairflow.kinds.molecules.page.drawing import SIZE, draw_compact
 from pairflow.kinds.molecules.standardise import parse
@@ -53,7 +53,7 @@ def _list_settings(metadata: Metadata) -> list[str]:
     asked = {
         name: value for name, value in metadata.parameters.items() if name not in _EVIDENT and value != []
     }
-    defaults = {name: field.default for name, field in DemandSettings.model_fields.items()}
+    defaults = {name: field.default for name, field in MoleculeDemand.model_fields.items()}
     changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
     return [name if text is True else f"{name} {text}" for name, text in texts.items()]
