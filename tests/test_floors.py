@@ -29,7 +29,9 @@ FLOORS = (
     ("kinds.page",),
     ("steps",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "local", "own_data"),
+    ("wanted",),
+    ("learning",),
 )
 EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

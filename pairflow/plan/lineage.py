@@ -25,7 +25,7 @@ def require(root: Path, experiment: Experiment) -> None:
         for name, path in job.outputs.items():
             if path.is_file():
                 try:
-                    _require_made_by(job, name, digest_of)
+                    require_made_by(job, name, digest_of)
                 except InputError as error:
                     command = f"pairflow run {root.name} -- --forcerun {shlex.quote(str(path))}"
                     raise InputError(f"{error}; to make it again: {command}") from None
@@ -43,7 +43,7 @@ def _first_stale(job: Job) -> Path | None:
     for name, path in job.outputs.items():
         try:
             if path.is_file():
-                _require_made_by(job, name)
+                require_made_by(job, name)
         except InputError:
             return path
     return None
@@ -71,13 +71,13 @@ def _is_made(job: Job) -> bool:
         for name, path in job.outputs.items():
             if not path.exists():
                 return False
-            _require_made_by(job, name)
+            require_made_by(job, name)
     except InputError:
         return False
     return True
 
 
-def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
+def require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
     """Raise InputError if metadata of the output `name` differ from the job: its split or its settings.
 
     With `digest_of`, a function from a path to its hash, the hashes of its inputs are compared as well.

@@ -1,0 +1,196 @@
+"""What a caller of `pairflow.train` asks for, and the experiment that `pairflow new` would make of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pairflow import published
+from pairflow.arguments import checked_choice
+from pairflow.artifacts import atomic, read_object
+from pairflow.config import NETWORKS, Experiment, check, parse_method, suggest
+from pairflow.config.training import DISTILLATIONS, Optimisation
+from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
+from pairflow.errors import InputError
+from pairflow.estimate.forecast import FEWEST, MOST, forecast
+from pairflow.kinds import draft_experiment, load_settings, new_settings, source_of
+from pairflow.local import Machine, needed_jobs
+from pairflow.own_data import LABEL
+from pairflow.plan import paths
+from pairflow.plan.jobs import jobs
+from pairflow.training.model_files import read_description
+
+OWN = "own"  # the name of the pairs with given sources
+SETTINGS = "train.json"  # in the folder of a training: what was asked for, and the experiment
+_PAIRS = {"count": 8192, "steps": 64}  # that a parent model makes, as in the experiment `demo_full`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The arguments of `pairflow.train`, and the files of the data and of given pairs."""
+
+    file: Path
+    vocabulary_size: int | None
+    method: str
+    network: Any
+    own_pairs: Path | None
+    labelled: bool
+    hours: float | None
+    iterations: int | None
+    seed: int
+    start: Path | None
+    from_scratch: bool
+    settings: Mapping[str, Any]
+    taken_as: str | None
+    options: Mapping[str, Any]
+
+    def experiment(self, root: Path, machine: Machine) -> Experiment:
+        """Return the experiment: that of the same call before, if `root` has one, or else a new one."""
+        file, asked = root / SETTINGS, json.loads(json.dumps(asdict(self), default=str))
+        try:
+            stored = read_object(file)
+        except (OSError, ValueError, InputError):
+            stored = {}
+        if stored.get("asked") != asked:
+            stored = {"asked": asked, "experiment": self._suggest(root, machine)}
+        experiment = check(Experiment, stored["experiment"], "train")
+        with atomic(file) as [temporary]:
+            temporary.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        return experiment
+
+    def _suggest(self, root: Path, machine: Machine) -> Entry:
+        draft = self._draft(root, machine)
+        for text in (draft.table, *draft.advice):
+            machine.say(text)
+        iterations = self.iterations or self.settings.get("training", {}).get("iterations")
+        hours = self.hours or draft.hours
+        if not iterations and hours and draft.with_iterations:
+            iterations = self._fitting(draft, hours, root, machine)
+        make = draft.with_iterations
+        entry = self._completed(make(iterations) if make and iterations else draft.experiment)
+        network, training = entry["network"], entry["training"]
+        machine.say(
+            f"Training: {network['name']}, {training['iterations']:,} iterations of "
+            f"{training['batch_size']} of {draft.size.rows:,} rows."
+        )
+        return entry
+
+    def _draft(self, root: Path, machine: Machine) -> Draft:
+        """Return what `pairflow new` suggests for the file."""
+        compare = bool(parse_method(self.method).distillations)
+        if self.vocabulary_size is not None:
+            return self._draft_tokens(compare, machine)
+        values = {**self.options, "compare": compare}
+        values |= {"condition": LABEL} if self.labelled else {}
+        values |= {"hours": self.hours} if self.hours else {}
+        if "held_out" in values:
+            values["held_out"] = str(Path(values["held_out"]).resolve())
+        request = DraftRequest(
+            self.file,
+            str(self.file),
+            check(new_settings(), values, "train"),
+            self.start,
+            self._start_name or NO_START * self.from_scratch,
+            rejects=paths.data(root, "rejected.parquet"),
+            unused=root / "condition.csv",
+            device=machine.type,
+            quiet=not machine.progress,
+            configuration=root / SETTINGS,
+            taken_as=self.taken_as,
+        )
+        return draft_experiment(request)
+
+    @property
+    def _start_name(self) -> str:
+        """The name or the path of the model to start from, in an experiment; empty without one."""
+        return (published.name_of(self.start) or str(self.start)) if self.start else ""
+
+    def _draft_tokens(self, compare: bool, machine: Machine) -> Draft:
+        """Suggest an experiment on token rows, as `pairflow new` does on other rows of such a size."""
+        data = {"source": "tokens", "file": str(self.file), "vocabulary_size": self.vocabulary_size}
+        settings = check(load_settings("tokens").DATA, {**data, **self.options}, "train")
+        size = source_of(settings).measure(settings)
+        sizes = (size.length, size.vocabulary_size, size.rows)
+        start = {"from": self._start_name} if self.start else {}
+        network = self.network
+        if self.start and not network:
+            network = read_description(self.start / "model.json")["network"]
+        about = {
+            "description": f"{size.total:,} token rows",
+            "scale": "reduced",
+            "data": settings.model_dump(),
+        }
+
+        def make(iterations: int | None = None) -> Entry:
+            how = {"iterations": iterations, "network": network, "fine_tuned": bool(start)}
+            return {**about, **start, **suggest.experiment(*sizes, machine.type, compare, **how)}
+
+        hours = suggest.hours(make()["network"], machine.type)
+        text = f"{size.total:,} token rows, N = {size.length}, K = {size.vocabulary_size}"
+        more: Any = {"content": "", "rejected": pd.DataFrame(), "hours": hours, "with_iterations": make}
+        return Draft(experiment=make(), size=size, table=text, **more)
+
+    def _completed(self, entry: Entry) -> Entry:
+        """Return a suggested experiment with what the caller asks for."""
+        entry = dict(entry)
+        if self.network:
+            entry["network"] = self.network
+        if self.own_pairs:
+            entry["pairs"] = {OWN: str(self.own_pairs)}
+        for name in parse_method(self.method).distillations:
+            how = distillation_like(name, entry["distillation"])
+            entry["distillation"] = entry["distillation"] | {name: how}
+        entry = _merged(entry, self.settings)
+        return entry | {"methods": [self.method], "seeds": [self.seed]}
+
+    def _fitting(self, draft: Draft, hours: float, root: Path, machine: Machine) -> int:
+        """Return the number of iterations with which the jobs of the model take so many hours."""
+        target, rates, known = paths.model(root, self.seed, self.method) / "model.safetensors", None, []
+        assert draft.with_iterations
+        for iterations in (10 * FEWEST, 20 * FEWEST):
+            experiment = check(Experiment, self._completed(draft.with_iterations(iterations)), "train")
+            table = needed_jobs(jobs(root, experiment), target)
+            where = (draft.size, machine.cores, machine.type)
+            how: Any = {"progress": machine.progress, "fresh": True, "rates": rates, "table": table}
+            expected = forecast(root, experiment, *where, **how)
+            rates = expected.rates
+            known.append(sum(expected.costs[job].seconds or 0.0 for job in table))
+        few, more = known
+        fitting = 10 * FEWEST * (1 + (3600 * hours - few) / max(more - few, 1e-9))
+        digits = 10 ** max(0, len(str(int(max(1, fitting)))) - 2)
+        most = draft.most or MOST
+        return int(max(FEWEST, min(most, fitting // digits * digits)))
+
+
+def checked_network(network: Any) -> dict[str, Any] | None:
+    """Return the settings of a network that is given by its name or its settings. Raises InputError for
+    anything else."""
+    if network is None:
+        return None
+    values = {"name": network} if isinstance(network, str) else network
+    if not isinstance(values, Mapping) or "name" not in values:
+        raise InputError(f"network: expected a name, or settings with a name, found {network!r:.200}")
+    checked_choice("network", values["name"], NETWORKS)
+    alike = (known for known in (suggest.SMALL, suggest.TRANSFORMER) if known["name"] == network)
+    return dict(next(alike, values))
+
+
+def distillation_like(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of a distillation: the `known` ones, or others like these of DCD."""
+    if name in known:
+        return dict(known[name])
+    shared = {key: value for key, value in known["dcd"].items() if key in Optimisation.model_fields}
+    return shared | ({"pairs": _PAIRS} if DISTILLATIONS[name].on_pairs else {})
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which new values replace old ones, key by key."""
+    both = {
+        key: _merged(old[key], value)
+        for key, value in new.items()
+        if isinstance(value, Mapping) and isinstance(old.get(key), Mapping)
+    }
+    return {**old, **new, **both}
