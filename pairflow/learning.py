@@ -54,8 +54,9 @@ def train(
     progress: bool = True,
     **options: Any,
 ) -> LoadedModel:
-    """Train a model on your rows: the jobs of the workflow that make it, with the settings that `pairflow new`
-    suggests for such data on this machine. The same settings give the same weights as `pairflow run`.
+    """Train a model on your rows: the jobs of the workflow that make it, with the settings that
+    `pairflow new` suggests for such data on this machine. With the same settings, `pairflow run` makes the
+    same weights.
 
     Ctrl-C returns the model so far. With a `folder`, the same call resumes the training afterwards, and the
     result is the same as without the interruption.
@@ -67,9 +68,10 @@ def train(
         vocabulary_size: K, the number of symbols of token rows; None for molecules and text.
         method: a base method and its distillations, such as "udlm" or "pairflow+dcd". Default: "pairflow",
             or with `sources` "pairs-own".
-        network: "mlp", "transformer" or another network's name, or its settings: {"name": "mlp", "width": 64}.
+        network: the name of a network, such as "mlp" or "transformer", or its settings:
+            {"name": "mlp", "width": 64}.
         sources: the source of each token row, (M, N), in place of those that the method computes.
-        labels: the class of each row, (M,), for a model that `sample(condition="label=<class>")` asks for one.
+        labels: the class of each row, (M,); `sample(condition="label=<class>")` then asks for a class.
         hours: the time that the training may take.
         iterations: the number of training iterations, in place of `hours`.
         seed: the seed of the pairing and of the training.
@@ -78,7 +80,7 @@ def train(
         start: a model to start from (fine-tuning), by its folder or name; "none" to start from scratch.
         settings: sections of an experiment, whose keys replace the suggested ones, such as
             {"training": {"batch_size": 64}, "pairing": {"steps": 64}}.
-        taken_as: what the data hold, "molecules", "text", "rows" or "table"; found from the content by default.
+        taken_as: what the data hold, "molecules", "text", "rows" or "table". Default: found from the content.
         device: "auto" uses the GPU if there is one.
         threads: threads of a CPU. Default: as in the workflow.
         progress: whether to describe the data on stderr, and to show a progress bar.
@@ -268,6 +270,6 @@ def _place(folder: str | Path | None) -> Iterator[Path]:
 def _require_same_data(root: Path, file: Path) -> None:
     """Raise InputError if the rows in `root` were made from another file."""
     rows = paths.data(root, "train.parquet")
-    if rows.is_file() and file.is_file():
-        if read_metadata(rows).inputs.get("source") not in (None, digest(file)):
-            raise InputError(f"folder: {root} has a training on other data; choose another folder")
+    source = read_metadata(rows).inputs.get("source") if rows.is_file() and file.is_file() else None
+    if source not in (None, digest(file)):
+        raise InputError(f"folder: {root} has a training on other data; choose another folder")

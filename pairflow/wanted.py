@@ -1,8 +1,9 @@
 """What a caller of `pairflow.train` asks for, and the experiment that `pairflow new` would make of it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from pairflow import published
 from pairflow.arguments import checked_choice
-from pairflow.artifacts import atomic, read_object
+from pairflow.artifacts import atomic, read_object, read_words
 from pairflow.config import NETWORKS, Experiment, check, parse_method, suggest
 from pairflow.config.training import DISTILLATIONS, Optimisation
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
@@ -67,10 +68,10 @@ class Wanted:
             machine.say(text)
         iterations = self.iterations or self.settings.get("training", {}).get("iterations")
         hours = self.hours or draft.hours
-        if not iterations and hours and draft.with_iterations:
-            iterations = self._fitting(draft, hours, root, machine)
-        make = draft.with_iterations
-        entry = self._completed(make(iterations) if make and iterations else draft.experiment)
+        make = draft.with_iterations or partial(_at_iterations, draft, machine)
+        if not iterations and hours:
+            iterations = self._fitting(draft, make, hours, root, machine)
+        entry = self._completed(make(iterations) if iterations else draft.experiment)
         network, training = entry["network"], entry["training"]
         machine.say(
             f"Training: {network['name']}, {training['iterations']:,} iterations of "
@@ -111,6 +112,9 @@ class Wanted:
     def _draft_tokens(self, compare: bool, machine: Machine) -> Draft:
         """Suggest an experiment on token rows, as `pairflow new` does on other rows of such a size."""
         data = {"source": "tokens", "file": str(self.file), "vocabulary_size": self.vocabulary_size}
+        if self.labelled:
+            names = sorted({*read_words(self.file, LABEL)} - {""})
+            data["condition"] = {"column": LABEL, "classes": names}
         settings = check(load_settings("tokens").DATA, {**data, **self.options}, "train")
         size = source_of(settings).measure(settings)
         sizes = (size.length, size.vocabulary_size, size.rows)
@@ -146,12 +150,13 @@ class Wanted:
         entry = _merged(entry, self.settings)
         return entry | {"methods": [self.method], "seeds": [self.seed]}
 
-    def _fitting(self, draft: Draft, hours: float, root: Path, machine: Machine) -> int:
+    def _fitting(
+        self, draft: Draft, make: Callable[[int], Entry], hours: float, root: Path, machine: Machine
+    ) -> int:
         """Return the number of iterations with which the jobs of the model take so many hours."""
         target, rates, known = paths.model(root, self.seed, self.method) / "model.safetensors", None, []
-        assert draft.with_iterations
         for iterations in (10 * FEWEST, 20 * FEWEST):
-            experiment = check(Experiment, self._completed(draft.with_iterations(iterations)), "train")
+            experiment = check(Experiment, self._completed(make(iterations)), "train")
             table = needed_jobs(jobs(root, experiment), target)
             where = (draft.size, machine.cores, machine.type)
             how: Any = {"progress": machine.progress, "fresh": True, "rates": rates, "table": table}
@@ -163,6 +168,13 @@ class Wanted:
         digits = 10 ** max(0, len(str(int(max(1, fitting)))) - 2)
         most = draft.most or MOST
         return int(max(FEWEST, min(most, fitting // digits * digits)))
+
+
+def _at_iterations(draft: Draft, machine: Machine, iterations: int) -> Entry:
+    """Return a suggested experiment with another number of iterations."""
+    size, compare = draft.size, "distillation" in draft.experiment
+    sizes = (size.length, size.vocabulary_size, size.rows)
+    return {**draft.experiment, **suggest.experiment(*sizes, machine.type, compare, iterations)}
 
 
 def checked_network(network: Any) -> dict[str, Any] | None:
