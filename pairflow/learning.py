@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
+from torch import nn
 
 from pairflow import published
 from pairflow.arguments import checked_choice, checked_integer, checked_number
@@ -24,13 +25,14 @@ from pairflow.files import checked_path, require_folder
 from pairflow.generate.loaded import Device, LoadedModel, load
 from pairflow.kinds import READINGS
 from pairflow.local import Machine, needed_jobs, run_jobs
+from pairflow.networks.own import settings_of
 from pairflow.own_data import file_of, own_pairs
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.runtime.progress import bars_of_a_function
 from pairflow.runtime.resume import RERUN
 from pairflow.training.model import Model
-from pairflow.wanted import OWN, Wanted, checked_network, distillation_like
+from pairflow.wanted import OWN, Wanted, distillation_like, network_like
 
 
 @bars_of_a_function()
@@ -39,7 +41,7 @@ def train(
     *,
     vocabulary_size: int | None = None,
     method: str | None = None,
-    network: str | Mapping[str, Any] | None = None,
+    network: str | type[nn.Module] | Mapping[str, Any] | None = None,
     sources: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     hours: float | None = None,
@@ -68,8 +70,8 @@ def train(
         vocabulary_size: K, the number of symbols of token rows; None for molecules and text.
         method: a base method and its distillations, such as "udlm" or "pairflow+dcd". Default: "pairflow",
             or with `sources` "pairs-own".
-        network: the name of a network, such as "mlp" or "transformer", or its settings:
-            {"name": "mlp", "width": 64}.
+        network: the name of a network, such as "mlp" or "transformer"; a class of your own (docs/python.md);
+            or settings, {"name": "mlp", "width": 64}, with a name or a class.
         sources: the source of each token row, (M, N), in place of those that the method computes.
         labels: the class of each row, (M,); `sample(condition="label=<class>")` then asks for a class.
         hours: the time that the training may take.
@@ -99,7 +101,7 @@ def train(
     wanted: dict[str, Any] = {
         "vocabulary_size": vocabulary_size,
         "method": method or ("pairflow" if sources is None else f"pairs-{OWN}"),
-        "network": checked_network(network),
+        "network": network_like(settings_of(network)),
         "labelled": labels is not None,
         "hours": None if hours is None else checked_number("hours", hours, 1e-4, 10_000),
         "iterations": None if iterations is None else checked_integer("iterations", iterations, 1, 10**9),

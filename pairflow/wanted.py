@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 
 from pairflow import published
-from pairflow.arguments import checked_choice
 from pairflow.artifacts import atomic, read_object, read_words
-from pairflow.config import NETWORKS, Experiment, check, parse_method, suggest
+from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.config.training import DISTILLATIONS, Optimisation
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
 from pairflow.errors import InputError
@@ -26,6 +25,7 @@ from pairflow.training.model_files import read_description
 
 OWN = "own"  # the name of the pairs with given sources
 SETTINGS = "train.json"  # in the folder of a training: what was asked for, and the experiment
+_TUNED = (suggest.SMALL["name"], suggest.TRANSFORMER["name"])  # networks with suggested settings
 _PAIRS = {"count": 8192, "steps": 64}  # that a parent model makes, as in the experiment `demo_full`
 
 
@@ -71,6 +71,8 @@ class Wanted:
         make = draft.with_iterations or partial(_at_iterations, draft, machine)
         if not iterations and hours:
             iterations = self._fitting(draft, make, hours, root, machine)
+            if self.hours and not iterations:
+                raise InputError(f"hours: the time of a {self.network['name']} is unknown; give `iterations`")
         entry = self._completed(make(iterations) if iterations else draft.experiment)
         network, training = entry["network"], entry["training"]
         machine.say(
@@ -122,6 +124,7 @@ class Wanted:
         network = self.network
         if self.start and not network:
             network = read_description(self.start / "model.json")["network"]
+        tuned = network if network and network["name"] in _TUNED else None
         about = {
             "description": f"{size.total:,} token rows",
             "scale": "reduced",
@@ -129,8 +132,9 @@ class Wanted:
         }
 
         def make(iterations: int | None = None) -> Entry:
-            how = {"iterations": iterations, "network": network, "fine_tuned": bool(start)}
-            return {**about, **start, **suggest.experiment(*sizes, machine.type, compare, **how)}
+            how = {"iterations": iterations, "network": tuned, "fine_tuned": bool(start)}
+            entry = {**about, **start, **suggest.experiment(*sizes, machine.type, compare, **how)}
+            return entry | ({"network": network} if network else {})
 
         hours = suggest.hours(make()["network"], machine.type)
         text = f"{size.total:,} token rows, N = {size.length}, K = {size.vocabulary_size}"
@@ -152,8 +156,8 @@ class Wanted:
 
     def _fitting(
         self, draft: Draft, make: Callable[[int], Entry], hours: float, root: Path, machine: Machine
-    ) -> int:
-        """Return the number of iterations with which the jobs of the model take so many hours."""
+    ) -> int | None:
+        """Return the number of iterations with which the jobs of the model take so many hours, if known."""
         target, rates, known = paths.model(root, self.seed, self.method) / "model.safetensors", None, []
         for iterations in (10 * FEWEST, 20 * FEWEST):
             experiment = check(Experiment, self._completed(make(iterations)), "train")
@@ -164,7 +168,9 @@ class Wanted:
             rates = expected.rates
             known.append(sum(expected.costs[job].seconds or 0.0 for job in table))
         few, more = known
-        fitting = 10 * FEWEST * (1 + (3600 * hours - few) / max(more - few, 1e-9))
+        if more <= few:
+            return None
+        fitting = 10 * FEWEST * (1 + (3600 * hours - few) / (more - few))
         digits = 10 ** max(0, len(str(int(max(1, fitting)))) - 2)
         most = draft.most or MOST
         return int(max(FEWEST, min(most, fitting // digits * digits)))
@@ -177,17 +183,10 @@ def _at_iterations(draft: Draft, machine: Machine, iterations: int) -> Entry:
     return {**draft.experiment, **suggest.experiment(*sizes, machine.type, compare, iterations)}
 
 
-def checked_network(network: Any) -> dict[str, Any] | None:
-    """Return the settings of a network that is given by its name or its settings. Raises InputError for
-    anything else."""
-    if network is None:
-        return None
-    values = {"name": network} if isinstance(network, str) else network
-    if not isinstance(values, Mapping) or "name" not in values:
-        raise InputError(f"network: expected a name, or settings with a name, found {network!r:.200}")
-    checked_choice("network", values["name"], NETWORKS)
-    alike = (known for known in (suggest.SMALL, suggest.TRANSFORMER) if known["name"] == network)
-    return dict(next(alike, values))
+def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return settings of a network: for only the name of one that `pairflow new` suggests, its suggestion."""
+    alike = (known for known in (suggest.SMALL, suggest.TRANSFORMER) if {"name": known["name"]} == settings)
+    return next(alike, settings)
 
 
 def distillation_like(name: str, known: Mapping[str, Any]) -> dict[str, Any]:

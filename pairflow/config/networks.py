@@ -1,10 +1,10 @@
 """Settings of the networks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny, WrapValidator, model_validator
 
 from pairflow.config.check import Settings, any_of, by_name
 from pairflow.config.flows import CONTINUOUS, DISCRETE
@@ -23,14 +23,14 @@ class LinearMap(NamedTuple):
 class NetworkSettings(Settings):
     """Settings of a network.
 
-    `modules` is a dict from flow to the network's class in pairflow.networks. `in_slices` says how several
-    threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`),
-    whichever was faster (benchmarks/README.md). `operations_on_gpu` is the number of arithmetic operations a
-    second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps `logits_kept`
-    numbers for each logit.
+    `modules` is a dict from flow to the network's class, or to its name in pairflow.networks. `in_slices`
+    says how several threads of a CPU train it: each on a slice of the batch, or all on each operation
+    (`training.slices`), whichever was faster (benchmarks/README.md). `operations_on_gpu` is the number of
+    arithmetic operations a second by which the paper's times on an RTX A6000 follow from `maps`. A training
+    keeps `logits_kept` numbers for each logit.
     """
 
-    modules: ClassVar[dict[str, str]]
+    modules: ClassVar[dict[str, Any]]
     in_slices: ClassVar[bool] = True
     operations_on_gpu: ClassVar[float] = 3e13
     logits_kept: ClassVar[float] = 1.5
@@ -215,8 +215,18 @@ def _attention_blocks(width: int, blocks: int, positions: int) -> list[LinearMap
 
 
 NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)
+_SHIPPED = frozenset(NETWORKS)
+
+
+def _own_or(values: Any, shipped: Callable[[Any], Any]) -> Any:
+    """Check settings of a network: of the user's own, which `networks.own` has added to the list, or else of
+    a `shipped` one."""
+    name = values.get("name") if isinstance(values, Mapping) else getattr(values, "name", None)
+    own = isinstance(name, str) and name in NETWORKS and name not in _SHIPPED
+    return NETWORKS[name].model_validate(values) if own else shipped(values)
+
 
 if TYPE_CHECKING:
     Network = Any
 else:
-    Network = any_of(NETWORKS)
+    Network = Annotated[SerializeAsAny[any_of(NETWORKS)], WrapValidator(_own_or)]

@@ -27,6 +27,7 @@ from pairflow.generate.choice import kind_in, measured_at
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
+from pairflow.networks.own import settings_of
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
 from pairflow.training.model import DiscreteModel, Model
@@ -34,13 +35,16 @@ from pairflow.training.model import DiscreteModel, Model
 Device = Literal["auto", "cuda", "cpu"]
 
 
-def load(model: str | Path, *, device: Device = "auto") -> "LoadedModel":
+def load(
+    model: str | Path, *, network: type[nn.Module] | None = None, device: Device = "auto"
+) -> "LoadedModel":
     """Load a trained model, to sample from it, to score rows, or to use its network.
 
     Args:
         model: the folder of a model, such as results/demo/seed0/models/pairflow; the name of one that comes
             with pairflow (`pairflow models` lists them); a ZIP archive of a folder; or the address of such an
             archive, which is downloaded once. Models of others are checked, and no code of theirs runs.
+        network: the class of its network, if that is one of your own (docs/python.md).
         device: "auto" uses the GPU if there is one.
 
     Returns:
@@ -53,6 +57,7 @@ def load(model: str | Path, *, device: Device = "auto") -> "LoadedModel":
         >>> model = pairflow.load("digits")
         >>> rows = model.sample(16)  # token rows (16, 64)
     """
+    settings_of(network)  # makes a class known
     with named_extras():
         from pairflow.generate import archives
 

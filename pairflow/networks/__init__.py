@@ -79,7 +79,10 @@ def names_of(flow: str) -> list[str]:
 
 def load(name: str, flow: str) -> type[nn.Module]:
     """Return the class of the network `name` for `flow`."""
-    module, _, kind = NETWORKS[name].modules[flow].rpartition(".")
+    known = NETWORKS[name].modules[flow]
+    if isinstance(known, type):
+        return known
+    module, _, kind = known.rpartition(".")
     return getattr(import_module(f"pairflow.networks.{module}"), kind)
 
 

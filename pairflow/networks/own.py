@@ -1,0 +1,56 @@
+"""Networks of the user's own: classes that `pairflow.train` and `pairflow.load` take by themselves."""
+
+from collections.abc import Mapping
+from inspect import Parameter, signature
+from typing import Any, Literal
+
+from pydantic import create_model
+
+from pairflow.arguments import checked_choice
+from pairflow.config import DISCRETE, NETWORKS
+from pairflow.config.networks import NetworkSettings
+from pairflow.errors import InputError
+
+_GIVEN = ("length", "vocabulary_size", "shape", "mask", "classes")  # see `networks.build`
+
+
+def settings_of(network: Any) -> dict[str, Any] | None:
+    """Return the settings of a network that is given by its name, its class or its settings; None for None.
+
+    A class is registered under its name in lower case, and its settings are the other keywords of its
+    constructor. Raises InputError for anything else.
+    """
+    if network is None:
+        return None
+    settings = dict(network) if isinstance(network, Mapping) else {"name": network}
+    if isinstance(settings.get("name"), type):
+        settings["name"] = register(settings["name"])
+    if "name" not in settings:
+        raise InputError(
+            f"network: expected a name, a class, or settings with a name, found {network!r:.200}"
+        )
+    checked_choice("network", settings["name"], NETWORKS)
+    return settings
+
+
+def register(network: type) -> str:
+    """Make a class known as a network of discrete flows, for this process, and return its name."""
+    name = network.__name__.lower()
+    known = NETWORKS.get(name)
+    if known and isinstance(known.modules.get(DISCRETE.name), str):
+        raise InputError(f"network: pairflow has a network {name}; rename the class {network.__name__}")
+    fields: dict[str, Any] = {}
+    for key, parameter in signature(network).parameters.items():
+        if key in _GIVEN:
+            continue
+        if (
+            parameter.kind is not Parameter.KEYWORD_ONLY
+            and parameter.kind is not Parameter.POSITIONAL_OR_KEYWORD
+        ):
+            raise InputError(f"network: {network.__name__}: expected keywords with names, found {parameter}")
+        kind = Any if parameter.annotation is Parameter.empty else parameter.annotation
+        fields[key] = (kind, ... if parameter.default is Parameter.empty else parameter.default)
+    kind = create_model(network.__name__, __base__=NetworkSettings, name=(Literal[name], name), **fields)
+    kind.modules, kind.in_slices = {DISCRETE.name: network}, False
+    NETWORKS[name] = kind
+    return name
