@@ -25,7 +25,7 @@ def locate(model: str | Path) -> tuple[Path, Path | None]:
     if isinstance(model, str) and model.startswith(_WEB):
         name = model.partition("?")[0].rpartition("/")[2] or "model.zip"
         cached = f"{hashlib.sha256(model.encode()).hexdigest()[:12]}-{name}"
-        return unpack(RawFile(names=(), url=model, cached=cached).fetch())
+        return unpack(RawFile(names=(cached,), url=model, cached=cached).fetch())
     if str(model).lower().endswith(".zip") and not checked_path("model", model).is_dir():
         return unpack(Path(model))
     return published.locate(model), None
