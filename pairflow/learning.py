@@ -100,7 +100,7 @@ def train(
     machine = Machine(device, threads, progress)
     wanted: dict[str, Any] = {
         "vocabulary_size": vocabulary_size,
-        "method": method or ("pairflow" if sources is None else f"pairs-{OWN}"),
+        "method": _checked_method(method, sources is not None),
         "network": network_like(settings_of(network)),
         "labelled": labels is not None,
         "hours": None if hours is None else checked_number("hours", hours, 1e-4, 10_000),
@@ -108,11 +108,10 @@ def train(
         "seed": checked_integer("seed", seed, 0, 2**32 - 1),
         "start": None if start in (None, NO_START) else published.locate(start).resolve(),
         "from_scratch": start == NO_START,
-        "settings": settings or {},
+        "settings": _checked_settings(settings),
         "taken_as": taken_as and checked_choice("taken_as", taken_as, READINGS),
         "options": options,
     }
-    parse_method(wanted["method"])
     with _place(folder) as root:
         file = file_of(data, vocabulary_size, labels, root)
         pairs = own_pairs(data, sources, vocabulary_size, root)
@@ -129,6 +128,7 @@ def distill(
     *,
     iterations: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    data: str | Path | None = None,
     folder: str | Path | None = None,
     device: Device = "auto",
     threads: int | None = None,
@@ -136,14 +136,13 @@ def distill(
 ) -> LoadedModel:
     """Distil a model into one that needs fewer sampling steps: the workflow's jobs that do it.
 
-    The rows that the model was trained on must lie where `train` and the workflow write them, in the folder
-    `data` of its experiment. A temporary folder of `train` has them as long as its model is used.
-
     Args:
         model: a model that `train` or `load` returned, or its folder.
         distillation: "dcd" or "redi", or of a continuous flow "rf".
         iterations: the number of training iterations. Default: a fifth of the model's.
         settings: settings of the distillation, which replace the suggested ones, key by key.
+        data: the folder with the rows that the model was trained on, such as results/mine/data. Default: that
+            of the experiment in which `train` or the workflow has made the model.
         folder, device, threads, progress: as in `train`.
 
     Returns:
@@ -160,8 +159,10 @@ def distill(
     checked_choice("distillation", distillation, DISTILLATIONS)
     if iterations is not None:
         checked_integer("iterations", iterations, 1, 10**9)
-    source = _folder_of_data(parent)
-    experiment = _experiment_on(parent, source, distillation, iterations, settings or {}, machine)
+    source = _folder_of_data(parent, data)
+    experiment = _experiment_on(
+        parent, source, distillation, iterations, _checked_settings(settings), machine
+    )
     with _place(folder) as root:
         there = {paths.model(root, parent.seed, parent.method): parent.folder, root / "data": source}
         for new, old in there.items():
@@ -214,14 +215,27 @@ def _experiment_on(
     )
 
 
-def _folder_of_data(model: Model) -> Path:
+def _folder_of_data(model: Model, folder: str | Path | None) -> Path:
     """Return the folder with the rows that a model was trained on. Raises InputError if it is not there."""
-    folder = Path(*model.folder.resolve().parts[:-3], "data")
-    if not (folder / "train.parquet").is_file():
-        raise InputError(
-            f"{model.folder}: distilling needs the rows that the model was trained on, expected in {folder}"
-        )
-    return folder
+    beside = Path(*model.folder.resolve().parts[:-3], "data")
+    data = beside if folder is None else checked_path("data", folder)
+    if not (data / "train.parquet").is_file():
+        raise InputError(f"data: expected the rows that the model was trained on, found none in {data}")
+    return data
+
+
+def _checked_method(method: Any, with_sources: bool) -> str:
+    if method is None:
+        return f"pairs-{OWN}" if with_sources else "pairflow"
+    if not isinstance(method, str):
+        raise InputError(f"method: expected a name, found {method!r:.200}")
+    return parse_method(method).name
+
+
+def _checked_settings(settings: Any) -> dict[str, Any]:
+    if not isinstance(settings or {}, Mapping) or not all(isinstance(key, str) for key in settings or {}):
+        raise InputError(f"settings: expected a mapping with names, found {settings!r:.200}")
+    return dict(settings or {})
 
 
 def _make(

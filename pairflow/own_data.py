@@ -96,7 +96,10 @@ def _table(rows: Any, labels: Any) -> pd.DataFrame:
 
 
 def _labelled(table: pd.DataFrame, labels: Any) -> pd.DataFrame:
-    classes: Sequence[Any] = list(as_array(labels, "labels").tolist())
+    names = as_array(labels, "labels")
+    if names.ndim != 1:
+        raise InputError(f"labels: expected one dimension (rows,), found shape {names.shape}")
+    classes: Sequence[Any] = names.tolist()
     if len(classes) != len(table):
         raise InputError(f"labels: expected one for each of {len(table):,} rows, found {len(classes):,}")
     return table.assign(**{LABEL: list(map(str, classes))})

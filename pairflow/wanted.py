@@ -66,7 +66,8 @@ class Wanted:
         draft = self._draft(root, machine)
         for text in (draft.table, *draft.advice):
             machine.say(text)
-        iterations = self.iterations or self.settings.get("training", {}).get("iterations")
+        training = self.settings.get("training")
+        iterations = self.iterations or (isinstance(training, Mapping) and training.get("iterations"))
         hours = self.hours or draft.hours
         make = draft.with_iterations or partial(_at_iterations, draft, machine)
         if not iterations and hours:

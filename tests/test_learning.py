@@ -131,7 +131,9 @@ def test_a_model_is_distilled(trained):
         assert new.model.method == f"pairflow+{name}"
         assert new.sample(3, nfe=1).shape == (3, N)
     again = pairflow.distill(folder / "seed0/models/pairflow", iterations=4, folder=folder, progress=False)
-    twice = pairflow.distill(again, iterations=4, progress=False)
+    again.save(folder / "away.zip")
+    loaded = pairflow.load(folder / "away.zip")
+    twice = pairflow.distill(loaded, data=folder / "data", iterations=4, progress=False)
     assert twice.model.method == "pairflow+dcd+dcd"
 
 
@@ -229,5 +231,5 @@ def test_a_folder_is_of_one_training(trained, tmp_path):
         train(folder=folder, iterations=30)
     with pytest.raises(InputError, match="has a training on other data; choose another folder"):
         train(token_rows()[:-1], vocabulary_size=K, folder=folder)
-    with pytest.raises(InputError, match="distilling needs the rows that the model was trained on"):
+    with pytest.raises(InputError, match="data: expected the rows that the model was trained on"):
         pairflow.distill("digits", progress=False)

@@ -5,6 +5,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal
 
 from pydantic import create_model
+from torch import nn
 
 from pairflow.arguments import checked_choice
 from pairflow.config import DISCRETE, NETWORKS
@@ -23,8 +24,8 @@ def settings_of(network: Any) -> dict[str, Any] | None:
     if network is None:
         return None
     settings = dict(network) if isinstance(network, Mapping) else {"name": network}
-    if isinstance(settings.get("name"), type):
-        settings["name"] = register(settings["name"])
+    if isinstance(kind := settings.get("name"), type) and issubclass(kind, nn.Module):
+        settings["name"] = register(kind)
     if "name" not in settings:
         raise InputError(
             f"network: expected a name, a class, or settings with a name, found {network!r:.200}"
@@ -33,7 +34,7 @@ def settings_of(network: Any) -> dict[str, Any] | None:
     return settings
 
 
-def register(network: type) -> str:
+def register(network: type[nn.Module]) -> str:
     """Make a class known as a network of discrete flows, for this process, and return its name."""
     name = network.__name__.lower()
     known = NETWORKS.get(name)
