@@ -24,7 +24,7 @@ from pairflow.errors import InputError, Interrupted
 from pairflow.files import checked_path, require_folder
 from pairflow.generate.loaded import Device, LoadedModel, load
 from pairflow.kinds import READINGS
-from pairflow.local import Machine, needed_jobs, run_jobs
+from pairflow.local import Runner, needed_jobs, run_jobs
 from pairflow.networks.own import settings_of
 from pairflow.own_data import file_of, own_pairs
 from pairflow.plan import paths
@@ -97,7 +97,7 @@ def train(
     Example:
         >>> model = pairflow.train(rows, vocabulary_size=8, iterations=500)  # doctest: +SKIP
     """
-    machine = Machine(device, threads, progress)
+    runner = Runner(device, threads, progress)
     wanted: dict[str, Any] = {
         "vocabulary_size": vocabulary_size,
         "method": _checked_method(method, sources is not None),
@@ -116,9 +116,9 @@ def train(
         file = file_of(data, vocabulary_size, labels, root)
         pairs = own_pairs(data, sources, vocabulary_size, root)
         asked = Wanted(**wanted, file=file, own_pairs=pairs)
-        experiment = asked.experiment(root, machine)
+        experiment = asked.experiment(root, runner)
         _require_same_data(root, file)
-        return _make(root, experiment, machine, folder)
+        return _make(root, experiment, runner, folder)
 
 
 @bars_of_a_function()
@@ -154,21 +154,19 @@ def distill(
     Example:
         >>> fast = pairflow.distill(model, "dcd")  # doctest: +SKIP
     """
-    machine = Machine(device, threads, progress)
+    runner = Runner(device, threads, progress)
     parent = (model if isinstance(model, LoadedModel) else load(model, device=device)).model
     checked_choice("distillation", distillation, DISTILLATIONS)
     if iterations is not None:
         checked_integer("iterations", iterations, 1, 10**9)
     source = _folder_of_data(parent, data)
-    experiment = _experiment_on(
-        parent, source, distillation, iterations, _checked_settings(settings), machine
-    )
+    experiment = _experiment_on(parent, source, distillation, iterations, _checked_settings(settings), runner)
     with _place(folder) as root:
         there = {paths.model(root, parent.seed, parent.method): parent.folder, root / "data": source}
         for new, old in there.items():
             if not new.exists():
                 shutil.copytree(old, new)
-        return _make(root, experiment, machine, folder, [path for new in there for path in new.iterdir()])
+        return _make(root, experiment, runner, folder, [path for new in there for path in new.iterdir()])
 
 
 def _experiment_on(
@@ -177,7 +175,7 @@ def _experiment_on(
     distillation: str,
     iterations: int | None,
     settings: Mapping[str, Any],
-    machine: Machine,
+    runner: Runner,
 ) -> Experiment:
     """Return the experiment whose only method is this distillation of a model."""
     training, symbols = parent.base_training, parent.vocabulary_size or 1
@@ -186,7 +184,7 @@ def _experiment_on(
         parent.length,
         symbols,
         rows,
-        machine.type,
+        runner.type,
         compare=True,
         iterations=5 * iterations if iterations else training.iterations,
         network=parent.network_settings,
@@ -241,7 +239,7 @@ def _checked_settings(settings: Any) -> dict[str, Any]:
 def _make(
     root: Path,
     experiment: Experiment,
-    machine: Machine,
+    runner: Runner,
     folder: str | Path | None,
     there: Collection[Path] = (),
 ) -> LoadedModel:
@@ -250,7 +248,7 @@ def _make(
     made = paths.model(root, seed, method)
     table = needed_jobs(jobs(root, experiment), made / "model.safetensors", there)
     try:
-        run_jobs(root, experiment, table, machine)
+        run_jobs(root, experiment, table, runner)
     except Interrupted as stop:
         again = "the same call resumes" if folder else "with a folder, the same call would resume"
         done = str(stop).removesuffix(f", {RERUN}")
@@ -260,7 +258,7 @@ def _make(
             raise SystemExit(128 + stop.signal) from None
         made = root / "unfinished"
         stop.unfinished(made)
-    model = load(made, device=machine.device)
+    model = load(made, device=runner.device)
     if folder is None:
         weakref.finalize(model, shutil.rmtree, root, ignore_errors=True)
     return model

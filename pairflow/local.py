@@ -27,7 +27,7 @@ MOST_THREADS = 4096
 
 
 @dataclass(frozen=True)
-class Machine:
+class Runner:
     """How jobs run: the device, the threads of each (None: as in the workflow), and whether they say so."""
 
     device: str
@@ -71,7 +71,7 @@ def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()
     return jobs[::-1]
 
 
-def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], machine: Machine) -> None:
+def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: Runner) -> None:
     """Do the jobs of a table that are not done yet, one after another; each comes after its inputs' makers.
 
     Raises:
@@ -87,7 +87,7 @@ def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], machine: 
                 raise InputError(f"{error}; choose another folder") from None
             continue
         resume = {"resume": root / f"seed{job.seed}" / "resume" / job.rule} if job.method else {}
-        run_job(root, job, experiment.data.kind, **machine.options(experiment, table, job) | resume)
+        run_job(root, job, experiment.data.kind, **runner.options(experiment, table, job) | resume)
 
 
 def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:

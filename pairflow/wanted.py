@@ -17,7 +17,7 @@ from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
 from pairflow.errors import InputError
 from pairflow.estimate.forecast import FEWEST, MOST, forecast
 from pairflow.kinds import draft_experiment, load_settings, new_settings, source_of
-from pairflow.local import Machine, needed_jobs
+from pairflow.local import Runner, needed_jobs
 from pairflow.own_data import LABEL
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
@@ -48,7 +48,7 @@ class Wanted:
     taken_as: str | None
     options: Mapping[str, Any]
 
-    def experiment(self, root: Path, machine: Machine) -> Experiment:
+    def experiment(self, root: Path, runner: Runner) -> Experiment:
         """Return the experiment: that of the same call before, if `root` has one, or else a new one."""
         file, asked = root / SETTINGS, json.loads(json.dumps(asdict(self), default=str))
         try:
@@ -56,37 +56,37 @@ class Wanted:
         except (OSError, ValueError, InputError):
             stored = {}
         if stored.get("asked") != asked:
-            stored = {"asked": asked, "experiment": self._suggest(root, machine)}
+            stored = {"asked": asked, "experiment": self._suggest(root, runner)}
         experiment = check(Experiment, stored["experiment"], "train")
         with atomic(file) as [temporary]:
             temporary.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
         return experiment
 
-    def _suggest(self, root: Path, machine: Machine) -> Entry:
-        draft = self._draft(root, machine)
+    def _suggest(self, root: Path, runner: Runner) -> Entry:
+        draft = self._draft(root, runner)
         for text in (draft.table, *draft.advice):
-            machine.say(text)
+            runner.say(text)
         training = self.settings.get("training")
         iterations = self.iterations or (isinstance(training, Mapping) and training.get("iterations"))
         hours = self.hours or draft.hours
-        make = draft.with_iterations or partial(_at_iterations, draft, machine)
+        make = draft.with_iterations or partial(_at_iterations, draft, runner)
         if not iterations and hours:
-            iterations = self._fitting(draft, make, hours, root, machine)
+            iterations = self._fitting(draft, make, hours, root, runner)
             if self.hours and not iterations:
                 raise InputError(f"hours: the time of a {self.network['name']} is unknown; give `iterations`")
         entry = self._completed(make(iterations) if iterations else draft.experiment)
         network, training = entry["network"], entry["training"]
-        machine.say(
+        runner.say(
             f"Training: {network['name']}, {training['iterations']:,} iterations of "
             f"{training['batch_size']} of {draft.size.rows:,} rows."
         )
         return entry
 
-    def _draft(self, root: Path, machine: Machine) -> Draft:
+    def _draft(self, root: Path, runner: Runner) -> Draft:
         """Return what `pairflow new` suggests for the file."""
         compare = bool(parse_method(self.method).distillations)
         if self.vocabulary_size is not None:
-            return self._draft_tokens(compare, machine)
+            return self._draft_tokens(compare, runner)
         values = {**self.options, "compare": compare}
         values |= {"condition": LABEL} if self.labelled else {}
         values |= {"hours": self.hours} if self.hours else {}
@@ -100,8 +100,8 @@ class Wanted:
             self._start_name or NO_START * self.from_scratch,
             rejects=paths.data(root, "rejected.parquet"),
             unused=root / "condition.csv",
-            device=machine.type,
-            quiet=not machine.progress,
+            device=runner.type,
+            quiet=not runner.progress,
             configuration=root / SETTINGS,
             taken_as=self.taken_as,
         )
@@ -112,7 +112,7 @@ class Wanted:
         """The name or the path of the model to start from, in an experiment; empty without one."""
         return (published.name_of(self.start) or str(self.start)) if self.start else ""
 
-    def _draft_tokens(self, compare: bool, machine: Machine) -> Draft:
+    def _draft_tokens(self, compare: bool, runner: Runner) -> Draft:
         """Suggest an experiment on token rows, as `pairflow new` does on other rows of such a size."""
         data = {"source": "tokens", "file": str(self.file), "vocabulary_size": self.vocabulary_size}
         if self.labelled:
@@ -134,10 +134,10 @@ class Wanted:
 
         def make(iterations: int | None = None) -> Entry:
             how = {"iterations": iterations, "network": tuned, "fine_tuned": bool(start)}
-            entry = {**about, **start, **suggest.experiment(*sizes, machine.type, compare, **how)}
+            entry = {**about, **start, **suggest.experiment(*sizes, runner.type, compare, **how)}
             return entry | ({"network": network} if network else {})
 
-        hours = suggest.hours(make()["network"], machine.type)
+        hours = suggest.hours(make()["network"], runner.type)
         text = f"{size.total:,} token rows, N = {size.length}, K = {size.vocabulary_size}"
         more: Any = {"content": "", "rejected": pd.DataFrame(), "hours": hours, "with_iterations": make}
         return Draft(experiment=make(), size=size, table=text, **more)
@@ -156,15 +156,15 @@ class Wanted:
         return entry | {"methods": [self.method], "seeds": [self.seed]}
 
     def _fitting(
-        self, draft: Draft, make: Callable[[int], Entry], hours: float, root: Path, machine: Machine
+        self, draft: Draft, make: Callable[[int], Entry], hours: float, root: Path, runner: Runner
     ) -> int | None:
         """Return the number of iterations with which the jobs of the model take so many hours, if known."""
         target, rates, known = paths.model(root, self.seed, self.method) / "model.safetensors", None, []
         for iterations in (10 * FEWEST, 20 * FEWEST):
             experiment = check(Experiment, self._completed(make(iterations)), "train")
             table = needed_jobs(jobs(root, experiment), target)
-            where = (draft.size, machine.cores, machine.type)
-            how: Any = {"progress": machine.progress, "fresh": True, "rates": rates, "table": table}
+            where = (draft.size, runner.cores, runner.type)
+            how: Any = {"progress": runner.progress, "fresh": True, "rates": rates, "table": table}
             expected = forecast(root, experiment, *where, **how)
             rates = expected.rates
             known.append(sum(expected.costs[job].seconds or 0.0 for job in table))
@@ -177,11 +177,11 @@ class Wanted:
         return int(max(FEWEST, min(most, fitting // digits * digits)))
 
 
-def _at_iterations(draft: Draft, machine: Machine, iterations: int) -> Entry:
+def _at_iterations(draft: Draft, runner: Runner, iterations: int) -> Entry:
     """Return a suggested experiment with another number of iterations."""
     size, compare = draft.size, "distillation" in draft.experiment
     sizes = (size.length, size.vocabulary_size, size.rows)
-    return {**draft.experiment, **suggest.experiment(*sizes, machine.type, compare, iterations)}
+    return {**draft.experiment, **suggest.experiment(*sizes, runner.type, compare, iterations)}
 
 
 def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:

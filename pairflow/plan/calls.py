@@ -11,7 +11,6 @@ from pairflow.plan.job import Job
 BY_KIND = ("preprocess", "evaluate", "floor")  # commands that take a kind of data
 BY_WILDCARD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # options that are wildcards of the rule
 _STORED = ("vocabulary", "known")  # outputs that the folder of another one implies
-_OUT = ("reference", "pairs", "samples", "page", "weights", "molecules", "norms")  # outputs named by --out
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,6 @@ def call_of(root: Path, job: Job, kind: str) -> Call:
             inputs = {"parent": inputs["parent"].parent, **needed}
         case "report":
             inputs = {"root": root}
-    named = dict.fromkeys((*_OUT, *(["metrics"] if "timings" not in outputs else [])), "out")
-    written = {named.get(name, name): path for name, path in outputs.items()}
+    main = next(iter(outputs)) if len(outputs) == 1 else "page" if "page" in outputs else "metrics"
+    written = {"out" if name == main else name: path for name, path in outputs.items()}
     return Call(job.rule, [kind] if job.rule in BY_KIND else [], inputs | written | options)
