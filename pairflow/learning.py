@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import torch
 from numpy.typing import ArrayLike
 from torch import nn
 
@@ -109,7 +110,7 @@ def train(
         "start": None if start in (None, NO_START) else published.locate(start).resolve(),
         "from_scratch": start == NO_START,
         "settings": _checked_settings(settings),
-        "taken_as": taken_as and checked_choice("taken_as", taken_as, READINGS),
+        "taken_as": None if taken_as is None else checked_choice("taken_as", taken_as, READINGS),
         "options": options,
     }
     with _place(folder) as root:
@@ -247,6 +248,7 @@ def _make(
     [method], [seed] = experiment.methods, experiment.seeds
     made = paths.model(root, seed, method)
     table = needed_jobs(jobs(root, experiment), made / "model.safetensors", there)
+    threads = torch.get_num_threads()
     try:
         run_jobs(root, experiment, table, runner)
     except Interrupted as stop:
@@ -258,6 +260,8 @@ def _make(
             raise SystemExit(128 + stop.signal) from None
         made = root / "unfinished"
         stop.unfinished(made)
+    finally:
+        torch.set_num_threads(threads)
     model = load(made, device=runner.device)
     if folder is None:
         weakref.finalize(model, shutil.rmtree, root, ignore_errors=True)

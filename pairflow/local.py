@@ -14,13 +14,15 @@ from pairflow.artifacts import digest
 from pairflow.cli import module_of
 from pairflow.config import Experiment
 from pairflow.errors import InputError
+from pairflow.generate.loaded import Device
+from pairflow.kinds import load_kind
 from pairflow.plan.calls import call_of
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import divide_cores
 from pairflow.plan.lineage import require_made_by
 from pairflow.runtime.device import DEVICES
 from pairflow.runtime.threads import available_cpus
-from pairflow.steps.command import RAISES
+from pairflow.steps.command import RAISES, ByKind
 from pairflow.steps.options import device_type
 
 MOST_THREADS = 4096
@@ -30,7 +32,7 @@ MOST_THREADS = 4096
 class Runner:
     """How jobs run: the device, the threads of each (None: as in the workflow), and whether they say so."""
 
-    device: str
+    device: Device
     threads: int | None
     progress: bool
 
@@ -101,8 +103,8 @@ def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
     """
     call = call_of(root, job, kind)
     command = import_module(module_of(call.name)).main
-    single = command.get_command(None, kind) if isinstance(command, click.Group) else command
-    known = {parameter.name for parameter in single.params}
+    options_of = command.make(load_kind(kind)) if isinstance(command, ByKind) else command
+    known = {parameter.name for parameter in options_of.params}
     given = {key: value for key, value in options.items() if key in known and value not in (None, False)}
     for path in job.outputs.values():
         path.parent.mkdir(parents=True, exist_ok=True)

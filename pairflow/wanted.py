@@ -75,10 +75,10 @@ class Wanted:
             if self.hours and not iterations:
                 raise InputError(f"hours: the time of a {self.network['name']} is unknown; give `iterations`")
         entry = self._completed(make(iterations) if iterations else draft.experiment)
-        network, training = entry["network"], entry["training"]
+        how = check(Experiment, entry, "train")
         runner.say(
-            f"Training: {network['name']}, {training['iterations']:,} iterations of "
-            f"{training['batch_size']} of {draft.size.rows:,} rows."
+            f"Training: {how.network.name}, {how.training.iterations:,} iterations of "
+            f"{how.training.batch_size} of {draft.size.rows:,} rows."
         )
         return entry
 
@@ -114,7 +114,7 @@ class Wanted:
 
     def _draft_tokens(self, compare: bool, runner: Runner) -> Draft:
         """Suggest an experiment on token rows, as `pairflow new` does on other rows of such a size."""
-        data = {"source": "tokens", "file": str(self.file), "vocabulary_size": self.vocabulary_size}
+        data: Entry = {"source": "tokens", "file": str(self.file), "vocabulary_size": self.vocabulary_size}
         if self.labelled:
             names = sorted({*read_words(self.file, LABEL)} - {""})
             data["condition"] = {"column": LABEL, "classes": names}
@@ -133,7 +133,7 @@ class Wanted:
         }
 
         def make(iterations: int | None = None) -> Entry:
-            how = {"iterations": iterations, "network": tuned, "fine_tuned": bool(start)}
+            how: Any = {"iterations": iterations, "network": tuned, "fine_tuned": bool(start)}
             entry = {**about, **start, **suggest.experiment(*sizes, runner.type, compare, **how)}
             return entry | ({"network": network} if network else {})
 

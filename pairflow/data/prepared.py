@@ -66,7 +66,8 @@ class PreparedRows:
         if labelled:
             labels = {part: labelled.labels[chosen] for part, chosen in parts.items()}
             classes = {"labels": labels, "condition": labelled.condition}
-        return cls(settings.kind, *(rows[chosen] for chosen in parts.values()), symbols, **classes)
+        train, validation = (rows[chosen] for chosen in parts.values())
+        return cls(settings.kind, train, validation, symbols, **classes)
 
     def write(self, files: Mapping[str, Path], settings: DataSettings, *sources: Path | None) -> None:
         """Write both parts, and a vocabulary with the kind, N and K. `sources` are the files that they come
@@ -78,7 +79,7 @@ class PreparedRows:
         inputs = {
             key: digest(path) for key, path in zip(("source", "held_out"), sources, strict=False) if path
         }
-        labels = {"labels": self.labels, "condition": self.condition} if self.labels else {}
+        labels: dict[str, Any] = {"labels": self.labels, "condition": self.condition} if self.labels else {}
         parameters = settings.model_dump(mode="json")
         write_prepared(files, parts, contract(**facts), self.symbols, parameters, inputs, **labels)
 

@@ -51,7 +51,8 @@ def register(network: type[nn.Module]) -> str:
             raise InputError(f"network: {network.__name__}: expected keywords with names, found {parameter}")
         kind = Any if parameter.annotation is Parameter.empty else parameter.annotation
         fields[key] = (kind, ... if parameter.default is Parameter.empty else parameter.default)
-    kind = create_model(network.__name__, __base__=NetworkSettings, name=(Literal[name], name), **fields)
+    named: Any = (Literal[name], name)
+    kind: Any = create_model(network.__name__, __base__=NetworkSettings, name=named, **fields)
     kind.modules, kind.in_slices = {DISCRETE.name: network}, False
     NETWORKS[name] = kind
     return name

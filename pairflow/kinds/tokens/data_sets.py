@@ -42,8 +42,8 @@ class TokenFile(RowFile):
             validation_rows = [*range(first, len(rows))]
         if len(rows) < MINIMUM:
             raise InputError(f"{self.path}: expected at least {MINIMUM} rows, found {len(rows)}")
-        labels = label(words, settings.condition, self.path) if settings.condition else None
-        return PreparedRows.split(rows, settings.vocabulary_size, settings, validation_rows, labels)
+        labelled = label(words, settings.condition, self.path) if settings.condition else None
+        return PreparedRows.split(rows, settings.vocabulary_size, settings, validation_rows, labelled)
 
 
 def label(words: list[str], condition: RowClasses, path: Path) -> Labelled:
