@@ -202,6 +202,9 @@ MISTAKES = {
     "data: row 1: expected a string, found 3": {"data": ["CC", 3]},
     "network: expected one of transformer, mlp": {"network": "mpl"},
     "train: unknown key 'network.mlp.widht' (did you mean 'width'?)": {"network": SMALL | {"widht": 3}},
+    "network: pairflow has a network encoder; rename the class Encoder": {
+        "network": type("Encoder", (nn.Module,), {})
+    },
     "unknown method 'pairfow' (did you mean 'pairflow'?)": {"method": "pairfow"},
     "iterations: expected an integer in 1..": {"iterations": 0},
     "device: expected one of auto, cuda, cpu": {"device": "gpu"},

@@ -215,14 +215,14 @@ def _attention_blocks(width: int, blocks: int, positions: int) -> list[LinearMap
 
 
 NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)
-_SHIPPED = frozenset(NETWORKS)
+SHIPPED = frozenset(NETWORKS)  # without networks of the user's own, which join the list
 
 
 def _own_or(values: Any, shipped: Callable[[Any], Any]) -> Any:
     """Check settings of a network: of the user's own, which `networks.own` has added to the list, or else of
     a `shipped` one."""
-    name = values.get("name") if isinstance(values, Mapping) else getattr(values, "name", None)
-    own = isinstance(name, str) and name in NETWORKS and name not in _SHIPPED
+    name: Any = values.get("name") if isinstance(values, Mapping) else getattr(values, "name", None)
+    own = isinstance(name, str) and name in NETWORKS and name not in SHIPPED
     return NETWORKS[name].model_validate(values) if own else shipped(values)
 
 

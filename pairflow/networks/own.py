@@ -9,7 +9,7 @@ from torch import nn
 
 from pairflow.arguments import checked_choice
 from pairflow.config import DISCRETE, NETWORKS
-from pairflow.config.networks import NetworkSettings
+from pairflow.config.networks import SHIPPED, NetworkSettings
 from pairflow.errors import InputError
 
 _GIVEN = ("length", "vocabulary_size", "shape", "mask", "classes")  # see `networks.build`
@@ -37,22 +37,18 @@ def settings_of(network: Any) -> dict[str, Any] | None:
 def register(network: type[nn.Module]) -> str:
     """Make a class known as a network of discrete flows, for this process, and return its name."""
     name = network.__name__.lower()
-    known = NETWORKS.get(name)
-    if known and isinstance(known.modules.get(DISCRETE.name), str):
+    if name in SHIPPED:
         raise InputError(f"network: pairflow has a network {name}; rename the class {network.__name__}")
     fields: dict[str, Any] = {}
-    for key, parameter in signature(network).parameters.items():
+    for key, parameter in signature(network, eval_str=True).parameters.items():
         if key in _GIVEN:
             continue
-        if (
-            parameter.kind is not Parameter.KEYWORD_ONLY
-            and parameter.kind is not Parameter.POSITIONAL_OR_KEYWORD
-        ):
+        if parameter.kind not in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             raise InputError(f"network: {network.__name__}: expected keywords with names, found {parameter}")
         kind = Any if parameter.annotation is Parameter.empty else parameter.annotation
         fields[key] = (kind, ... if parameter.default is Parameter.empty else parameter.default)
     named: Any = (Literal[name], name)
-    kind: Any = create_model(network.__name__, __base__=NetworkSettings, name=named, **fields)
-    kind.modules, kind.in_slices = {DISCRETE.name: network}, False
-    NETWORKS[name] = kind
+    made: Any = create_model(network.__name__, __base__=NetworkSettings, name=named, **fields)
+    made.modules, made.in_slices = {DISCRETE.name: network}, False
+    NETWORKS[name] = made
     return name
