@@ -25,6 +25,7 @@ from torch_threads import threads_restored
 
 from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
 from pairflow.cli import STEPS, module_of
+from pairflow.plan.calls import as_arguments
 from pairflow.runtime import signals
 
 REPOSITORY = Path(__file__).parent
@@ -179,7 +180,7 @@ def step():
         module = "benchmarks.paper.__main__" if name == "paper" else module_of(name)
         step = importlib.import_module(module).main
         with threads_restored():
-            result = CliRunner().invoke(step, miniatures.as_arguments(*files, **options))
+            result = CliRunner().invoke(step, as_arguments(*files, **options))
         print(result.output)  # pytest shows it where a test fails
         return result
 
@@ -289,7 +290,7 @@ def run_call(step):
     """Run a command of tests/miniatures.py to its end."""
 
     def run(call: miniatures.Call) -> None:
-        done = step(call.name, *call.files, **call.options)
+        done = step(call.name, *call.arguments, **call.options)
         assert done.exit_code == 0, done.output
 
     return run

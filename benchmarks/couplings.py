@@ -17,7 +17,6 @@ they have had more training.
 import argparse
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -30,23 +29,19 @@ import pandas as pd
 import pyarrow as pa
 import torch
 import yaml
-from click.testing import CliRunner
 from pairing import commit, machine
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 import pairflow
-from pairflow import cli
 from pairflow.artifacts import read_table, token_array, write_table
 from pairflow.config.file import read
 from pairflow.flow.couple.transport import minibatch_ot
+from pairflow.local import run_job
 from pairflow.pairing import rule
 from pairflow.pairing.bound import least_distance
 from pairflow.plan.jobs import jobs
 from pairflow.report.stats import adjust, difference, estimate
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from miniatures import call_of
 
 BASELINE = "pairflow"
 EXPERIMENTS = Path("experiments")  # of the user: files that git does not track
@@ -177,7 +172,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sdot, tau 0.1": ("sdot", {"tau": 0.1}),
     "sdot, tau 0.4": ("sdot", {"tau": 0.4}),
 }
-ON_THREADS = ("train", "distill", "teach", "sample", "evaluate", "pair", "potentials")
 PREPARED = ("preprocess", "reference")  # what `prepare` of a case does
 RELEASED = {
     "tau05": 0.5,
@@ -282,13 +276,7 @@ def make(name: str, case: Case) -> None:
         prepared = case.prepare and job.rule in PREPARED
         if prepared or all(path.exists() for path in job.outputs.values()):
             continue
-        for path in job.outputs.values():
-            path.parent.mkdir(parents=True, exist_ok=True)
-        words = call_of(root, job, experiment.data.kind).words()
-        one_thread = ["--threads", "1"] if job.rule in ON_THREADS else []
-        done = CliRunner().invoke(cli.main, [*words, *one_thread])
-        if done.exit_code:
-            raise SystemExit(f"{name}: {' '.join(words)}: {done.output[-2000:]}")
+        run_job(root, job, experiment.data.kind, threads=1, quiet=True, cache=Path("cache"))
 
 
 def pair_at_temperatures(root: Path, files: dict[str, str], experiment: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ import pyarrow as pa
 import torch
 import yaml
 from click.testing import CliRunner
-from couplings import EXPERIMENTS, Case, call_of, make
+from couplings import EXPERIMENTS, Case, make
 from pairing import commit, machine
 from torch import Generator, Tensor
 
@@ -43,6 +43,7 @@ from pairflow.flow.posterior import (
     posterior_to_leave_one_out,
 )
 from pairflow.flow.samplers import draw
+from pairflow.plan.calls import call_of
 from pairflow.plan.jobs import jobs
 from pairflow.training.model import DiscreteModel, Model
 
@@ -186,7 +187,8 @@ def try_sampler(key: str, data: Data, label: str, nfe: int) -> pd.DataFrame:
             folder.mkdir(parents=True, exist_ok=True)
             write_samples(root / f"seed{seed}/models/{data.tried}", seed, samples, data.samples, nfe, label)
             replaced = {str(job.inputs["samples"]): str(samples), str(job.outputs["metrics"]): str(metrics)}
-            words = [_replaced(word, replaced) for word in call_of(root, job, experiment.data.kind).words()]
+            call = call_of(root, job, experiment.data.kind)
+            words = [_replaced(word, replaced) for word in call.words(quiet=True)]
             done = CliRunner().invoke(cli.main, [*words, "--threads", "1"])
             if done.exit_code:
                 raise SystemExit(f"{label}: {' '.join(words)}: {done.output[-2000:]}")

@@ -3,7 +3,6 @@
 `finish` of conftest.py runs all of its commands once for all tests.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 import pairflow
 from pairflow.config import Experiment, check
+from pairflow.plan import calls
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 
@@ -108,34 +108,19 @@ def root_of(kind: str) -> Path:
     return Path("results", kind)
 
 
-def as_arguments(*files: object, **options: object) -> list[str]:
-    """A step's arguments: files, and options by their names, True for a flag, a dict as JSON."""
-    given = [str(file) for file in files]
-    for key, value in options.items():
-        text = json.dumps(value) if isinstance(value, dict) else str(value)
-        given += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
-    return given
-
-
-BY_KIND = ("preprocess", "evaluate", "floor")  # steps that take a kind of data
 NEVER_QUIET = ("diagnose", "report", "gather", "compare", "adopt", "paper")  # without --quiet
-BY_WILDCARD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # options that are wildcards of the rule
 
 
 @dataclass(frozen=True)
-class Call:
-    """A command of `pairflow`: its files and options, and the paths among them that it reads and writes."""
+class Call(calls.Call):
+    """A command of `pairflow`, and the paths in it that it reads and writes."""
 
-    name: str
-    files: list[object]
-    options: dict[str, Any]
     outputs: list[Path]
     inputs: list[Path] = field(default_factory=list)
 
     def words(self, **changes: object) -> list[str]:
-        """What follows `pairflow` in a shell, with some of its options changed."""
         quiet = {} if self.name in NEVER_QUIET else {"quiet": True}
-        return [self.name, *as_arguments(*self.files, **self.options | quiet | changes)]
+        return super().words(**quiet | changes)
 
     def moved(self, folder: str) -> "Call":
         """The same command whose outputs lie in another folder."""
@@ -146,33 +131,9 @@ class Call:
 
 def call_of(root: Path, job: Job, kind: str) -> Call:
     """The command that does a job of the plan of an experiment in `root`, as its rule runs it."""
-    inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
-    outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
-    options = {name: getattr(job, name) for name in BY_WILDCARD.get(job.rule, ()) if getattr(job, name)}
-    if job.settings:
-        options["settings"] = job.settings.model_dump(mode="json")
-    match job.rule:
-        case "preprocess":
-            inputs = {name: inputs[name] for name in ("parent_vocabulary",) if name in inputs}
-            outputs = dict(job.outputs)
-        case "train" if "parent" in inputs:
-            inputs["from"] = inputs.pop("parent").parent
-            del inputs["parent_description"]
-        case "floor":
-            options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
-        case "sample" | "teach" | "correlate":
-            tokens = {"tokens": inputs["tokens"]} if job.rule == "correlate" else {}
-            inputs = {"model": inputs["model"].parent} | tokens
-        case "distill":
-            needed = {name: inputs[name] for name in ("data", "validation")}
-            inputs = {"parent": inputs["parent"].parent, "cache": Path("cache"), **needed}
-        case "report":
-            inputs = {"root": root}
-    names = ("reference", "pairs", "samples", "page", "weights", "molecules", "norms")
-    named = dict.fromkeys((*names, *(["metrics"] if "timings" not in outputs else [])), "out")
-    written = {named.get(name, name): path for name, path in outputs.items()}
-    files: list[object] = [kind] if job.rule in BY_KIND else []
-    return Call(job.rule, files, inputs | written | options, [*job.outputs.values()], job.needed)
+    call = calls.call_of(root, job, kind)
+    cache = {"cache": Path("cache")} if job.rule == "distill" else {}
+    return Call(call.name, call.arguments, cache | call.options, [*job.outputs.values()], job.needed)
 
 
 def calls_of(kind: str) -> list[Call]:

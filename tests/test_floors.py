@@ -32,7 +32,9 @@ FLOORS = (
     ("steps",),
     ("kinds.*.steps",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "local", "own_data"),
+    ("wanted",),
+    ("learning",),
 )
 EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
 PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes

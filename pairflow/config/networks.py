@@ -1,10 +1,10 @@
 """Settings of the networks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny, WrapValidator, model_validator
 
 from pairflow.settings.check import Settings, any_of, by_name
 from pairflow.settings.flows import CONTINUOUS, DISCRETE
@@ -215,8 +215,18 @@ def _attention_blocks(width: int, blocks: int, positions: int) -> list[LinearMap
 
 
 NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)
+SHIPPED = frozenset(NETWORKS)  # without networks of the user's own, which join the list
+
+
+def _own_or(values: Any, shipped: Callable[[Any], Any]) -> Any:
+    """Check settings of a network: of the user's own, which `networks.own` has added to the list, or else of
+    a `shipped` one."""
+    name: Any = values.get("name") if isinstance(values, Mapping) else getattr(values, "name", None)
+    own = isinstance(name, str) and name in NETWORKS and name not in SHIPPED
+    return NETWORKS[name].model_validate(values) if own else shipped(values)
+
 
 if TYPE_CHECKING:
     Network = Any
 else:
-    Network = any_of(NETWORKS)
+    Network = Annotated[SerializeAsAny[any_of(NETWORKS)], WrapValidator(_own_or)]

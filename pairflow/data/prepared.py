@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,13 @@ from pairflow.data.split import describe_split, split_rows
 from pairflow.errors import InputError
 
 
+class Labelled(NamedTuple):
+    """The labels of rows (M,), and their meaning, as in a table's metadata."""
+
+    labels: np.ndarray
+    condition: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class PreparedRows:
     """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0."""
@@ -37,6 +44,8 @@ class PreparedRows:
     train: np.ndarray
     validation: np.ndarray
     symbols: int = 0
+    labels: Mapping[str, np.ndarray] | None = None  # of the rows of each part
+    condition: Mapping[str, Any] | None = None  # what the labels mean
 
     @classmethod
     def split(
@@ -45,13 +54,20 @@ class PreparedRows:
         symbols: int,
         settings: DataSettings,
         validation_rows: Sequence[int] | None = None,
+        labelled: Labelled | None = None,
     ) -> "PreparedRows":
-        """Split token rows (M, N) by the settings `validation_fraction`, `split_seed` and `training_rows`, or
-        hold out the `validation_rows`, given by their indices."""
+        """Split token rows (M, N), and perhaps their labels, by the settings `validation_fraction`,
+        `split_seed` and `training_rows`, or hold out the `validation_rows`, given by their indices."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
         split = split_rows(range(len(rows)), validation_rows=validation_rows, **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
-        return cls(settings.kind, rows[split == "train"], rows[split == "validation"], symbols)
+        parts = {part: split == part for part in ("train", "validation")}
+        classes: dict[str, Any] = {}
+        if labelled:
+            labels = {part: labelled.labels[chosen] for part, chosen in parts.items()}
+            classes = {"labels": labels, "condition": labelled.condition}
+        train, validation = (rows[chosen] for chosen in parts.values())
+        return cls(settings.kind, train, validation, symbols, **classes)
 
     def write(self, files: Mapping[str, Path], settings: DataSettings, *sources: Path | None) -> None:
         """Write both parts, and a vocabulary with the kind, N and K. `sources` are the files that they come
@@ -63,9 +79,9 @@ class PreparedRows:
         inputs = {
             key: digest(path) for key, path in zip(("source", "held_out"), sources, strict=False) if path
         }
-        write_prepared(
-            files, parts, contract(**facts), self.symbols, settings.model_dump(mode="json"), inputs
-        )
+        labels: dict[str, Any] = {"labels": self.labels, "condition": self.condition} if self.labels else {}
+        parameters = settings.model_dump(mode="json")
+        write_prepared(files, parts, contract(**facts), self.symbols, parameters, inputs, **labels)
 
 
 def contract(**facts: Any) -> str:

@@ -99,14 +99,15 @@ def forecast(
     fresh: bool = False,
     rows: int | None = None,
     rates: dict[Work, Rate] | None = None,
+    table: list[Job] | None = None,
 ) -> Forecast:
     """Forecast the experiment in `root` on `cores` cores.
 
     With `recorded` nothing is measured, and with `fresh` no job counts as finished. With `rows` the data have
     so many training rows instead, so that all jobs are to do. `rates` may come from another forecast, for the
-    same experiment with another number of iterations.
+    same experiment with another number of iterations. `table` are the jobs, if these are not all jobs.
     """
-    table = jobs(root, experiment, shards)
+    table = table or jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)
     known = rates_of(finished, experiment, sizes, "finished jobs of this machine", machine())
     todo = [job for job in table if rows or job not in finished]

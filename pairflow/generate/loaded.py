@@ -1,5 +1,7 @@
 """A trained model in Python: its network, samples and scores."""
 
+import shutil
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,19 +13,20 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from pairflow import published
 from pairflow.arguments import checked_integer, checked_number
 from pairflow.arrays import as_array, checked_tokens
 from pairflow.artifacts import token_dtype
 from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings, ScoreSettings, check
 from pairflow.errors import InputError
 from pairflow.extras import named_extras
+from pairflow.files import checked_path
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.samplers import FREE
 from pairflow.generate.choice import kind_in, measured_at
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
+from pairflow.networks.own import settings_of
 from pairflow.runtime.device import choose
 from pairflow.runtime.resume import split_rows
 from pairflow.settings.sampling import SamplerName
@@ -32,12 +35,16 @@ from pairflow.training.model import DiscreteModel, Model
 Device = Literal["auto", "cuda", "cpu"]
 
 
-def load(model: str | Path, *, device: Device = "auto") -> "LoadedModel":
+def load(
+    model: str | Path, *, network: type[nn.Module] | None = None, device: Device = "auto"
+) -> "LoadedModel":
     """Load a trained model, to sample from it, to score rows, or to use its network.
 
     Args:
-        model: the folder of a model, such as results/demo/seed0/models/pairflow, or the name of one that
-            comes with pairflow (`pairflow models` lists them).
+        model: the folder of a model, such as results/demo/seed0/models/pairflow; the name of one that comes
+            with pairflow (`pairflow models` lists them); a ZIP archive of a folder; or the address of such an
+            archive, which is downloaded once. Models of others are checked, and no code of theirs runs.
+        network: the class of its network, if that is one of your own (docs/python.md).
         device: "auto" uses the GPU if there is one.
 
     Returns:
@@ -50,7 +57,19 @@ def load(model: str | Path, *, device: Device = "auto") -> "LoadedModel":
         >>> model = pairflow.load("digits")
         >>> rows = model.sample(16)  # token rows (16, 64)
     """
-    return LoadedModel(Model.load(published.locate(model), device=choose(device, None)))
+    settings_of(network)  # makes a class known
+    with named_extras():
+        from pairflow.generate import archives
+
+        folder, temporary = archives.locate(model)
+    try:
+        loaded = LoadedModel(Model.load(folder, device=choose(device, None)))
+    except BaseException:
+        shutil.rmtree(temporary or "", ignore_errors=True)
+        raise
+    if temporary:
+        weakref.finalize(loaded, shutil.rmtree, temporary, ignore_errors=True)
+    return loaded
 
 
 def sample(
@@ -184,6 +203,23 @@ class LoadedModel:
         size, batches = self.model.vocabulary_size, split_rows(count, self.model.batch_rows)
         drawn = np.concatenate([drawing.draw((0, *batch)) for batch in batches])[:, : self.model.length]
         return drawn if size is None else drawn.astype(token_dtype(size))
+
+    def save(self, folder: str | Path) -> None:
+        """Save the model: its weights, its description, and what its data set adds.
+
+        Args:
+            folder: a new folder, or the name of a new ZIP archive, which ends in .zip. `load` and the
+                commands (`pairflow sample --model`, of a folder) read it.
+
+        Raises:
+            InputError: if it is there and not empty.
+
+        Example:
+            >>> pairflow.load("digits").save("my_digits")  # doctest: +SKIP
+        """
+        from pairflow.generate import archives
+
+        archives.copy(self.model.folder, checked_path("folder", folder))
 
     def decode(self, rows: ArrayLike) -> list[str] | np.ndarray:
         """Turn token rows into what they stand for.

@@ -7,8 +7,9 @@ Missing files, and inputs whose hash is not in the metadata, are not checked.
 
 import functools
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pairflow.artifacts import Metadata, digest, read_metadata, read_object
 from pairflow.config import Experiment
@@ -25,7 +26,7 @@ def require(root: Path, experiment: Experiment) -> None:
         for name, path in job.outputs.items():
             if path.is_file():
                 try:
-                    _require_made_by(job, name, digest_of)
+                    require_made_by(job, name, digest_of)
                 except InputError as error:
                     command = f"pairflow run {root.name} -- --forcerun {shlex.quote(str(path))}"
                     raise InputError(f"{error}; to make it again: {command}") from None
@@ -43,7 +44,7 @@ def _first_stale(job: Job) -> Path | None:
     for name, path in job.outputs.items():
         try:
             if path.is_file():
-                _require_made_by(job, name)
+                require_made_by(job, name)
         except InputError:
             return path
     return None
@@ -71,13 +72,13 @@ def _is_made(job: Job) -> bool:
         for name, path in job.outputs.items():
             if not path.exists():
                 return False
-            _require_made_by(job, name)
+            require_made_by(job, name)
     except InputError:
         return False
     return True
 
 
-def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
+def require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
     """Raise InputError if metadata of the output `name` differ from the job: its split or its settings.
 
     With `digest_of`, a function from a path to its hash, the hashes of its inputs are compared as well.
@@ -92,12 +93,21 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
         expected |= job.settings.recorded(parameters)
     for key, value in expected.items():
         if key in parameters and parameters[key] != value:
-            differs = f"{key} is {parameters[key]} there and {value} in the configuration"
+            key, there, here = _difference(key, parameters[key], value)
+            differs = f"{key} is {there} there and {here} in the configuration"
             raise InputError(f"{path}: from another configuration, {differs}")
     weights = [("weights", path) for path in job.outputs.values() if path.suffix == ".safetensors"]
     for key, source in [*sources.items(), *weights]:
         if digest_of and key in inputs and source.is_file() and inputs[key] != digest_of(source):
             raise InputError(f"{path}: was made from a file other than {source}")
+
+
+def _difference(key: str, there: Any, here: Any) -> tuple[str, Any, Any]:
+    """Return the key of the first difference between two values, and what stands there."""
+    while isinstance(there, Mapping) and isinstance(here, Mapping) and {*there} == {*here}:
+        inner = next(name for name in here if there[name] != here[name])
+        key, there, here = f"{key}.{inner}", there[inner], here[inner]
+    return key, there, here
 
 
 def _read_facts(path: Path, name: str) -> Metadata:

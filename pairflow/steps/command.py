@@ -29,19 +29,29 @@ from pairflow.training.options import MODEL_FILES
 _LONGEST = 2000  # characters of a message
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 GIVE_WAY = 2.0  # seconds in which torchrun ends all processes of a step if one has failed
+RAISES = object()
 RANK_0_FIRST = 60.0  # seconds in which process 0 makes the same mistake as another process
 
 
 class Command(click.Command):
-    """A command that prints a user's mistake as one line on stderr, with exit code 2. It ignores SIGUSR1."""
+    """A command that prints a user's mistake as one line on stderr, with exit code 2. It ignores SIGUSR1.
+
+    If the object of the context is RAISES, its errors are raised as they are, for a caller in Python.
+    """
+
+    def perform(self, ctx: click.Context) -> Any:
+        """Check the outputs, and run the command. Its errors are raised."""
+        _require_free_outputs(ctx)
+        memory.keep_freed()
+        threads.spin_briefly()
+        with signals.for_a_command(), named_extras():
+            return super().invoke(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
+        if ctx.find_root().obj is RAISES:
+            return self.perform(ctx)
         try:
-            _require_free_outputs(ctx)
-            memory.keep_freed()
-            threads.spin_briefly()
-            with signals.for_a_command(), named_extras():
-                return super().invoke(ctx)
+            return self.perform(ctx)
         except (InputError, OSError) as error:
             text = str(error)
             if isinstance(error, OSError):

@@ -1,6 +1,7 @@
 """Training of a model on rows or pairs, for the steps `train` and `distill`."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from pairflow.config import (
     parse_method,
 )
 from pairflow.config.training import Distillation
-from pairflow.errors import InputError
+from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, remove_states
 from pairflow.runtime.snapshots import Snapshots
@@ -40,7 +41,7 @@ from pairflow.training.bound import compare_classes
 from pairflow.training.loop import Trained, optimise
 from pairflow.training.model import DiscreteModel, Model, model_class
 from pairflow.training.objectives import Labels, Objective, Validator
-from pairflow.training.options import FitOptions, ModelPaths
+from pairflow.training.options import MODEL_FILES, FitOptions, ModelPaths
 from pairflow.training.state import moving_average
 
 
@@ -215,18 +216,22 @@ def fit(
     if isinstance(model, DiscreteModel) and len(rows.validation):
         measured = (rows.validation, model.corruption, model.prediction, rows.padding)
         validate = Validator(*measured, seed, device)
-    trained = optimise(
-        model.network,
-        objective,
-        settings,
-        seed=seed,
-        average=average,
-        validate=validate,
-        snapshots=Snapshots(folder, options.save_every, provenance),
-        micro_batch=options.micro_batch,
-        in_slices=NETWORKS[model.network_settings["name"]].in_slices,
-        progress=not options.quiet,
-    )
+    try:
+        trained = optimise(
+            model.network,
+            objective,
+            settings,
+            seed=seed,
+            average=average,
+            validate=validate,
+            snapshots=Snapshots(folder, options.save_every, provenance),
+            micro_batch=options.micro_batch,
+            in_slices=NETWORKS[model.network_settings["name"]].in_slices,
+            progress=not options.quiet,
+        )
+    except Interrupted as stop:
+        stop.unfinished = partial(_write_unfinished, model, stop.unfinished, files=files)
+        raise
     if distributed.rank() == 0:
         provenance.threads = torch.get_num_threads() if device.type == "cpu" else None
         _write(model, trained.ema, _with_classes(trained, model, rows), outputs, files)
@@ -258,6 +263,13 @@ def _with_classes(trained: Trained, model: Model, rows: TrainingRows) -> pd.Data
     for name, value in found.items():
         log[name] = np.where(np.arange(len(log)) == len(log) - 1, value, np.nan)
     return log
+
+
+def _write_unfinished(model: Model, so_far: Trained, folder: Path, files: dict[str, bytes]) -> None:
+    """Write an interrupted training as a model into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    outputs = ModelPaths(*(folder / name for name in MODEL_FILES[: len(ModelPaths._fields)]))
+    _write(model, so_far.ema, so_far.log, outputs, files)
 
 
 def _write(

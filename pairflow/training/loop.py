@@ -64,7 +64,7 @@ def optimise(
 
     Raises:
         InputError: if the loss is not finite.
-        Interrupted: with `snapshots`, on a signal of `signals.STOP`.
+        Interrupted: with `snapshots`, on a signal of `signals.STOP`, with the unfinished result.
     """
     with distributed.process_group():
         first_process = distributed.rank() == 0
@@ -133,4 +133,5 @@ def _save_or_stop(
     if stop:
         # Wait for process 0: when one process ends, torchrun ends all.
         distributed.all_reduce_max(0)
-        raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, {RERUN}", stop)
+        so_far = Trained(state.network, state.ema.module, state.log.frame())
+        raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, {RERUN}", stop, so_far)

@@ -101,7 +101,9 @@ class TrainingLog:
 
     def frame(self) -> pd.DataFrame:
         """Columns iteration, loss, learning_rate, seconds and validation_nll (null where not measured)."""
-        return pd.DataFrame(self.rows).astype({"validation_nll": "float64"})
+        numbers = ("loss", "learning_rate", "seconds", "validation_nll")
+        types = {"iteration": "int64"} | dict.fromkeys(numbers, "float64")
+        return pd.DataFrame(self.rows, columns=[*types]).astype(types)
 
 
 def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:

@@ -110,12 +110,14 @@ def test_the_readme_is_short_and_lists_every_command():
 
 def test_the_first_example_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = np.random.default_rng(0).integers(40, size=(30, 8))
+    rows = np.random.default_rng(0).integers(40, size=(60, 8))
     np.save("my_tokens.npy", rows)
     (example,) = re.findall(r"```python\n(.*?)```", TEXTS["README.md"], re.DOTALL)
     variables = {}
-    exec(example, variables)
+    exec(example.replace("sources=sources", "sources=sources, iterations=10"), variables)
     assert variables["sources"].shape == rows.shape
+    assert variables["rows"].shape == (100, 8)
+    assert (tmp_path / "my_model/model.safetensors").is_file()
 
 
 def test_the_experiment_of_the_page_on_tokens_is_complete():

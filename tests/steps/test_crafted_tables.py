@@ -218,7 +218,7 @@ def test_a_crafted_table_ends_well_or_in_one_line(kind, step):
 
     def run(call: Call):
         with within(SECONDS):
-            done = step(call.name, *call.files, **call.options)
+            done = step(call.name, *call.arguments, **call.options)
         shutil.rmtree("elsewhere", ignore_errors=True)
         return done
 

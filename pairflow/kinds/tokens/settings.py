@@ -1,13 +1,13 @@
 """Settings of token rows."""
 
 from functools import partial
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.metrics.metric import Metric
-from pairflow.settings.check import Seed
+from pairflow.settings.check import Seed, Settings
 from pairflow.settings.fields import (
     DataSettings,
     HeldOut,
@@ -30,6 +30,15 @@ METRICS = {
 GROUPS = {"rows": "Copies and repeats"}
 
 
+class RowClasses(Settings):
+    """The classes of token rows, which a conditional model learns."""
+
+    column: str = Field(min_length=1, description="Column of the .parquet file with the class of each row.")
+    classes: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        min_length=2, max_length=255, description="Names of the classes; a row with an empty field has none."
+    )
+
+
 class Tokens(DataSettings, RowLayout):
     """Token rows, each of N integers in 0..K-1."""
 
@@ -48,6 +57,12 @@ class Tokens(DataSettings, RowLayout):
     training_rows: TrainingRows = None
     split_column: SplitColumn = None
     held_out: HeldOut = None
+    condition: RowClasses | None = Field(
+        None, description="Train conditional models, which can be guided, on a column of classes."
+    )
+
+    def conditions(self) -> dict[str, tuple[str, ...]]:
+        return {self.condition.column: self.condition.classes} if self.condition else {}
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Tokens":

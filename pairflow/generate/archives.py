@@ -1,0 +1,81 @@
+"""Models that travel: copies of a model's folder, ZIP archives of one, and downloads of these."""
+
+import hashlib
+import shutil
+import stat
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from pairflow import published
+from pairflow.data.download import RawFile
+from pairflow.errors import InputError
+from pairflow.files import checked_path, require_plausible, require_regular
+
+_DESCRIPTION = "model.json"
+_WEB = ("http://", "https://")
+
+
+def locate(model: str | Path) -> tuple[Path, Path | None]:
+    """Return the folder of a model, and a temporary folder that has it, if any.
+
+    `model` is a folder, the name of a model that comes with pairflow, a ZIP archive of a folder, or the
+    address of such an archive, which is downloaded once.
+    """
+    if isinstance(model, str) and model.startswith(_WEB):
+        name = model.partition("?")[0].rpartition("/")[2] or "model.zip"
+        cached = f"{hashlib.sha256(model.encode()).hexdigest()[:12]}-{name}"
+        return unpack(RawFile(names=(cached,), url=model, cached=cached).fetch())
+    if str(model).lower().endswith(".zip") and not checked_path("model", model).is_dir():
+        return unpack(Path(model))
+    return published.locate(model), None
+
+
+def unpack(archive: Path) -> tuple[Path, Path]:
+    """Unpack the files next to the only model.json of a ZIP archive into a temporary folder. Return the
+    folder of the model and the temporary folder.
+
+    Nothing else is unpacked, and no path of the archive is used, so that none leads out of the folder.
+    """
+    require_regular(archive)
+    try:
+        with zipfile.ZipFile(archive) as content:
+            members = [member for member in content.infolist() if _is_file(member)]
+            require_plausible(archive, sum(member.file_size for member in members))
+            paths = {member: PurePosixPath(member.filename.replace("\\", "/")) for member in members}
+            found = [path for path in paths.values() if path.name == _DESCRIPTION]
+            if len(found) != 1:
+                raise InputError(f"{archive}: expected one {_DESCRIPTION} in the archive, found {len(found)}")
+            place = Path(tempfile.mkdtemp(prefix="pairflow-"))
+            folder = place / (found[0].parent.name.lstrip(".") or archive.stem)
+            folder.mkdir()
+            for member, path in paths.items():
+                if path.parent == found[0].parent:
+                    (folder / path.name).write_bytes(content.read(member))
+            return folder, place
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # not ZIP, or with a password
+        raise InputError(f"{archive}: not a readable ZIP archive: {error}") from None
+
+
+def _is_file(member: zipfile.ZipInfo) -> bool:
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    name = PurePosixPath(member.filename).name
+    return not member.is_dir() and kind in (0, stat.S_IFREG) and not name.startswith(".")
+
+
+def copy(model: Path, target: Path) -> None:
+    """Copy the files of a model into a new folder, or into a new archive if its name ends in .zip; without
+    the records of the commands that made them."""
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise InputError(f"folder: expected a new or an empty folder, found files in {target}")
+    files = [path for path in model.iterdir() if path.is_file() and not path.name.startswith(".")]
+    files = [path for path in files if not path.name.endswith(".provenance.json")]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.suffix.lower() == ".zip":
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(files):
+                archive.write(path, f"{target.stem}/{path.name}")
+        return
+    target.mkdir(exist_ok=True)
+    for path in files:
+        shutil.copyfile(path, target / path.name)

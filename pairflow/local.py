@@ -1,0 +1,115 @@
+"""Runs jobs of the workflow in this process, without Snakemake."""
+
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pairflow.arguments import checked_choice, checked_integer
+from pairflow.artifacts import digest
+from pairflow.cli import module_of
+from pairflow.config import Experiment
+from pairflow.errors import InputError
+from pairflow.generate.loaded import Device
+from pairflow.kinds import load_kind
+from pairflow.plan.calls import call_of
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import divide_cores
+from pairflow.plan.lineage import require_made_by
+from pairflow.runtime.device import DEVICES
+from pairflow.runtime.threads import available_cpus
+from pairflow.steps.command import RAISES, ByKind
+from pairflow.steps.options import device_type
+
+MOST_THREADS = 4096
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How jobs run: the device, the threads of each (None: as in the workflow), and whether they say so."""
+
+    device: Device
+    threads: int | None
+    progress: bool
+
+    def __post_init__(self) -> None:
+        checked_choice("device", self.device, DEVICES)
+        if self.threads is not None:
+            checked_integer("threads", self.threads, 1, MOST_THREADS)
+
+    @property
+    def type(self) -> str:
+        """The type of the device, "cpu" or "cuda"."""
+        return device_type(self.device)
+
+    @property
+    def cores(self) -> int:
+        return self.threads or available_cpus()
+
+    def say(self, text: str) -> None:
+        """Print a text on stderr, if progress is to be shown."""
+        if self.progress and text:
+            print(text, file=sys.stderr)
+
+    def options(self, experiment: Experiment, table: Sequence[Job], job: Job) -> dict[str, Any]:
+        """The options of a job of a table."""
+        shares = divide_cores(experiment, table, self.cores)
+        threads = self.threads or shares.get(job.rule, job.threads)
+        return {"device": self.device, "threads": threads, "quiet": not self.progress}
+
+
+def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()) -> list[Job]:
+    """Return the jobs of a table that make the file `target`, in their order, without those whose outputs are
+    among the files `there`."""
+    needed, jobs = {target}, []
+    for job in reversed(table):
+        if needed.intersection(job.outputs.values()):
+            jobs.append(job)
+            needed.update(path for path in job.needed if path not in there)
+    return jobs[::-1]
+
+
+def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: Runner) -> None:
+    """Do the jobs of a table that are not done yet, one after another; each comes after its inputs' makers.
+
+    Raises:
+        InputError: if a command finds a mistake, or a file in `root` was made with other settings.
+        Interrupted, KeyboardInterrupt: if a signal stops a command.
+    """
+    for job in table:
+        if all(path.is_file() for path in job.outputs.values()):
+            try:
+                for name in job.outputs:
+                    require_made_by(job, name, digest)
+            except InputError as error:
+                raise InputError(f"{error}; choose another folder") from None
+            continue
+        resume = {"resume": root / f"seed{job.seed}" / "resume" / job.rule} if job.method else {}
+        run_job(root, job, experiment.data.kind, **runner.options(experiment, table, job) | resume)
+
+
+def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
+    """Do a job of an experiment by its command; errors are as in `run_jobs`.
+
+    Args:
+        root: the folder of the experiment.
+        job: the job.
+        kind: the experiment's kind of data.
+        options: values of further options, of which the command takes those that it has.
+    """
+    call = call_of(root, job, kind)
+    command = import_module(module_of(call.name)).main
+    options_of = command.make(load_kind(kind)) if isinstance(command, ByKind) else command
+    known = {parameter.name for parameter in options_of.params}
+    given = {key: value for key, value in options.items() if key in known and value not in (None, False)}
+    for path in job.outputs.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with command.make_context(call.name, call.words(**given)[1:], obj=RAISES) as context:
+            command.invoke(context)
+    except click.ClickException as error:  # an option that the job's settings do not fit
+        raise InputError(f"{call.name}: {error.format_message()}") from None

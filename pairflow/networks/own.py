@@ -1,0 +1,55 @@
+"""Networks of the user's own: classes that `pairflow.train` and `pairflow.load` take by themselves."""
+
+from collections.abc import Mapping
+from inspect import Parameter, signature
+from typing import Any, Literal
+
+from pydantic import create_model
+from torch import nn
+
+from pairflow.arguments import checked_choice
+from pairflow.config import DISCRETE, NETWORKS
+from pairflow.config.networks import SHIPPED, NetworkSettings
+from pairflow.errors import InputError
+from pairflow.networks import DENOISERS
+
+_GIVEN = ("length", "vocabulary_size", "shape", "mask", "classes")  # see `networks.build`
+
+
+def settings_of(network: Any) -> dict[str, Any] | None:
+    """Return the settings of a network that is given by its name, its class or its settings; None for None.
+
+    A class is registered under its name in lower case, and its settings are the other keywords of its
+    constructor. Raises InputError for anything else.
+    """
+    if network is None:
+        return None
+    settings = dict(network) if isinstance(network, Mapping) else {"name": network}
+    if isinstance(kind := settings.get("name"), type) and issubclass(kind, nn.Module):
+        settings["name"] = register(kind)
+    if "name" not in settings:
+        raise InputError(
+            f"network: expected a name, a class, or settings with a name, found {network!r:.200}"
+        )
+    checked_choice("network", settings["name"], NETWORKS)
+    return settings
+
+
+def register(network: type[nn.Module]) -> str:
+    """Make a class known as a network of discrete flows, for this process, and return its name."""
+    name = network.__name__.lower()
+    if name in SHIPPED:
+        raise InputError(f"network: pairflow has a network {name}; rename the class {network.__name__}")
+    fields: dict[str, Any] = {}
+    for key, parameter in signature(network, eval_str=True).parameters.items():
+        if key in _GIVEN:
+            continue
+        if parameter.kind not in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            raise InputError(f"network: {network.__name__}: expected keywords with names, found {parameter}")
+        kind = Any if parameter.annotation is Parameter.empty else parameter.annotation
+        fields[key] = (kind, ... if parameter.default is Parameter.empty else parameter.default)
+    named: Any = (Literal[name], name)
+    made: Any = create_model(network.__name__, __base__=NetworkSettings, name=named, **fields)
+    made.flows, made.in_slices = (DISCRETE.name,), False
+    NETWORKS[name], DENOISERS[name] = made, network
+    return name
