@@ -103,8 +103,8 @@ def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
     """
     call = call_of(root, job, kind)
     command = import_module(module_of(call.name)).main
-    options_of = command.make(load_kind(kind)) if isinstance(command, ByKind) else command
-    known = {parameter.name for parameter in options_of.params}
+    asked: Any = command.make(load_kind(kind)) if isinstance(command, ByKind) else command
+    known = {parameter.name for parameter in asked.params}
     given = {key: value for key, value in options.items() if key in known and value not in (None, False)}
     for path in job.outputs.values():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from pairflow.config.training import DISTILLATIONS, Optimisation
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
 from pairflow.errors import InputError
 from pairflow.estimate.forecast import FEWEST, MOST, forecast
-from pairflow.kinds import draft_experiment, load_settings, new_settings, source_of
+from pairflow.kinds import draft_experiment, new_settings, registry, source_of
 from pairflow.local import Runner, needed_jobs
 from pairflow.own_data import LABEL
 from pairflow.plan import paths
@@ -118,7 +118,7 @@ class Wanted:
         if self.labelled:
             names = sorted({*read_words(self.file, LABEL)} - {""})
             data["condition"] = {"column": LABEL, "classes": names}
-        settings = check(load_settings("tokens").DATA, {**data, **self.options}, "train")
+        settings = check(registry.SETTINGS[registry.KINDS.index("tokens")], {**data, **self.options}, "train")
         size = source_of(settings).measure(settings)
         sizes = (size.length, size.vocabulary_size, size.rows)
         start = {"from": self._start_name} if self.start else {}

@@ -27,7 +27,7 @@ FLOORS = (
     ("kinds.kind",),
     ("kinds",),
     ("generate", "plan.jobs"),
-    ("checkup", "estimate", "report.pages", "pairflow"),
+    ("checkup", "estimate", "report.pages"),
     ("kinds.*",),
     ("steps",),
     ("kinds.*.steps",),
@@ -35,6 +35,7 @@ FLOORS = (
     ("__main__", "local", "own_data"),
     ("wanted",),
     ("learning",),
+    ("pairflow",),
 )
 EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
 PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes
