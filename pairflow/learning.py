@@ -144,7 +144,10 @@ def distill(
         settings: settings of the distillation, which replace the suggested ones, key by key.
         data: the folder with the rows that the model was trained on, such as results/mine/data. Default: that
             of the experiment in which `train` or the workflow has made the model.
-        folder, device, threads, progress: as in `train`.
+        folder: a folder for all files, as in `train`.
+        device: "auto" uses the GPU if there is one.
+        threads: threads of a CPU. Default: as in the workflow.
+        progress: whether to show a progress bar.
 
     Returns:
         The new model, whose method ends in the distillation, such as "pairflow+dcd".

@@ -1,9 +1,12 @@
 """Maps a function over chunks of work in several processes, with only a few chunks in memory at once."""
 
 import multiprocessing
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from types import ModuleType
 from typing import TypeVar
 
 from pairflow.runtime.signals import end_with_parent
@@ -17,7 +20,8 @@ def map_chunks(work: Callable[[Chunk], Result], chunks: Iterable[Chunk], process
     """Yield `work(chunk)` for each chunk, in order. With one process it runs in this one.
 
     Functions, chunks and results travel between processes, so that they must be picklable. The processes
-    start with the first chunk, which takes about two seconds.
+    start with the first chunk, which takes about two seconds. They do not import the main module, so that a
+    user's script needs no guard against running again in each of them.
     """
     if processes < 2:
         yield from map(work, chunks)
@@ -27,10 +31,21 @@ def map_chunks(work: Callable[[Chunk], Result], chunks: Iterable[Chunk], process
     waiting: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:
-            waiting.append(pool.submit(work, chunk))
+            with _without_main():  # a process may start here
+                waiting.append(pool.submit(work, chunk))
             if len(waiting) > _WAITING * processes:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """In the block, the main module is an empty one."""
+    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

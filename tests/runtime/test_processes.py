@@ -1,6 +1,8 @@
 """Work in several processes gives results in order, and reads only a little ahead."""
 
 import os
+import subprocess
+import sys
 from itertools import count, islice
 
 import pytest
@@ -36,3 +38,11 @@ def test_errors_reach_the_caller():
     broken = (1 // (3 - number) for number in count())
     with pytest.raises(ZeroDivisionError):
         list(map_chunks(double, broken, 2))
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path):
+    script = tmp_path / "script.py"
+    lines = ("import math", "from pairflow.runtime.processes import map_chunks", "print('here')")
+    script.write_text("\n".join([*lines, "print(list(map_chunks(math.sqrt, [1, 4], 2)))"]))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "here\n[1.0, 2.0]\n", done.stderr

@@ -50,6 +50,26 @@ def test_rows_are_split_and_keep_their_order(finished):
     assert train[1].data == validation[1].data
 
 
+def test_a_row_of_an_unknown_class_is_named(tmp_path, step, refused):
+    table = pa.table(
+        {"tokens": token_rows().tolist(), "kind": ["a", "b", "c", ""] * (len(token_rows()) // 4)}
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    condition = {"column": "kind", "classes": ["a", "b"]}
+    data = {"source": "tokens", "file": str(tmp_path / "rows.parquet"), "vocabulary_size": K}
+    names = ("train.parquet", "validation.parquet", "known.parquet", "vocabulary.json")
+    files = {Path(name).stem: tmp_path / "data" / name for name in names}
+    done = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
+    refused(done, "preprocess", "column 'kind': row 2: expected one of a, b, found 'c'")
+    condition["classes"].append("c")
+    assert not step(
+        "preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files
+    ).exit_code
+    made, metadata = read_table(files["train"], "tokens")
+    assert metadata.condition["names"] == ["a", "b", "c"]
+    assert set(made["label"].to_pylist()) == {0, 1, 2, 3}  # 3: no class
+
+
 def test_every_metric_is_there_with_its_floor(finished):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     sampled = rows[rows.evaluation == "main"]
