@@ -188,8 +188,8 @@ def describe_sheet(path: Path, column: str | None = None, sheet: str | None = No
 
 @contextmanager
 def _tables(path: Path, sheet: str | None = None, hidden: bool = False) -> Iterator[Iterator[OpenTable]]:
-    """Open a file, and give its tables that are not empty: of an Excel file those on its sheets, also the
-    `hidden` ones if so, else one."""
+    """Open a file, and give its tables that are not empty: of an Excel file those on its visible sheets, with
+    `hidden` on all of them, else one."""
     refuse_spreadsheet(path)
     kind = FORMATS.get(suffix_of(path), "CSV")
     with opened(path, kind) as (content, raw):
@@ -316,8 +316,8 @@ def _seekable(content: BufferedReader, path: Path) -> BufferedReader | BytesIO:
 def _sheets(
     content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | None, hidden: bool
 ) -> Iterator[OpenTable]:
-    """Yield the tables on the sheets of an Excel file that are not empty and not hidden, on all sheets, or
-    that on one `sheet`."""
+    """Yield the tables on the sheets of an Excel file that are visible, with `hidden` on all of them, if
+    they are not empty; or the table on one `sheet`."""
     require_openpyxl(path)
     from openpyxl import load_workbook
 
