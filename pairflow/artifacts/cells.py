@@ -14,7 +14,7 @@ def as_cell(value: Any) -> Any:
 
 def from_cell(text: str) -> str:
     """The inverse of `as_cell` for text."""
-    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+    return text[1:] if text.startswith("'") and as_cell(text[1:]) == text else text
 
 
 def _is_number(text: str) -> bool:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from pairflow.arguments import nearest
 from pairflow.artifacts import from_cell
-from pairflow.data.layout import find_header, find_layout, holds_rows, name_columns
+from pairflow.data.layout import Layout, find_header, find_layout, holds_rows, name_columns
 from pairflow.errors import InputError
 from pairflow.files import PACKED, lines_of, opened, require_plausible, suffix_of
 
@@ -113,7 +113,8 @@ def open_table(path: Path, column: str | None = None, sheet: str | None = None) 
     """Open a table by its suffix; a file with any other suffix as CSV.
 
     Of an Excel file, this is the sheet with the name `sheet`, or else the first that has the `column`, or
-    else the first that is not empty. Raises InputError if the file cannot be read, or is empty.
+    else the first that is not empty; a hidden one only by its name. Raises InputError if the file cannot be
+    read, or is empty.
     """
     with _tables(path, sheet) as tables:
         first = table = next(tables, None)
@@ -127,9 +128,10 @@ def open_table(path: Path, column: str | None = None, sheet: str | None = None) 
 def columns(
     path: Path, number: int, sheet: str | None = None
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
-    """Yield the columns of a table, or of each sheet of an Excel file, or of one `sheet`: the name of the
-    sheet, and by the name of each column the fields of the first `number` rows. Columns without a name and
-    fields are left out, and rows with a fault unless all have one. Raises InputError if the file is empty."""
+    """Yield the columns of a table, or of each visible sheet of an Excel file, or of one `sheet`: the name of
+    the sheet, and by the name of each column the fields of the first `number` rows. Columns without a name
+    and fields are left out, and rows with a fault unless all have one. Raises InputError if the file is
+    empty."""
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:
@@ -162,23 +164,37 @@ def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) ->
     return "; ".join(parts)
 
 
-def header_of(path: Path) -> list[str]:
-    """The header of a text file of any name, if its first lines are a table of several columns; else an empty
-    list."""
+def layout_of(path: Path) -> Layout | None:
+    """How a text file of any name is written, if its first lines are a table of several columns; else
+    None."""
     with opened(path, "text") as (content, _):
         lines = [*islice(lines_of(content, path, 2**20), _HEAD)]
     layout = find_layout(lines, suffix_of(path))
-    return layout.header if layout and layout.agrees else []
+    return layout if layout and layout.agrees else None
+
+
+def describe_sheet(path: Path, column: str | None = None, sheet: str | None = None) -> str:
+    """Name the sheet of an Excel file that `open_table` reads, and the others that hold rows, hidden ones
+    too; empty if there is only one, and for another file."""
+    if FORMATS.get(suffix_of(path)) != "Excel":
+        return ""
+    with open_table(path, column, sheet) as table:
+        read = table.sheet
+    with _tables(path, hidden=True) as tables:
+        others = [repr(table.sheet) for table in tables if table.sheet != read]
+    more = f" (--sheet chooses another: {', '.join(others)})" * bool(others)
+    return f", sheet {read!r}{more}" if sheet or others else ""
 
 
 @contextmanager
-def _tables(path: Path, sheet: str | None = None) -> Iterator[Iterator[OpenTable]]:
-    """Open a file, and give its tables that are not empty: of an Excel file those on its sheets, else one."""
+def _tables(path: Path, sheet: str | None = None, hidden: bool = False) -> Iterator[Iterator[OpenTable]]:
+    """Open a file, and give its tables that are not empty: of an Excel file those on its visible sheets, with
+    `hidden` on all of them, else one."""
     refuse_spreadsheet(path)
     kind = FORMATS.get(suffix_of(path), "CSV")
     with opened(path, kind) as (content, raw):
         if kind == "Excel":
-            yield _sheets(content, path, raw, sheet)
+            yield _sheets(content, path, raw, sheet, hidden)
         else:
             if sheet:
                 raise InputError(f"{path}: no sheet {sheet!r}: only Excel files have sheets")
@@ -297,8 +313,11 @@ def _seekable(content: BufferedReader, path: Path) -> BufferedReader | BytesIO:
     return BytesIO(content.read()) if path.suffix.lower() in PACKED else content
 
 
-def _sheets(content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | None) -> Iterator[OpenTable]:
-    """Yield the tables on the sheets of an Excel file that are not empty, or that on one `sheet`."""
+def _sheets(
+    content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | None, hidden: bool
+) -> Iterator[OpenTable]:
+    """Yield the tables on the sheets of an Excel file that are visible, with `hidden` on all of them, if
+    they are not empty; or the table on one `sheet`."""
     require_openpyxl(path)
     from openpyxl import load_workbook
 
@@ -320,7 +339,8 @@ def _sheets(content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | Non
     if sheet and sheet not in names:
         found = ", ".join(map(repr, names))
         raise InputError(f"{path}: no sheet {sheet!r}{nearest(sheet, names)}; found {found}")
-    for name in [sheet] if sheet else names:
+    visible = [page.title for page in book.worksheets if hidden or page.sheet_state == "visible"]
+    for name in [sheet] if sheet else visible:
         rows = _rows(path, book[name], written[name] if written else None)
         head = [*islice(rows, _HEAD)]
         if head:
@@ -359,8 +379,8 @@ def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
                 _text(getattr(other, "text", other) if value is None else value) for value, other in pairs
             ]
             # A line break of Windows in a cell is stored as `_x000D_` and a line feed.
-            fields = [unescape(field).strip() if "_x" in field else field.strip() for field in fields]
-            if any(fields):
+            fields = [unescape(field) if "_x" in field else field for field in fields]
+            if any(map(str.strip, fields)):
                 yield number, fields
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from pairflow.data import tabular
-from pairflow.data.tabular import columns, open_table
+from pairflow.data.tabular import columns, describe_sheet, open_table
 from pairflow.errors import InputError
 
 
@@ -121,13 +121,35 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
         ):
             sheet.append(row)
     book.save(written := io.BytesIO())
-    rows = [(4, ["1", "C\r\nC"]), (5, ["2", "=A4+1"])]  # a formula without a stored value is seen as such
+    rows = [(4, ["1", " C\r\nC "]), (5, ["2", "=A4+1"])]  # a formula without a stored value is seen as such
     assert table("a.xlsx", written.getvalue(), "SMILES") == (["ID", "SMILES"], rows)
-    assert table("a.xlsx", written.getvalue(), "SMILES", "two")[1][0] == (4, ["10", "C\r\nC"])
+    assert table("a.xlsx", written.getvalue(), "SMILES", "two")[1][0] == (4, ["10", " C\r\nC "])
     assert table("a.xlsx.zip", zipped(written.getvalue(), ["a.xlsx"]), "SMILES")[1] == rows
     assert [sheet for sheet, _ in columns(tmp_path / "a.xlsx", 1)] == ["Sheet", "one", "two"]
     with pytest.raises(InputError, match=r"a\.xlsx: no sheet 'on' \(did you mean 'one'\?\); found 'Sheet', "):
         table("a.xlsx", written.getvalue(), sheet="on")
+
+
+def test_a_hidden_sheet_is_read_only_by_its_name(table, tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title, book.active.sheet_state = "old", "hidden"
+    for title in ("data", "more"):
+        book.create_sheet(title)
+    for number, sheet in enumerate(book):
+        sheet.append(["text"])
+        sheet.append([f"  {number} "])
+    book.save(path := tmp_path / "a.xlsx")
+    assert table("a.xlsx", path.read_bytes()) == (["text"], [(2, ["  1 "])])
+    assert table("a.xlsx", path.read_bytes(), sheet="old")[1] == [(2, ["  0 "])]
+    assert [sheet for sheet, _ in columns(path, 1)] == ["data", "more"]
+    assert describe_sheet(path) == ", sheet 'data' (--sheet chooses another: 'old', 'more')"
+
+
+def test_only_an_apostrophe_that_pairflow_writes_is_left_out(table):
+    fields = ["'=1", "''=1", "'-5", "'two", "'"]
+    read = ["=1", "'=1", "'-5", "'two", "'"]
+    _, records = table("a.csv", "\n".join(["text", *fields]))
+    assert [field for _, [field] in records] == read
 
 
 @pytest.mark.parametrize(

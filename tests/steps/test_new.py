@@ -721,7 +721,8 @@ def test_a_column_of_text_in_a_table_is_text(project):
             sheet.append(row)
     book.save(project / "a.xlsx")
     run = new("a.xlsx", "--sheet", "second")
-    assert run.stdout.startswith("a.xlsx (text, sheet 'second', column 'text', which holds no SMILES)\n")
+    sheets = "sheet 'second' (--sheet chooses another: 'first')"
+    assert run.stdout.startswith(f"a.xlsx (text, {sheets}, column 'text', which holds no SMILES)\n")
     data = experiment(project, "a").data
     prepared = source_of(data, project).read(data)
     assert (data.sheet, prepared.tokeniser.decode(prepared.train[0])) == ("second", "second text 0")

@@ -17,7 +17,7 @@ from pairflow.config import check, parse_method, suggest
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, own_split, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import is_held_out, split_rows
-from pairflow.data.tabular import columns, is_table
+from pairflow.data.tabular import columns, describe_sheet, is_table
 from pairflow.errors import InputError
 from pairflow.files import opened, split_lines, suffix_of
 from pairflow.kinds.molecules import library
@@ -171,7 +171,7 @@ def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None
         return None, settings.sheet, {}, title
     column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
     names = library.name_column(fields, column)
-    title += f", sheet {sheet!r}" * (sheet is not None) + f", column {column!r}"
+    title += f"{describe_sheet(file, sheet=sheet)}, column {column!r}"
     title += f" (--column chooses another: {', '.join(map(repr, others))})" * bool(others)
     return column, sheet, fields, title + f", names in {names!r}" * (names is not None)
 

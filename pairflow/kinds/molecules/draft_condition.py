@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import isqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from pairflow.data.draft import Entry
 from pairflow.data.split import is_held_out
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.own_column import OwnColumn, divide, find_classes
+from pairflow.kinds.molecules.own_column import OwnColumn, divide, find_classes, has_decimal_commas
 from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
 from pairflow.kinds.molecules.survey import Survey
 
@@ -34,7 +35,8 @@ class DraftCondition(NamedTuple):
         """The condition with the classes that the molecules that were read allow."""
         if self.column is None:
             return self
-        return choose_classes(self.column, self.settings.replicates, counts.lines, counts.repeats)
+        column = self.column.without(counts.rejects["number"])
+        return choose_classes(column, self.settings.replicates, counts.lines, counts.repeats)
 
     def describe(self, counts: Survey, unused: Path) -> Iterator[str]:
         """Yield sentences on the column, of which the file `unused` lists what is not used, and on the
@@ -111,12 +113,21 @@ def choose_classes(
         settings = {"column": column.name, "classes": classes, "replicates": replicates}
         condition = check(Conditioning, settings, "--condition")
         with suppress(InputError):
-            divide(condition, column.at(lines))
+            for part in _parts(column.at(lines), margin=not names):
+                divide(condition, part)
             return DraftCondition(condition, column)
     raise InputError(
-        f"--condition: {column.tally()}; expected different numbers, at most half of them equal to the "
+        f"--condition: {column.tally()}; expected different numbers, well under half of them equal to the "
         "largest, or a few classes"
     )
+
+
+def _parts(values: np.ndarray, margin: bool) -> Iterator[np.ndarray]:
+    """Yield the values (M,) and, for a margin, those without the square root of M lowest or highest ones,
+    because the molecules that a split leaves for training differ by fewer."""
+    known = np.sort(values[np.isfinite(values)])
+    few = isqrt(len(known)) * margin
+    yield from (values, known[few:], known[: len(known) - few])
 
 
 def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
@@ -133,14 +144,15 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield sentences on the columns of numbers or classes that could be a condition, if there are any.
     Names, identifiers, splits, and what `choose_classes` refuses are none."""
-    options: dict[str, list[str]] = {}
+    options, commas = dict[str, list[str]](), has_decimal_commas(columns.values())
     for name, fields in columns.items():
         is_split = all(is_held_out(field) is not None for field in fields)
         is_identifier = len({*fields}) == len(fields) and all(map(str.isdecimal, fields))
         if is_split or is_identifier or library.name_column([name], ""):
             continue
         try:
-            column = OwnColumn(name, "row", ((row, field, "") for row, field in enumerate(fields)))
+            rows = ((row, field, "") for row, field in enumerate(fields))
+            column = OwnColumn(name, "row", rows, commas=commas)
             named = choose_classes(column, "median", column.lines).settings.named()
         except InputError:
             continue

@@ -57,7 +57,8 @@ def format_of(path: str | Path) -> str:
 def _names_smiles(path: Path) -> bool:
     """Whether a text file is a table in which the header names a column of SMILES."""
     with suppress(InputError):
-        return path.is_file() and any(usual_place(name) < inf for name in tabular.header_of(path))
+        layout = tabular.layout_of(path) if path.is_file() else None
+        return layout is not None and any(usual_place(name) < inf for name in layout.header)
     return False
 
 
@@ -159,6 +160,13 @@ def repeated_names(path: Path, sheet: str | None = None) -> set[str]:
     """The names that several columns of a table have."""
     with tabular.open_table(path, sheet=sheet) as table:
         return {name for name in table.header if table.header.count(name) > 1}
+
+
+def first_fields(path: Path, number: int, sheet: str | None = None) -> dict[str, list[str]]:
+    """The fields of the first `number` rows of a table, or of the records of an SDF file, by their column."""
+    if format_of(path) == "SDF":
+        return data_items(path, number)
+    return next(tabular.columns(path, number, sheet))[1]
 
 
 def data_items(path: Path, number: int) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from copy import copy
 from itertools import groupby, islice
 from math import isfinite
@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 
 from pairflow.data.classes import Classes
+from pairflow.data.tabular import layout_of
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.settings import Conditioning, Replicates
 
+Field = tuple[int, str, str]  # of `library.read_fields`
 _RUNS = 6  # of lines, that a message names
 _SHOWN = 40  # characters of a field in a message
 _FEW = 5  # different numbers, at most, are classes
@@ -25,6 +27,11 @@ _MISSING = re.compile(r"n[./]?\s?[ad]\.?|nan|none|null|missing|#n/a|[-–—?]+"
 _QUALIFIER = re.compile(r"^(?:[<>=≤≥~≈±≃]+|ca\.?|approx\.?|about)\s*", re.IGNORECASE)
 _FLAGS = re.IGNORECASE | re.ASCII
 _NUMERIC = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?", _FLAGS)  # in any notation
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", _FLAGS)  # perhaps with points between thousands
+_COMMAS = "with decimal commas"
+_RELATIONS, _UNITS = {"relation", "qualifier", "operator"}, {"unit", "units"}  # last words of columns
+_LOGARITHM = re.compile(r"p(?:chembl|[A-Z])|\w?log", re.ASCII)  # a column without a unit
+_FIRST = 1000  # rows that show how a table is written
 _UNCLEAR, _QUALIFIED = "a comma, not clearly decimal", "with < or > or the like"
 
 
@@ -38,12 +45,14 @@ _PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notat
 
 class Values(NamedTuple):
     """What R fields of a column hold: their numbers (R,), NaN for none; the reason for each NaN, else "";
-    how numbers are written if not plainly; and two rows that contradict each other in this (`clash`)."""
+    how numbers are written if not plainly; two rows that contradict each other in this (`clash`); and a row
+    whose point may stand between thousands, as that of all others may (`points`)."""
 
     numbers: np.ndarray
     reasons: list[str]
     notation: str = ""
     clash: tuple[int, int] | None = None
+    points: int | None = None
 
 
 def read_numbers(fields: Sequence[str]) -> Values:
@@ -63,16 +72,23 @@ def read_numbers(fields: Sequence[str]) -> Values:
         clash = bare.index(certain[0]), bare.index(point)  # 0,5 and 1.007, which may be 1007
     elif agree:
         pattern, table = _COMMA, {ord("."): None, ord(","): "."}
-        notation = "with decimal commas" if commas else "with points between thousands"
+        notation = _COMMAS if commas else "with points between thousands"
     elif commas and all(map(_POINT.fullmatch, written)) and not all(map(_COMMA.fullmatch, commas)):
         pattern, table, notation = _POINT, {ord(","): None}, "with commas between thousands"
+    pointed = [text for text in written if "." in text and pattern is _PLAIN]
+    points = bare.index(pointed[0]) if pointed and all(map(_GROUPED.fullmatch, pointed)) else None
     numbers, reasons = np.full(len(texts), np.nan), [""] * len(texts)
     for row, text in enumerate(texts):
         if pattern.fullmatch(text) and isfinite(number := float(text.translate(table))):
             numbers[row] = number
         else:
             reasons[row] = _reason(text)
-    return Values(numbers, reasons, notation, clash)
+    return Values(numbers, reasons, notation, clash, points)
+
+
+def has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
+    """Whether one of several columns holds numbers with decimal commas."""
+    return any(read_numbers(fields).notation == _COMMAS for fields in columns)
 
 
 def _reason(text: str) -> str:
@@ -125,11 +141,17 @@ class OwnColumn:
     """
 
     def __init__(
-        self, name: str, unit: str, rows: Iterable[tuple[int, str, str]], classes: Sequence[str] = ()
+        self,
+        name: str,
+        unit: str,
+        rows: Iterable[Field],
+        classes: Sequence[str] = (),
+        commas: bool = False,
     ):
-        """Make the column of `rows`, see `library.read_fields`. Raises InputError if their numbers contradict
-        each other in how they are written."""
-        self.name, self.unit, rows = name, unit, [*rows]
+        """Make the column of `rows`, see `library.read_fields`, of a table that may have decimal `commas`.
+        Raises InputError if their numbers contradict each other in how they are written, or if points may
+        stand between thousands."""
+        self.name, self.unit, self._commas, rows = name, unit, commas, [*rows]
         self.lines, self.fields = [line for line, *_ in rows], [field.strip() for _, field, _ in rows]
         self._faults = [fault for *_, fault in rows]
         self._row = {line: row for row, line in enumerate(self.lines)}
@@ -139,8 +161,21 @@ class OwnColumn:
     def read(
         cls, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None
     ) -> "OwnColumn":
-        """Read the column. Raises InputError also if the table does not have it, or if it is no table."""
-        return cls(name, library.unit_of(table), library.read_fields(table, name, sheet), classes)
+        """Read the column. Numbers whose relation in a column beside it is `>` or the like are read as if it
+        stood in front of them. Raises InputError also if the table does not have it, if it is no table, or if
+        its numbers have several units."""
+        unit, rows = library.unit_of(table), [*library.read_fields(table, name, sheet)]
+        columns = library.first_fields(table, _FIRST, sheet)
+        layout = layout_of(table) if library.format_of(table) == "CSV" else None
+        commas = has_decimal_commas(columns.values()) or (layout is not None and layout.separator == ";")
+        if not classes and not find_classes([field for _, field, _ in rows]):
+            units = None if _LOGARITHM.match(name) else _beside(columns, name, _UNITS)
+            relations = _beside(columns, name, _RELATIONS)
+            if units:
+                _require_one_unit(name, unit, rows, library.read_fields(table, units, sheet))
+            if relations:
+                rows = [*_with_relations(rows, library.read_fields(table, relations, sheet))]
+        return cls(name, unit, rows, classes, commas)
 
     def _read(self, classes: Sequence[str]) -> None:
         self.classes, self._repeated = tuple(classes), ""
@@ -148,7 +183,7 @@ class OwnColumn:
         values = read_numbers(self.fields)
         self.numbers, self._notation = values.numbers, values.notation
         reasons = zip(values.reasons, self._faults, strict=True)
-        self.reasons = ["rejected" if fault else reason for reason, fault in reasons]
+        self.reasons = ["rejected" if fault and reason else reason for reason, fault in reasons]
         if values.clash and not classes:
             first, second = (
                 f"{self.unit} {self.lines[row]} has {self.fields[row]!r}" for row in values.clash
@@ -156,6 +191,14 @@ class OwnColumn:
             raise InputError(
                 f"column {self.name!r}: {first}, but {second}; expected numbers with one decimal sign, "
                 "such as 0.5 and 1007"
+            )
+        large = any(len(field) > 2 and field.isdecimal() for field in self.fields)
+        if values.points is not None and not classes and (self._commas or large):
+            field = self.fields[values.points]
+            raise InputError(
+                f"column {self.name!r}: {self.unit} {self.lines[values.points]} has {field!r}, which may be "
+                f"{field.replace('.', '')} with points between thousands, or {field}0 with a decimal point; "
+                "write it in one of these ways"
             )
         if classes:
             number = {name: number for number, name in enumerate(classes)}
@@ -170,6 +213,14 @@ class OwnColumn:
         """The same column, read as classes."""
         column = copy(self)
         column._read(classes)
+        return column
+
+    def without(self, lines: Iterable[int]) -> "OwnColumn":
+        """The same column, in which some lines hold no molecule."""
+        column, rejected = copy(self), {*lines}
+        faults = zip(self.lines, self._faults, strict=True)
+        column._faults = [fault or "rejected" * (line in rejected) for line, fault in faults]
+        column._read(self.classes)
         return column
 
     def combined(self, repeats: Iterable[tuple[int, int]], replicates: Replicates) -> "OwnColumn":
@@ -257,6 +308,35 @@ class OwnColumn:
         runs = [*islice(_runs([self.lines[row] for row in rows]), _RUNS + 1)]
         more = ", ..." * (len(runs) > _RUNS)
         return f"{self.unit}{'s' * (len(rows) > 1)} {', '.join(runs[:_RUNS])}{more}"
+
+
+def _beside(columns: Iterable[str], name: str, endings: Set[str]) -> str | None:
+    """The column that says more of a column, by its last word: it has the same first word, or no other."""
+    words = {column: re.findall(r"[^\W_]+", column.lower()) for column in (name, *columns)}
+    found = [column for column in columns if column != name and {*words[column][-1:]} & endings]
+    same = [column for column in found if words[column][:1] == words[name][:1]]
+    return next(iter(same + [column for column in found if len(words[column]) == 1]), None)
+
+
+def _require_one_unit(name: str, unit: str, rows: Iterable[Field], units: Iterable[Field]) -> None:
+    """Raise InputError if the numbers in `rows` have several `units`. `unit` is what `line` counts."""
+    found = dict[str, int]()
+    for (line, field, _), (_, text, _) in zip(rows, units, strict=True):
+        if text.strip() and _NUMERIC.fullmatch(field.strip()):
+            found.setdefault(text.strip(), line)
+    if len(found) > 1:
+        first, second = (f"{unit} {line} has one in {text!r}" for text, line in [*found.items()][:2])
+        raise InputError(
+            f"column {name!r}: expected numbers in one unit, but {first}, {second}; filter or convert them"
+        )
+
+
+def _with_relations(rows: Iterable[Field], relations: Iterable[Field]) -> Iterator[Field]:
+    """Yield rows, whose numbers follow their relation, such as `>`, unless it is `=`."""
+    for (line, field, fault), (_, text, _) in zip(rows, relations, strict=True):
+        sign = text.strip(" '\"")
+        censored = sign.strip("=") and _QUALIFIER.fullmatch(sign) and _NUMERIC.fullmatch(field.strip())
+        yield line, sign * bool(censored) + field.strip(), fault
 
 
 def _most_frequent(values: "pd.api.typing.SeriesGroupBy") -> pd.Series:

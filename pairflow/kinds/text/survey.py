@@ -126,8 +126,8 @@ def _read(request: DraftRequest, reason: str) -> tuple[OwnText, list[Content], s
     if column or is_table(path) or request.taken_as == "table":
         column = column or COLUMN
         text = OwnText(path, column=column, sheet=request.settings.sheet)
-        where = f"sheet {text.sheet!r}, " if text.sheet else ""
-        return text, [*text.contents([])], f"{where}column {column!r}, {reason}"
+        where = f"{tabular.describe_sheet(path, column, text.sheet)}, column {column!r}".removeprefix(", ")
+        return text, [*text.contents([])], f"{where}, {reason}"
     if request.settings.sheet:
         raise InputError(f"{path}: no sheet {request.settings.sheet!r}: only Excel files have sheets")
     text = OwnText(path)

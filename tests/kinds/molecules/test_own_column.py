@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.draft_condition import suggest_columns
+from pairflow.kinds.molecules.draft_condition import choose_classes, suggest_columns
 from pairflow.kinds.molecules.own_column import OwnColumn, find_classes, read_numbers
 
 NAN = np.nan
@@ -60,6 +60,68 @@ def test_a_column_with_two_decimal_signs_is_refused(column, fields):
     ):
         column(*fields)
     assert not [*suggest_columns({"y": fields * 9})]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "field"),
+    [
+        ("s;y\nC;100\nC;>1.025\n", 3, ">1.025"),
+        ("s;y\nC;1.000\nC;2.000\n", 2, "1.000"),  # by the separator
+        ("s\ty\nC\t1.025\nC\t988\n", 2, "1.025"),  # by the number of 100 or more
+        ("s\ty\tx\nC\t9\t0,5\nC\t1.025\t0,7\n", 3, "1.025"),  # by the other column
+        ("s;y\nC;0.125\nC;1.250\n", None, ""),
+        ("s;y\nC;988\nC;1.025\nC;0.5\n", None, ""),
+        ("s\ty\nC\t1.025\nC\t12\n", None, ""),
+    ],
+)
+def test_points_that_may_stand_between_thousands_are_refused(tmp_path, text, row, field):
+    (tmp_path / "a.csv").write_text(text)
+    if not row:
+        assert OwnColumn.read(tmp_path / "a.csv", "y").reasons.count("") > 1
+        return
+    expected = (
+        f"line {row} has {field!r}, which may be {field.replace('.', '')} with points between thousands, "
+    )
+    with pytest.raises(InputError, match=f"^column 'y': {expected}or {field}0 with a decimal point; write"):
+        OwnColumn.read(tmp_path / "a.csv", "y")
+
+
+def test_relations_and_units_beside_a_column_count(tmp_path):
+    def read(name, header, *rows):
+        (tmp_path / "a.csv").write_text("\n".join([header, *rows]))
+        return OwnColumn.read(tmp_path / "a.csv", name)
+
+    header, rows = (
+        "Standard Value,Standard Relation,Standard Units",
+        ["9,'>',nM", "8,'=',nM", "7,,nM", ",>,uM"],
+    )
+    own = read("Standard Value", f"S,pIC50,units,{header}", *(f"C,5,{n},{row}" for n, row in enumerate(rows)))
+    np.testing.assert_array_equal(own.numbers, [NAN, 8, 7, NAN])
+    assert own.unused().values.tolist() == [[2, ">9", "with < or > or the like"], [5, "", "empty"]]
+    expected = (
+        "column 'Value': expected numbers in one unit, but line 2 has one in 'nM', line 4 has one in 'uM'"
+    )
+    rows = ["C,9,nM", "C,8,nM", "C,7,uM"]
+    with pytest.raises(InputError, match=f"^{expected}; filter or convert them$"):
+        read("Value", "S,Value,Unit", *rows)
+    assert read("pValue", "S,pValue,Unit", *rows).reasons == [""] * 3  # a logarithm
+    assert read("Value", "S,Value,Other unit", *rows).reasons == [""] * 3
+    assert read("Value", "S,Value,Correlation", "C,9,>", "C,8,>").reasons == [""] * 2
+
+
+def test_classes_hold_without_some_of_the_rows():
+    values = [*range(60), *[99] * 60]
+    own = OwnColumn("y", "row", ((row, str(value), "") for row, value in enumerate(values)))
+    with pytest.raises(InputError, match="well under half of them equal to the largest"):
+        choose_classes(own, "median", own.lines)
+    assert choose_classes(own, "median", own.lines[:100]).settings.classes == 2
+
+
+def test_a_row_without_a_molecule_is_not_said_to_have_no_number():
+    own = OwnColumn("y", "row", [(2, "nM", ""), (3, "5", ""), (4, "6", "")])
+    assert own.without([2, 4]).tally() == (
+        "y: 2 of 3 rows have a number; the others: 1 rejected (row 2; the first: 'nM')"
+    )
 
 
 @pytest.mark.parametrize(
