@@ -25,7 +25,7 @@ from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.kinds.molecules.similarity import Neighbours
-from pairflow.kinds.molecules.standardise import identify, say_rules, write_smiles
+from pairflow.kinds.molecules.standardise import UNPARSABLE, identify, say_rules, write_smiles
 from pairflow.kinds.molecules.survey import read_found
 from pairflow.kinds.molecules.training_molecules import PROPERTY_ROWS, TrainingNeighbours, some
 from pairflow.runtime.processes import map_chunks
@@ -176,11 +176,13 @@ def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]
 def _count_invalid(rows: Iterable[Standardised]) -> dict[str, int]:
     """Count the rows that are no molecules by the label of their reason, such as "ring closure"."""
     reasons = Counter(row.reason for row in rows if row.reason)
-    unparsable = [row.text.strip() for row in rows if row.reason in ("empty", "unparsable")]
+    unparsable = [row.text.strip() for row in rows if _is_unparsable(row.reason)]
     labelled = {METRICS[name].label: number for name, number in count_reasons(unparsable).items()}
-    return labelled | {
-        name: number for name, number in reasons.items() if name not in ("empty", "unparsable")
-    }
+    return labelled | {name: number for name, number in reasons.items() if not _is_unparsable(name)}
+
+
+def _is_unparsable(reason: str) -> bool:
+    return reason.partition(" ")[0] in ("empty", UNPARSABLE)
 
 
 def _writer(out: Path, count: int) -> Callable[[Path, pd.DataFrame, Metadata], None]:

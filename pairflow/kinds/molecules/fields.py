@@ -2,20 +2,27 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
 from html import unescape
 
 from rdkit import Chem, rdBase
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.standardise import UNPARSABLE, atoms_of, parse
+from pairflow.kinds.molecules.standardise import UNPARSABLE, atoms_of, parse, say_problem
 
-FOREIGN = {name: f"{name}, not SMILES" for name in ("SELFIES", "InChI", "HTML")}
+FOREIGN = {name: f"{name}, not SMILES" for name in ("SELFIES", "InChI", "InChIKey", "HTML")}
+FOREIGN["reaction"] = "a reaction, not a molecule"
+NOTHING = "no SMILES"
 QUERY = "a query, not a molecule"
 LOWER = "all letters in lower case, which is for aromatic atoms"
 MAPPED = "mapped"  # property of a molecule whose atom maps were dropped
 _STRAY = re.compile(r"[^!-~]")  # a character that no SMILES has: white space, an invisible one, not ASCII
 _CONTROLS = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
+_NOTHING = {"na", "n/a", "nan", "none", "null"}
+_INCHIKEY = re.compile(r"[A-Z]{14}-[A-Z]{10}-[A-Z]")
+_POLYMERS = {"SRU", "MON", "MER", "COP", "CRO", "MOD", "GRA", "ANY"}  # types of S-groups
+_LABELS = ("molFileAlias", "molFileValue", "atomLabel")  # of atoms, from mol blocks and CX extensions
 _MAP = re.compile(r"(\[[^\[\]]*):\d+\]")
 _SMARTS = re.compile(r"\[[^\[\]]*#")  # which RDKit reads as the SMILES of a radical
 # Only symbols in brackets, one of which is no atom of SMILES, or a carbon atom without any neighbour.
@@ -48,13 +55,9 @@ def read_smiles(text: str) -> Chem.Mol:
     try:
         molecule = parse(plain + extension)
     except InputError as error:
-        if str(error) == UNPARSABLE and plain.islower() and Chem.MolFromSmarts(plain):
-            raise InputError(LOWER) from None
-        if str(error) == UNPARSABLE and _is_smarts(plain):
-            raise InputError(QUERY) from None
-        raise
-    if extension and has_query(molecule):
-        raise InputError(QUERY)
+        raise InputError(_why_unparsable(plain) if str(error) == UNPARSABLE else str(error)) from None
+    if extension and (reason := why_no_molecule(molecule)):
+        raise InputError(reason)
     if plain != smiles:
         molecule.SetBoolProp(MAPPED, True)
     return molecule
@@ -66,20 +69,62 @@ def why_foreign(text: str) -> str:
         return FOREIGN["InChI"]
     if "&" in text and unescape(text) != text:
         return FOREIGN["HTML"]
+    if ">" in text and text.replace("->", "").count(">") == 2:
+        return FOREIGN["reaction"]
+    if len(text) == 27 and _INCHIKEY.fullmatch(text):
+        return FOREIGN["InChIKey"]
     return FOREIGN["SELFIES"] if text.startswith("[") and _SELFIES.fullmatch(text) else ""
 
 
-def _is_smarts(text: str) -> bool:
-    """Whether a text that is no molecule is SMARTS, and not SMILES with another fault, such as a valence."""
-    return Chem.MolFromSmiles(text, sanitize=False) is None and Chem.MolFromSmarts(text) is not None
+def _why_unparsable(text: str) -> str:
+    """The reason to reject a text that RDKit cannot read."""
+    if text.lower() in _NOTHING:
+        return NOTHING
+    if text.islower() and Chem.MolFromSmarts(text):
+        return LOWER
+    molecule = Chem.MolFromSmiles(text, sanitize=False)
+    if molecule is None and Chem.MolFromSmarts(text):
+        return QUERY
+    return UNPARSABLE + say_problem(molecule)
 
 
-def has_query(molecule: Chem.Mol) -> bool:
+def why_no_molecule(molecule: Chem.Mol) -> str:
+    """The reason to reject what was drawn, or a CX extension, for which RDKit reads another molecule: a query
+    or a polymer, for example; empty if there is none."""
+    atoms = atoms_of(molecule)
+    groups = [*Chem.GetMolSubstanceGroups(molecule)]
+    if any(group.GetProp("TYPE") in _POLYMERS for group in groups) or molecule.HasProp("_molLinkNodes"):
+        return "a polymer, or a unit that may repeat"
+    if any(map(_has_variable_end, map(molecule.GetBondWithIdx, range(molecule.GetNumBonds())))):
+        return "a substituent without a certain place"
+    if any(map(_is_query, filter(Chem.Atom.HasQuery, atoms))):
+        return QUERY
+    if any(atom.HasProp("molAttchpt") for atom in atoms):
+        return "an attachment point"
+    label = next(_abbreviations(atoms, groups), "")
+    return f"an abbreviation ({label}) drawn as an atom" if label else ""
+
+
+def _is_query(atom: Chem.Atom) -> bool:
     """Whether an atom stands for one of several, as a list of atoms does. Dummy atoms and R groups do not."""
-    queries = [*filter(Chem.Atom.HasQuery, atoms_of(molecule))]
-    return any(
-        atom.DescribeQuery().strip() != "AtomNull" and not atom.HasProp("_MolFileRLabel") for atom in queries
-    )
+    return atom.DescribeQuery().strip() != "AtomNull" and not atom.HasProp("_MolFileRLabel")
+
+
+def _has_variable_end(bond: Chem.Bond) -> bool:
+    return bond.HasProp("_MolFileBondAttach") == 1 and bond.GetProp("_MolFileBondAttach") == "ANY"
+
+
+def _abbreviations(atoms: list[Chem.Atom], groups: list[Chem.SubstanceGroup]) -> Iterator[str]:
+    """Yield labels of atoms that stand for more than the atom, such as Boc, but not CH3 or numbers."""
+    labels = [(atom, atom.GetProp(name)) for atom in atoms for name in _LABELS if atom.HasProp(name)]
+    for group in groups:
+        if group.GetProp("TYPE") == "SUP" and group.HasProp("LABEL") and len(group.GetAtoms()) == 1:
+            labels.append((atoms[group.GetAtoms()[0]], group.GetProp("LABEL")))
+    for atom, label in labels:
+        symbol, charge = atom.GetSymbol(), "[+-]?" if atom.GetFormalCharge() else ""
+        plain = rf"(H\d?)?{symbol}(H\d?)?\d*{charge}|[-+.\d]*" + "|Me" * (symbol == "C")
+        if atom.GetAtomicNum() and not re.fullmatch(plain, label.strip()):
+            yield label.strip()
 
 
 def is_molecule(text: str) -> bool:

@@ -34,7 +34,7 @@ _SMILES_COLUMNS = (
     *("structure", "structures", "molecule", "mol", "compound"),
 )
 _BLANKS = re.compile(r"[ \t]+")  # other white space is no part of the format
-_EXTENSION = re.compile(r"\A\|[^|]*\|\s*")  # of CXSMILES, between a SMILES and a name
+_EXTENSION = re.compile(r"(\|[^|]*\|?)\s*")  # of CXSMILES, between a SMILES and a name
 _FIELDS = [(separator, place) for separator in (None, ",", ";", "\t") for place in range(3)]
 _HEAD = 100  # lines from which the field with SMILES is found
 _LONGEST_LINE = 1_000_000  # characters; a longer line is a sign that it is not a text file
@@ -95,9 +95,9 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield the rows of a file, with their SMILES unchanged (from an SDF file as RDKit writes them).
 
-    - SMILES files: a field of each line is the SMILES (see `find_field`), the rest is the name, without a CX
-      extension. A first line with a usual name of a column in this field is a header; comments (`#`) may
-      stand above.
+    - SMILES files: a field of each line is the SMILES (see `find_field`), with a CX extension after it, and
+      the rest is the name. A first line with a usual name of a column in this field is a header; comments
+      (`#`) may stand above.
     - Tables: SMILES are in `column`, names in the column that `name_column` finds. Of an Excel file the
       `sheet` is read, or else the first that is not empty.
     - SDF files: the name is the title, the first line of a record, or else the data item that `name_column`
@@ -224,23 +224,30 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
-    """Yield the rows of lines that begin with SMILES. A CX extension (`CCO |r| ethanol`) is left out, and so
-    are quotes around the SMILES."""
+    """Yield the rows of lines that begin with SMILES, perhaps with a CX extension (`CCO |r| ethanol`).
+    Quotes around the SMILES are left out."""
     for number, line in lines:
         text, _, name = line.strip().partition(" ")
         if "\t" in text or text[:1] == '"' or (name and name[0] in " \t|"):
-            text, *names = _BLANKS.split(line.strip(), 1)
+            text, name = (*_BLANKS.split(line.strip(), 1), "")[:2]
             if text[:1] == text[-1:] == '"':
                 text = text[1:-1]
-            yield Row(number, text, *(_EXTENSION.sub("", name, count=1) for name in names))
+            if extension := _EXTENSION.match(name):
+                text, name = f"{text} {extension[1].rstrip()}", name[extension.end() :]
+            yield Row(number, text, name)
         elif text:
             yield Row(number, text, name)
 
 
 def _other_row(number: int, fields: list[str], place: int) -> Row:
-    """The row of a line whose SMILES stands at some place among its fields."""
-    others = (_field(fields, index) for index in range(len(fields)) if index != place)
-    return Row(number, _field(fields, place), next(filter(None, others), ""))
+    """The row of a line whose SMILES stands at some place among its fields, perhaps before a CX extension."""
+    others = [_field(fields, index) for index in range(len(fields)) if index != place]
+    extension = "".join(f" {field}" for field in others[place : place + 1] if field.startswith("|"))
+    return Row(
+        number,
+        _field(fields, place) + extension,
+        next((name for name in others if name and name[0] != "|"), ""),
+    )
 
 
 def _cells(table: tabular.OpenTable, column: str) -> Iterator[Row]:

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import model_validator
+from rdkit import Chem
 
 from pairflow.artifacts import read_object, token_dtype
 from pairflow.config import Settings, check
@@ -27,8 +28,10 @@ from pairflow.kinds.molecules.reading import ReadMolecules, SavedChunks, say_too
 from pairflow.kinds.molecules.representations import Representation, get_representation
 from pairflow.kinds.molecules.rows import Row
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
+from pairflow.kinds.molecules.standardise import has_mixed_stereo
 
 BOS, EOS, MASK, PAD, UNK = range(5)
+_MIXED = "mixed stereo"  # what is counted
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
 
@@ -170,7 +173,7 @@ def prepare(
     split leaves no validation rows or fewer training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
-    read = ReadMolecules(rows, settings, length, processes, saved=saved)
+    read = ReadMolecules(rows, settings, length, processes, _count_mixed, saved)
     overlong = len(read.too_long)
     if overlong > share * (total := overlong + len(read)):
         raise InputError(
@@ -185,6 +188,12 @@ def prepare(
     vocabulary = (parent or Vocabulary(kind=kind)).extended(read.tokens)
     table = np.full((len(read), length), PAD, token_dtype(vocabulary.size))
     read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
+    if (mixed := read.counts[_MIXED]) and settings.stereo == "keep":
+        print(
+            f"pairflow preprocess: note: {mixed:,} molecules have racemic or relative stereocentres: one "
+            "form of each is kept, as drawn",
+            file=sys.stderr,
+        )
     groups, indices = None, read.column("rows")
     if settings.own_split:
         validation_rows = indices[read.column("held_out") == 1]
@@ -219,6 +228,10 @@ def prepare(
         ),
         repeats=read.repeats,
     )
+
+
+def _count_mixed(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
+    return [_MIXED] if standardised and has_mixed_stereo(molecule) else []
 
 
 def as_series(texts: pa.LargeStringArray) -> pd.Series:

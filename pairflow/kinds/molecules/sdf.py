@@ -10,13 +10,18 @@ from rdkit import Chem, rdBase
 
 from pairflow.data.tabular import Record
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.fields import QUERY, has_query
+from pairflow.kinds.molecules.fields import QUERY, why_no_molecule
 from pairflow.kinds.molecules.rows import Row, name_column
-from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
+from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS, has_mixed_stereo, say_problem
 
-_LINE = re.compile(r"\nM  (?!CHG|ISO|RAD|END)")  # of properties that may be those of queries
+# Of labels of atoms, and of properties that may be those of queries, polymers and the like.
+_LINE = re.compile(r"\n(?:[AGV]  |M  (?!CHG|ISO|RAD|END|V30))")
+_WORD = re.compile("=(?<!CHG=)(?<!MASS=)(?<!RAD=)(?<!CFG=)(?<!VAL=)")  # the same in V3000
+_ABBREVIATION = re.compile(r"\nG  [ \d]{6}\n(.*)")  # which RDKit skips
 _SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")
 _LONGEST_RECORD = 100_000  # lines
+_STEREO, _AS_DRAWN = Chem.CXSmilesFields.CX_ENHANCEDSTEREO, Chem.SmilesWriteParams()
+_AS_DRAWN.canonical = False  # which could turn a racemic centre into its mirror image
 _FIRST = 1_000  # records, of which the data items are the columns of the table
 
 
@@ -31,17 +36,19 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
             named |= column in items
             key = column if column != "smiles" else _name_of(tuple(items))
             name = " ".join(items.get(key, "").split()) or title
-        text = "".join(block).replace("\r\n", "\n").replace("\r", "\n")
+        text = _with_radicals("".join(block).replace("\r\n", "\n").replace("\r", "\n"))
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock(text)
         if not single:
             yield Row(number, name, reason="several molecules in a record: a line $$$$ is missing")
         elif molecule is None:
-            yield Row(number, name, reason="broken record")
+            yield Row(number, name, reason="broken record" + _say_problem(text))
         elif molecule.GetNumAtoms() > MOST_ATOMS:
             yield Row(number, name, reason=TOO_MANY_ATOMS)
-        elif _is_query(molecule, smiles := Chem.MolToSmiles(molecule), text):
-            yield Row(number, name, reason=QUERY)
+        elif reason := _why_no_molecule(molecule, smiles := Chem.MolToSmiles(molecule), text):
+            yield Row(number, name, reason=reason)
+        elif "MDLV30/STE" in text and has_mixed_stereo(molecule):
+            yield Row(number, Chem.MolToCXSmiles(molecule, _AS_DRAWN, _STEREO), name)
         else:
             yield Row(number, smiles, name)
     if not named:
@@ -57,11 +64,31 @@ def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Reco
     return header, ((number, [items.get(name, "") for name in header]) for number, (_, items, _) in numbered)
 
 
-def _is_query(molecule: Chem.Mol, smiles: str, block: str) -> bool:
-    """Whether an atom or a bond (`~` in SMILES) is a query. To look at all atoms takes time, so that this is
-    done only where a line such as `M  ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
-    signs = (block.count("\nM  ") > 1 and _LINE.search(block)) or _SIGN.search(smiles)
-    return "~" in smiles or (bool(signs) and has_query(molecule))
+def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
+    """The reason to reject a record, as of `fields`. To look at all atoms takes time, so that this is done
+    only where a line such as `M  ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
+    if "~" in smiles:
+        return QUERY
+    if not (_LINE.search(block) or _WORD.search(block) or "LINKNODE" in block or _SIGN.search(smiles)):
+        return ""
+    if abbreviation := _ABBREVIATION.search(block):
+        return f"an abbreviation ({abbreviation[1].strip()}) drawn as an atom"
+    return why_no_molecule(molecule)
+
+
+def _say_problem(block: str) -> str:
+    with rdBase.BlockLogs():
+        return say_problem(Chem.MolFromMolBlock(block, sanitize=False))
+
+
+def _with_radicals(block: str) -> str:
+    """Return a mol block with the radicals of its atom lines (charge 4), which RDKit ignores, as properties.
+    Other properties of charges take the place of these columns."""
+    if "  4  0  0  0" not in block or "V3000" in block or "\nM  CHG" in block or "\nM  RAD" in block:
+        return block
+    lines = block.split("\n")
+    numbers = [number for number, line in enumerate(lines[4:], 1) if line[36:39] == "  4"]
+    return block.replace("\nM  END", "".join(f"\nM  RAD  1{n:4}   2" for n in numbers) + "\nM  END")
 
 
 @lru_cache

@@ -57,6 +57,17 @@ def parse(text: str) -> Chem.Mol:
     return molecule
 
 
+def say_problem(molecule: Chem.Mol | None) -> str:
+    """What is wrong with a molecule that RDKit reads only without checks, to follow "unparsable"; empty if
+    that is not known."""
+    for problem in Chem.DetectChemistryProblems(molecule) if molecule else ():
+        if problem.GetType() != "AtomValenceException":
+            return " (no Kekulé structure)"
+        atom = molecule.GetAtomWithIdx(problem.GetAtomIdx())
+        return f" (a valence is too high): atom {atom.GetIdx() + 1}, {atom.GetSymbol()}"
+    return ""
+
+
 def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
     """Write a molecule as its canonical SMILES, which RDKit reads and writes unchanged: `[H]N=C`, which it
     writes for `[H]/N=C`, becomes `C=N`. `read_from` is the text from which RDKit has read the molecule: if it
@@ -80,12 +91,14 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
         raise InputError(METAL)
+    if rules.dummies == "reject" and has_dummy(molecule):  # in any fragment
+        raise InputError(DUMMY)
     if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
         if rules.fragments == "reject":
             raise InputError(f"{parts} fragments (the experiment allows only one)")
         changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
-    if rules.dummies == "reject" and has_dummy(changed):
-        raise InputError(DUMMY)
+    if changed is not molecule and rules.metals == "reject" and has_metal(changed):  # of CaCl2 the ion
+        raise InputError(METAL)
     if changed.GetNumHeavyAtoms() < rules.min_heavy_atoms:
         raise InputError(f"under {rules.min_heavy_atoms} heavy atoms")
     if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in atoms_of(changed)):
@@ -158,10 +171,19 @@ def has_dummy(molecule: Chem.Mol) -> bool:
 
 
 def has_metal(molecule: Chem.Mol) -> bool:
-    """Whether a molecule has a metal. Lone ions of groups 1 and 2 do not count: they are counter-ions."""
-    return any(
-        atom.GetAtomicNum() in _METALS and (atom.GetDegree() or atom.GetAtomicNum() not in _COUNTER_IONS)
-        for atom in atoms_of(molecule)
+    """Whether a molecule has a metal. Lone atoms and ions of groups 1 and 2 do not count beside others: they
+    are counter-ions."""
+    metals = [atom for atom in atoms_of(molecule) if atom.GetAtomicNum() in _METALS]
+    return any(atom.GetDegree() or atom.GetAtomicNum() not in _COUNTER_IONS for atom in metals) or (
+        len(metals) == molecule.GetNumAtoms() > 0
+    )
+
+
+def has_mixed_stereo(molecule: Chem.Mol) -> bool:
+    """Whether a molecule has racemic or relative stereocentres, such as those in `C[C@H](O)F |&1:1|`."""
+    groups = molecule.GetStereoGroups()
+    return len(groups) > 0 and any(
+        group.GetGroupType() != Chem.StereoGroupType.STEREO_ABSOLUTE for group in groups
     )
 
 

@@ -31,16 +31,26 @@ from pairflow.kinds.molecules.prepare import SPECIALS
 from pairflow.kinds.molecules.reading import ReadMolecules
 from pairflow.kinds.molecules.rows import Row
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.standardise import DUMMY, METAL, atoms_of, has_dummy, has_metal
+from pairflow.kinds.molecules.standardise import (
+    DUMMY,
+    METAL,
+    atoms_of,
+    has_dummy,
+    has_metal,
+    has_mixed_stereo,
+)
 
 _ANY = 2**62  # tokens per row, so that no molecule is too long
 _ION = "became an ion"
 SAMPLED_ROWS = 200
 
+MIXED = "with racemic or relative centres"
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
 REMEDIES = {  # reason to reject a row -> what to do
     FOREIGN["SELFIES"]: "decode them first: selfies.decoder(text)",
     FOREIGN["InChI"]: "convert them first: Chem.MolToSmiles(Chem.MolFromInchi(text)) of RDKit",
+    FOREIGN["InChIKey"]: "look them up in a database: they hold no structure",
+    FOREIGN["reaction"]: "keep the products: text.rpartition('>')[2] of Python",
     FOREIGN["HTML"]: "unescape them first, such as &gt;: html.unescape(text) of Python",
     DUMMY: "keep them with --dummies keep",
     METAL: "keep them with --metals keep",
@@ -53,6 +63,7 @@ FEATURES = {  # feature whose molecules are counted -> the rule that applies to 
     "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
+    MIXED: "one form is kept, as drawn",
     "with R groups or dummy atoms": "dummies",
     "with metals": "metals",
     f"of under {TINY} heavy atoms": "min_heavy_atoms",
@@ -284,6 +295,7 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
         molecule.HasProp(MAPPED) == 1,
         any(atom.GetChiralTag() != unknown for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
+        has_mixed_stereo(molecule),
         has_dummy(molecule),
         has_metal(molecule),
         molecule.GetNumHeavyAtoms() < TINY,

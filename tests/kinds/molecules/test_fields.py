@@ -35,6 +35,21 @@ def test_a_character_inside_smiles_is_named(text, character):
 def test_a_cx_extension_is_read_and_one_that_is_cut_off_is_named():
     assert smiles_of("CCO |r|") == smiles_of("CCO\t|r|") == "CCO"
     assert "CX extension" in smiles_of("C[C@@H](O)N |&1:1,r")
+    assert smiles_of("CC=CO |c:1|") == "C/C=C\\O"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("OCCCl |Sg:n:1,2::ht|", "a polymer, or a unit that may repeat"),
+        ("OCCCl |LN:1:1.3|", "a polymer, or a unit that may repeat"),
+        ("Cl*.Cc1ccccc1 |m:1:3.4.5|", "a substituent without a certain place"),
+        ("CCO |$Boc;;$|", "an abbreviation (Boc) drawn as an atom"),
+        ("CCO |$CH3;2;OH$|", "CCO"),
+    ],
+)
+def test_an_extension_of_more_than_a_molecule_is_named(text, reason):
+    assert smiles_of(text) == reason
 
 
 def test_atom_maps_are_dropped():
@@ -51,9 +66,18 @@ def test_queries_are_no_molecules(text):
     assert smiles_of(text) == QUERY
 
 
-@pytest.mark.parametrize("text", ["C1CC", "C(C)(C)(C)(C)C", "CC[c]", "nonsense"])
-def test_other_faults_are_no_queries(text):
-    assert smiles_of(text) == "unparsable"
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("C1CC", "unparsable"),
+        ("nonsense", "unparsable"),
+        ("NC(C)(C)(C)C", "unparsable (a valence is too high): atom 2, C"),
+        ("CC[c]", "unparsable (no Kekulé structure)"),
+        ("NaN", "no SMILES"),
+    ],
+)
+def test_other_faults_are_no_queries(text, reason):
+    assert smiles_of(text) == reason
 
 
 def test_smiles_in_lower_case_are_named():
@@ -63,6 +87,9 @@ def test_smiles_in_lower_case_are_named():
 
 def test_other_notations_are_named():
     assert smiles_of("InChI=1S/CH4/h1H4") == FOREIGN["InChI"]
+    assert smiles_of("LFQSCWFLJHTTHZ-UHFFFAOYSA-N") == FOREIGN["InChIKey"]
+    assert smiles_of("CCO>[Na+]>CC=O") == FOREIGN["reaction"]
+    assert smiles_of("N->[Fe]") == "[NH3]->[Fe]"
     for text in ("[C][C][O]", "[C][=O]", "[C][C][Branch1][C][O][N]", "[Na+1].[C][C][=Branch1][C][=O][O-1]"):
         assert smiles_of(text) == FOREIGN["SELFIES"]
     for text in ("[Na+].[Cl-]", "[H][H]", "[CH3][CH3]", "[C]", "[O][O]", "[C-]#[O+]"):

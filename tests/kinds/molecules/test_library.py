@@ -112,7 +112,7 @@ MIXED = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\
             for header in ("smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", "")
         ),
         # comments, and a CX extension before the name
-        ("a.smi", "# all\n#SMILES name\nCCO |r| a\nCN\n", ["CCO", "CN"]),
+        ("a.smi", "# all\n#SMILES name\nCCO |r| a\nCN\n", ["CCO |r|", "CN"]),
         # the SMILES in another field, and tables by their content
         *(
             ("a.smi", text, ["CCO", "CCN", "x"])
@@ -164,13 +164,14 @@ def test_columns_of_a_table(written):
         (
             "a.smi",
             "CCO |$a;b$,r|  Z1 x\nCCN\t|r|\nCO a|b\n",
-            [(1, "CCO", "Z1 x"), (2, "CCN", ""), (3, "CO", "a|b")],
+            [(1, "CCO |$a;b$,r|", "Z1 x"), (2, "CCN |r|", ""), (3, "CO", "a|b")],
         ),
         (
             "a.cxsmiles",
             "smiles\tid\tType\nCCO |r|\tZ1\tS\nCCN\tZ2\tS\n",
             [(2, "CCO |r|", "Z1"), (3, "CCN", "Z2")],
         ),
+        ("a.smi", "M0 CCO |r| x\nM1 CCN y\n", [(1, "CCO |r|", "M0"), (2, "CCN", "M1")]),
         ("a.smi", "M 0,CCO\nM 1,CCN\n", [(1, "CCO", "M 0"), (2, "CCN", "M 1")]),
         (
             "a.sdf",

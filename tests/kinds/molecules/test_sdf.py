@@ -1,12 +1,15 @@
 """SDF files as vendors write them: names and numbers in data items, queries, lines that end in blanks."""
 
 import pytest
+from rdkit import Chem
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.draft import _read_head
 from pairflow.kinds.molecules.fields import QUERY
 from pairflow.kinds.molecules.library import data_items, read_fields, read_rows
-from pairflow.kinds.molecules.settings import NewLibrary
+from pairflow.kinds.molecules.prepare import prepare
+from pairflow.kinds.molecules.rows import Row
+from pairflow.kinds.molecules.settings import Molecules, NewLibrary
 
 ATOM = "    0.0000    0.0000    0.0000 {:<3} 0  0  0  0  0  0  0  0  0  0  0  0\n"
 
@@ -16,6 +19,12 @@ def record(symbol="N", bond=1, more="", items="", title=""):
     counts = "  2  1  0  0  0  0  0  0  0  0999 V2000\n"
     block = f"{ATOM.format('C')}{ATOM.format(symbol)}  1  2  {bond}  0\n{more}"
     return f"{title}\n  own\n\n{counts}{block}M  END\n{items}$$$$\n"
+
+
+def group(kind, label, *atoms):
+    """The lines of an S-group."""
+    listed = "".join(f"{atom:4}" for atom in atoms)
+    return f"M  STY  1   1 {kind}\nM  SAL   1{len(atoms):3}{listed}\nM  SMT   1 {label}\n"
 
 
 @pytest.fixture
@@ -61,3 +70,66 @@ def test_records_that_run_into_each_other_are_one_rejected_row(read):
     joined = record(title="first").removesuffix("$$$$\n") + record(title="second")
     reason = "several molecules in a record: a line $$$$ is missing"
     assert read(joined, record("O")) == [("first", "", reason), ("CO", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("A    1\nBoc\n", "an abbreviation (Boc) drawn as an atom"),
+        ("V    1 R1\n", "an abbreviation (R1) drawn as an atom"),
+        ("G    1  2\nPh\n", "an abbreviation (Ph) drawn as an atom"),
+        (group("SUP", "CF3", 1), "an abbreviation (CF3) drawn as an atom"),
+        (group("SRU", "n", 1), "a polymer, or a unit that may repeat"),
+        ("M  APO  1   1   1\n", "an attachment point"),
+        *((more, "") for more in ("A    1\nH3C\n", "V    1 0.5\n", group("SUP", "MeNH2", 1, 2))),
+        *((group(kind, "x", 1), "") for kind in ("DAT", "GEN", "MUL")),
+    ],
+)
+def test_a_drawing_of_more_than_a_molecule_is_rejected(read, more, reason):
+    assert read(record(more=more)) == [("", "", reason) if reason else ("CN", "", "")]
+
+
+def version_3000(*lines):
+    atoms = [f"{number} {line}" for number, line in enumerate(lines[:4], 1)]
+    content = [
+        "COUNTS 4 3 0 0 0",
+        "BEGIN ATOM",
+        *atoms,
+        "END ATOM",
+        "BEGIN BOND",
+        *lines[4:7],
+        "END BOND",
+        *lines[7:],
+    ]
+    ctab = "".join(f"M  V30 {line}\n" for line in ["BEGIN CTAB", *content, "END CTAB"])
+    return f"\n  own\n\n  0  0  0     0  0            999 V3000\n{ctab}M  END\n$$$$\n"
+
+
+CENTRE = ("C 0 0 0 0", "C 1.2 0.6 0 0", "O 2.4 0 0 0", "N 1.2 1.8 0 0", "1 1 1 2", "2 1 2 3", "3 1 2 4 CFG=1")
+
+
+def test_racemic_centres_are_marked_and_kept_as_drawn(read, capsys):
+    collection = "BEGIN COLLECTION", "MDLV30/STERAC1 ATOMS=(1 2)", "END COLLECTION"
+    (drawn, *_), (racemic, *_) = read(version_3000(*CENTRE), version_3000(*CENTRE, *collection))
+    assert racemic.endswith(" |&1:1|")
+    assert Chem.CanonSmiles(racemic.split()[0]) == Chem.CanonSmiles(drawn) == "C[C@@H](N)O"
+    found = prepare([Row(1, racemic)] * 9, Molecules(source="x.smi", length=20))
+    assert set(found.smiles["smiles"]) == {drawn}
+    assert "note: 9 molecules have racemic or relative stereocentres" in capsys.readouterr().err
+
+
+def test_a_substituent_without_a_place_is_rejected(read):
+    atoms = "C 0 0 0 0", "C 1 0 0 0", "* 1 1 0 0", "Cl 3 1 0 0"
+    bonds = "1 1 1 2", "2 1 1 2", "3 1 3 4 ENDPTS=(2 1 2) ATTACH=ANY"
+    text = version_3000(*atoms, *bonds).replace("M  V30 2 1 1 2\n", "").replace("4 3 0", "4 2 0")
+    assert read(text) == [("", "", "a substituent without a certain place")]
+    attached = version_3000("C 0 0 0 0 ATTCHPT=1", *CENTRE[1:])
+    assert read(attached) == [("", "", "an attachment point")]
+
+
+def test_radicals_and_faults_of_atom_lines_are_read(read):
+    radical = record().replace("C   0  0  0  0  0", "C   0  4  0  0  0", 1)
+    assert read(radical, record(bond=3), record("O", 3))[::2] == [
+        ("[CH2]N", "", ""),
+        ("", "", "broken record (a valence is too high): atom 2, O"),
+    ]

@@ -30,7 +30,7 @@ def after(text, **rules):
         ("C[C@H]([13CH3])O", {"isotopes": "drop"}, "CC(C)O"),  # no stereocentre without the label
         ("C[C@H](N)C(=O)O", {}, "C[C@H](N)C(=O)O"),
         ("CC(=O)[O-].[Na+]", {"metals": "reject"}, "CC(=O)[O-].[Na+]"),  # a counter-ion
-        ("CCO.*", {"dummies": "reject", "fragments": "largest"}, "CCO"),
+        ("CC(=O)O.[Na]", {"metals": "reject", "fragments": "largest"}, "CC(=O)O"),
     ],
 )
 def test_rules(text, rules, expected):
@@ -50,7 +50,8 @@ REASONS = {
     "C[Mg]C": "with a metal",
     "[Fe+2].[cH-]1cccc1.[cH-]1cccc1": "with a metal",
     "[2*]CC": "with an R group or dummy atom",
-    "[Na+]": "under 3 heavy atoms",
+    "[Na]": "with a metal",
+    "[Br-]": "under 3 heavy atoms",
 }
 
 
@@ -59,6 +60,14 @@ def test_reasons(text):
     with pytest.raises(InputError) as reason:
         after(text, fragments="reject", dummies="reject", metals="reject", min_heavy_atoms=3)
     assert str(reason.value) == REASONS[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"), [("*Cl.Cc1ccccc1", "dummies"), ("[Ca+2].[Cl-].[Cl-]", "metals"), ("[Ca+2]", "metals")]
+)
+def test_the_part_that_is_left_out_and_the_one_that_is_kept_are_looked_at(text, rule):
+    with pytest.raises(InputError, match="with a"):
+        after(text, fragments="largest", **{rule: "reject"})
 
 
 def test_scaffolds():
