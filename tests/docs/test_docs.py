@@ -101,7 +101,7 @@ def test_tables_and_sentences_count_sampling_steps_and_calls():
 
 def test_the_readme_is_short_and_lists_every_command():
     readme = TEXTS["README.md"]
-    assert len(readme.split()) <= 1050
+    assert len(readme.split()) <= 900
     for command in (*COMMANDS, *STEPS):
         assert f"`{command}`" in readme, command
         named = rf"`{command}( KIND)?`"
