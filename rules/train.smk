@@ -2,9 +2,9 @@
 # If a profile sets gpu=2 or more, the launcher starts a process per GPU: docs/several_gpus.md.
 rule train:
     input:
-        unpack(condition_labels),
+        unpack(asked(lambda job: paths.condition_labels(job.root, job.experiment))),
         unpack(parent_files),
-        data=training_data,
+        data=asked(lambda job: paths.training_data(job.root, job.seed, job.base)),
         validation="results/{experiment}/data/validation.parquet",
         vocabulary="results/{experiment}/data/vocabulary.json",
         known="results/{experiment}/data/known.parquet",
@@ -28,7 +28,7 @@ rule train:
         mem_mb=memory("train", gpu, 6000),
         runtime=grown(2880),
     params:
-        settings=settings_of("train_settings", "base", "seed"),
+        settings=asked(lambda job: job.experiment.train_settings(job.base, job.seed)),
         parent=starts_from("--from", "parent"),
     shell:
         "python -m pairflow.runtime.launch {resources.gpu} pairflow.steps.train"
