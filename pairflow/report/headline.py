@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import BASES
-from pairflow.kinds import page_of
 from pairflow.limits import HOPELESS
-from pairflow.report.costs import training_costs
-from pairflow.report.grid import Grid, leading_grid, list_grids
+from pairflow.report.grid import Grid
 from pairflow.report.results import FinishedExperiment, read_finished, read_logs
 from pairflow.report.stats import adjust
 from pairflow.report.words import format_number, format_percent, join_steps, join_words
@@ -159,7 +157,7 @@ class Box(NamedTuple):
 
 def make_headline(results: FinishedExperiment) -> Headline | None:
     """Say how good the methods of an experiment are; None if no leading metric has a value."""
-    leading = leading_grid(results.metrics, results.experiment)
+    leading = results.leading
     if leading is None:
         return None
     seconds = _training_seconds(results)
@@ -171,10 +169,11 @@ def make_headline(results: FinishedExperiment) -> Headline | None:
             calls = results.experiment.count_calls(method, nfe, leading.evaluation)
             lines[method] = MethodLine(method, nfe, calls, seconds[method])
     best = lines[leading.best()[0]]
-    page = page_of(results.experiment)
-    measures = page.headline_columns(results, leading)
+    measures = results.page.headline_columns(results, leading)
     others = [line for line in lines.values() if line is not best]
-    sentence = page.write_headline(leading, best, measures, results) + _name_equals(leading, best, others)
+    sentence = results.page.write_headline(leading, best, measures, results) + _name_equals(
+        leading, best, others
+    )
     samples = int(leading.frame.samples.max())
     return Headline(leading.evaluation, [*lines.values()], best, measures, samples, sentence)
 
@@ -220,12 +219,11 @@ def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Meas
 
 def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
     """Return {method: seconds of its base training, pairing and distillations}; NaN if a part is unknown."""
-    costs = training_costs(results.timings, results.experiment)
     totals = {}
     for method in results.experiment.methods:
         base, *rounds = method.split("+")
         lineage = {"+".join([base, *rounds[:number]]) for number in range(len(rounds) + 1)}
-        pieces = [cost for cost in costs.get(base, []) if cost.method in lineage]
+        pieces = [cost for cost in results.training_costs.get(base, []) if cost.method in lineage]
         complete = {cost.method for cost in pieces} == lineage
         totals[method] = sum(cost.seconds for cost in pieces) if complete else np.nan
     return totals
@@ -240,7 +238,7 @@ def closing_lines(root: Path) -> list[str]:
         return [report]
     flaws = find_flaws(finished, headline.evaluation)[headline.best.method, headline.best.nfe]
     warnings = f" Warning: {', '.join(flaw.text for flaw in flaws)}." * bool(flaws)
-    page = page_of(finished.experiment)
+    page = finished.page
     command = page.sample_command(root, finished.experiment)
     last = f"{page.things}: {command}" if command else ""
     if headline.hopeless:
@@ -255,7 +253,7 @@ def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
     for line in headline.lines:
         for flaw in by_run[line.method, line.nfe]:
             flawed.setdefault(flaw.kind, {}).setdefault(line, []).append(flaw)
-    boxes = [*page_of(results.experiment).write_boxes(flawed, headline, results)]
+    boxes = [*results.page.write_boxes(flawed, headline, results)]
     for kind, (title, text) in _TRAININGS.items():
         if kind in flawed:
             boxes.append(Box(title, text.format(headline.name_shares(flawed[kind]))))
@@ -264,9 +262,9 @@ def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
 
 def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
     """Find what is wrong with each method's samples at each number of steps, and with its training."""
-    measured = list_grids(results.metrics, results.experiment, evaluation)
+    measured = results.grids[evaluation]
     flaws: dict[Run, list[Flaw]] = {run: [] for grid in measured for run in grid.means}
-    for run, flaw in page_of(results.experiment).find_flaws(results, measured, evaluation):
+    for run, flaw in results.page.find_flaws(results, measured, evaluation):
         flaws.setdefault(run, []).append(flaw)
     methods = {method for method, _ in flaws}
     of_trainings = {method: [*_find_training_flaws(results, method)] for method in methods}
