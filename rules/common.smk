@@ -18,7 +18,7 @@ from pairflow.config import DISTILLATIONS, FLOWS, Settings, nearest
 from pairflow.config.methods import PAIRINGS
 from pairflow.errors import InputError
 from pairflow.estimate.costs import memory_requests
-from pairflow.estimate.forecast import about
+from pairflow.plan.sizes import about
 from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
 from pairflow.runtime.memory import usable_memory
 

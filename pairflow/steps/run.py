@@ -89,7 +89,7 @@ def main(
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
     """The name and the settings of a smaller version of an experiment, whose file is written if need be."""
     from pairflow.config.scaled import scaled
-    from pairflow.estimate.forecast import sizes
+    from pairflow.plan.sizes import sizes
 
     new = f"{name}_{100 * share:g}percent".replace(".", "_")
     file = experiment_file(WORKFLOW, new)
@@ -132,7 +132,7 @@ def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 def say_before(expected: "Forecast | None", name: str, names: Collection[str], dry: bool) -> None:
     """Say on stderr what a run takes, if it is known; a dry run says most of it at its end."""
-    from pairflow.estimate.outlook import outset
+    from pairflow.report.outlook import outset
 
     lines = (
         outset(expected, usable_memory() / 2**20)[dry:] + advice(name, names, expected) if expected else []
@@ -142,8 +142,8 @@ def say_before(expected: "Forecast | None", name: str, names: Collection[str], d
 
 def say_after(name: str, folder: Path, expected: "Forecast | None", dry: bool) -> None:
     """Say what a run has found; after a dry run, what the jobs that are left will take."""
-    from pairflow.estimate.outlook import sums
     from pairflow.report.headline import closing_lines
+    from pairflow.report.outlook import sums
 
     if dry and expected and expected.todo:
         more = f"pairflow estimate {name} measures first; snakemake -n {folder}/report.html lists the jobs"
@@ -154,7 +154,8 @@ def say_after(name: str, folder: Path, expected: "Forecast | None", dry: bool) -
 
 def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast":
     """Forecast by recorded rates and arithmetic what the jobs that are left will take on this machine."""
-    from pairflow.estimate.forecast import about, forecast
+    from pairflow.estimate.forecast import forecast
+    from pairflow.plan.sizes import about
 
     where, shards, cores = device_type("auto"), read(WORKFLOW).pair_shards, cores or available_cpus()
     how: dict[str, Any] = {"shards": shards, "recorded": True, "progress": False}
