@@ -46,6 +46,7 @@ class FinishedExperiment:
     logs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     # Computed once, and read by all parts of a page.
+    kind = cached_property(lambda self: kind_of(self.experiment.data))
     page = cached_property(lambda self: page_of(self.experiment))
     training_costs = cached_property(lambda self: training_costs(self.timings, self.experiment))
 
@@ -72,13 +73,13 @@ class FinishedExperiment:
     @property
     def own_data(self) -> bool:
         """Whether the data are the user's own, with which no paper compares."""
-        return any(kind_of(self.experiment.data).own_raw(self.experiment.data).values())
+        return any(self.kind.own_raw(self.experiment.data).values())
 
     @property
     def reduced(self) -> bool:
         """Whether the experiment is smaller than in the paper, by its scale or because data are left out."""
         data = self.experiment.data
-        return self.experiment.scale != "paper" or kind_of(data).is_partial(data) or bool(self.partial)
+        return self.experiment.scale != "paper" or self.kind.is_partial(data) or bool(self.partial)
 
     @property
     def scale(self) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pairflow.kinds import kind_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, key, legend
@@ -67,7 +66,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     tables = [_make_table(contents, grid, measured, seeds) for grid in measured]
     methods = [name for name in contents.methods if any(name in table.rows for table in tables)]
     keys = legend(methods, prefix, figures.contrast(methods))
-    main, *groups = _groups(tables, kind_of(contents.experiment.data).groups, prefix)
+    main, *groups = _groups(tables, contents.kind.groups, prefix)
     if any(table.floor and table.about.chart for table in tables):
         keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
     details = contents.page.make_details(contents, name, tables, prefix)

@@ -19,17 +19,18 @@ def write_summary(contents: Contents) -> list[str]:
     compares = len(contents.methods) > 1 or not contents.own_data
     texts = [_describe_distance(contents), _describe_cost(contents)] if compares else []
     if grid := contents.leading:
+        others = baselines(contents.experiment)
         masked = [method for method in contents.methods if not tail_revises(method)]
         by_calls = grid.by_calls(contents.experiment.count_calls)
-        against = [(grid, baseline) for baseline in baselines(contents.experiment)]
+        against = [(grid, baseline) for baseline in others]
         against += [(by_calls, baseline) for baseline in masked]
         compared = [text for table, baseline in against for text in _compare(table, baseline, contents)]
-        texts = [*compared, _rank(grid, contents), *texts]
+        texts = [*compared, _rank(grid, others[0], contents), *texts]
     return [text for text in texts if text]
 
 
-def _rank(grid: Grid, contents: Contents) -> str:
-    """Name the best methods at the fewest sampling steps, and the first baseline."""
+def _rank(grid: Grid, first: str, contents: Contents) -> str:
+    """Name the best methods at the fewest sampling steps, and the `first` baseline."""
     cells = {method: cells[0] for method, cells in contents.add_calls(grid).rows.items() if cells[0].count}
     ranked = sorted(cells, key=lambda method: cells[method].mean, reverse=grid.about.best == "highest")
     among, named = "", ranked
@@ -38,7 +39,6 @@ def _rank(grid: Grid, contents: Contents) -> str:
     parts = {
         method: f"{cell.text} {cell.spread}".rstrip() + f" with {method}" for method, cell in cells.items()
     }
-    first = baselines(contents.experiment)[0]
     baseline = f"; {parts[first]}" if first in parts and first not in named else ""
     title = _title(grid)
     return (
