@@ -25,7 +25,8 @@ FLOORS = (
     ("kinds",),
     ("generate",),
     ("plan.jobs",),
-    ("checkup", "estimate", "report"),
+    ("checkup", "estimate"),
+    ("report",),
     ("kinds.page",),
     ("steps",),
     ("cli",),
@@ -47,7 +48,8 @@ def room_of(module: str) -> str:
         if len(rest) < 2:  # the list, or what is imported from it; or the class of kinds
             return "kinds" if rest == ["kind"] else "config"
         return parts.get(rest[1], "kinds")
-    special = ("flow.schedule", "plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
+    plan = ("jobs", "lineage", "execution", "own_files", "sizes", "work")
+    special = ("flow.schedule", *(f"plan.{name}" for name in plan))
     if module.startswith(special):
         return "flow.schedule" if first == "flow" else "plan.jobs"
     return first

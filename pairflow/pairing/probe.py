@@ -31,17 +31,20 @@ def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, device: 
     """Prepare pairing rows by Algorithm 1."""
     from pairflow.pairing.pair import pair
 
-    rule = {
-        "vocabulary_size": vocabulary_size,
-        "steps": steps,
-        "backend": "gpu" if device == "cuda" else "cpu",
-    }
+    backend = "gpu" if device == "cuda" else "cpu"
 
     def step(count: int) -> None:
         # A GPU may take more than the measured rows: pair them again.
         for first in range(0, count, len(rows)):
-            part = 0, min(len(rows), count - first)
-            pair(rows, **rule, threads=1, rows=part, progress=False)
+            pair(
+                rows,
+                vocabulary_size=vocabulary_size,
+                steps=steps,
+                backend=backend,
+                threads=1,
+                progress=False,
+                rows=(0, min(len(rows), count - first)),
+            )
 
     return step
 

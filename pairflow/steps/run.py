@@ -13,6 +13,7 @@ from pairflow.config import Experiment
 from pairflow.config.file import describe, experiment_file, read
 from pairflow.config.file import experiment as named
 from pairflow.errors import InputError
+from pairflow.plan.jobs import jobs
 from pairflow.runtime.memory import usable_memory
 from pairflow.runtime.threads import all_cpus, available_cpus
 from pairflow.steps.command import step
@@ -20,7 +21,6 @@ from pairflow.steps.options import WORKFLOW, RealRange, device_type
 
 if TYPE_CHECKING:
     from pairflow.estimate.forecast import Forecast
-    from pairflow.plan.job import Job
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # with these, jobs may run on other machines
 _FORCE = {"--forcerun", "-R"}
@@ -66,13 +66,11 @@ def main(
     settings = named(workflow, experiment, WORKFLOW)
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
-    from pairflow.plan.jobs import jobs
     from pairflow.plan.lineage import stale
     from pairflow.plan.own_files import require_own_files
 
     folder = Path("results", experiment)
-    table = jobs(folder, settings)
-    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(table), arguments))
+    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(jobs(folder, settings)), arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
     dry, unlocks, expected = bool(_DRY.intersection(arguments)), "--unlock" in arguments, None
@@ -80,7 +78,7 @@ def main(
         require_own_files(folder, settings)
         expected = None if runs_elsewhere(arguments) else expect(folder, settings, cores)
         say_before(expected, original, workflow.experiments, dry)
-    code = run_keeping_report(folder, table[-1], command)
+    code = run_keeping_report(folder, settings, command)
     if code == 0 and not unlocks:
         say_after(experiment, folder, expected, dry)
     sys.exit(code)
@@ -104,14 +102,14 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
     return new, named(read(WORKFLOW), new, WORKFLOW)
 
 
-def run_keeping_report(folder: Path, report: "Job", command: list[str]) -> int:
+def run_keeping_report(folder: Path, experiment: Experiment, command: list[str]) -> int:
     """Run Snakemake; returns its exit code. If it fails, the last report is where it was before."""
     from pairflow.plan import last_report
     from pairflow.plan.execution import is_locked, run
 
     if is_locked():  # Snakemake will refuse to run, and a copy may be of another run
         return run(command)
-    last_report.keep(folder, report.outputs.values())
+    last_report.keep(folder, jobs(folder, experiment)[-1].outputs.values())
     code = run(command)
     if code == 0:
         last_report.forget(folder)
