@@ -64,9 +64,9 @@ from pairflow.config import Experiment
 from pairflow.config.file import read
 from pairflow.data.source import DatasetSize
 from pairflow.estimate import measure
-from pairflow.estimate.rates import needed
 from pairflow.pairing.pair import Pairer
 from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.work import needed
 
 HERE = Path(__file__).parent
 EXPERIMENTS = read(HERE.parent / "workflow_config.yaml").experiments

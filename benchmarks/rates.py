@@ -11,13 +11,14 @@ from pathlib import Path
 from pairflow.artifacts import read_metadata, read_provenance
 from pairflow.config import Experiment, check
 from pairflow.estimate import rates
-from pairflow.estimate.forecast import sizes
 from pairflow.plan.jobs import jobs
+from pairflow.plan.sizes import sizes
+from pairflow.plan.work import Work
 
 OUT = Path(rates.__file__).with_name("recorded.json")
 
 
-def read_rates(root: Path) -> dict[rates.Work, rates.Rate]:
+def read_rates(root: Path) -> dict[Work, rates.Rate]:
     experiment = check(Experiment, dict(read_metadata(root / "metrics.parquet").parameters), root)
     table = jobs(root, experiment)
     record = read_provenance(table[0].record)

@@ -19,7 +19,7 @@ from pairflow.kinds import load_kind
 from pairflow.plan.calls import call_of
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import divide_cores
-from pairflow.plan.lineage import require_made_by
+from pairflow.plan.lineage import find_other
 from pairflow.runtime.device import DEVICES
 from pairflow.runtime.threads import available_cpus
 from pairflow.steps.command import RAISES, ByKind
@@ -82,11 +82,8 @@ def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: R
     """
     for job in table:
         if all(path.is_file() for path in job.outputs.values()):
-            try:
-                for name in job.outputs:
-                    require_made_by(job, name, digest)
-            except InputError as error:
-                raise InputError(f"{error}; choose another folder") from None
+            if other := find_other(job, digest):
+                raise InputError(f"{other[1]}; choose another folder")
             continue
         resume = {"resume": root / f"seed{job.seed}" / "resume" / job.rule} if job.method else {}
         run_job(root, job, experiment.data.kind, **runner.options(experiment, table, job) | resume)

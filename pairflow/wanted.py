@@ -13,9 +13,9 @@ from pairflow import published
 from pairflow.artifacts import atomic, read_object, read_words
 from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.config.training import DISTILLATIONS, Optimisation
-from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry
+from pairflow.data.draft import FEWEST, MOST, NO_START, Draft, DraftRequest, Entry
 from pairflow.errors import InputError
-from pairflow.estimate.forecast import FEWEST, MOST, forecast
+from pairflow.estimate.forecast import forecast
 from pairflow.kinds import draft_experiment, new_settings, registry, source_of
 from pairflow.local import Runner, needed_jobs
 from pairflow.own_data import LABEL

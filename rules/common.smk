@@ -6,6 +6,7 @@ import shutil
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 from snakemake.exceptions import WorkflowError
 
@@ -13,11 +14,11 @@ from pairflow import published
 from pairflow.plan import own_files, paths
 from pairflow.plan import jobs as graph
 from pairflow.config.file import complete, load, read_text
-from pairflow.config import DISTILLATIONS, FLOWS, nearest
-from pairflow.config.methods import ADOPTED, BALANCED
+from pairflow.config import DISTILLATIONS, FLOWS, Settings, nearest
+from pairflow.config.methods import PAIRINGS
 from pairflow.errors import InputError
 from pairflow.estimate.costs import memory_requests
-from pairflow.estimate.forecast import about
+from pairflow.plan.sizes import about
 from pairflow.kinds import KINDS, kind_of, load_kind
 from pairflow.runtime.memory import usable_memory
 
@@ -91,15 +92,6 @@ def experiment_of(wildcards):
     return EXPERIMENTS[name]
 
 
-def kind_for(wildcards):
-    return kind_of(experiment_of(wildcards).data)
-
-
-def comparison_of(wildcards):
-    """The name of a comparison: files of the first have none, those of others end in `-<name>`."""
-    return value_of(wildcards, "comparison")
-
-
 def options(files, names=None):
     """Files of a job as options of its step, all of them or those with a name."""
     return [
@@ -112,111 +104,38 @@ def as_json(settings):
     return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
 
 
-def data_settings(wildcards):
-    return as_json(experiment_of(wildcards).data)
+def job_of(wildcards):
+    """What a job's wildcards name, and the experiment, its folder and its kind of data."""
+    experiment, names = experiment_of(wildcards), dict(wildcards.items())
+    names |= {name: int(names[name]) for name in ("seed", "nfe") if name in names}
+    # The name of a comparison: files of the first have none, those of others end in `-<name>`.
+    names["comparison"] = names.get("comparison", "").removeprefix("-")
+    names["distilled"] = f"{names.get('parent')}+{names.get('distillation')}"
+    root, kind = Path("results", wildcards.experiment), kind_of(experiment.data)
+    return SimpleNamespace(**names | {"root": root, "experiment": experiment, "kind": kind})
 
 
-def own_pairs(wildcards):
-    """The user's own file of the pairs of a coupling."""
-    return experiment_of(wildcards).own_pairs(wildcards.base)
+def asked(say):
+    """A function of wildcards, for inputs, parameters and resources: `say` of the `job_of` them, in JSON if settings."""
 
+    def answer(wildcards):
+        said = say(job_of(wildcards))
+        return as_json(said) if isinstance(said, Settings) else said
 
-def settings_of(method, *names):
-    """A rule's parameter: the settings by this method of `Experiment`, or this function of its kind."""
-
-    def settings(wildcards):
-        values = [value_of(wildcards, name) for name in names]
-        experiment = experiment_of(wildcards)
-        if hasattr(experiment, method):
-            return as_json(getattr(experiment, method)(*values))
-        kind = kind_for(wildcards)
-        owner = kind.reference if hasattr(kind.reference, method) else kind.floor
-        return as_json(getattr(owner, method)(experiment, *values))
-
-    return settings
-
-
-def value_of(wildcards, name):
-    """A wildcard as a setting."""
-    return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name].removeprefix("-")
-
-
-def teach_settings(wildcards):
-    return as_json(experiment_of(wildcards).teach_settings(distilled(wildcards), int(wildcards.seed)))
-
-
-def distill_settings(wildcards):
-    return as_json(experiment_of(wildcards).distill_settings(distilled(wildcards), int(wildcards.seed)))
-
-
-def root_of(wildcards):
-    return Path("results", wildcards.experiment)
-
-
-def distilled(wildcards):
-    return f"{wildcards.parent}+{wildcards.distillation}"
-
-
-def raw_file(wildcards):
-    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
-    return experiment_of(wildcards).data.file or []
-
-
-def held_out_file(wildcards):
-    """The user's own file of rows that are held out; none if there is none, or if it is a folder."""
-    return experiment_of(wildcards).data.held_out_file or []
-
-
-def own_folder(wildcards):
-    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
-    return own_files.folder_digest(experiment_of(wildcards).data)
+    return answer
 
 
 def preparing(need):
     """A resource of preprocessing: what the kind of data needs, times the attempt."""
     return lambda wildcards, input, attempt: attempt * getattr(
-        kind_for(wildcards).costs.preparing(input.size_mb), need
+        job_of(wildcards).kind.costs.preparing(input.size_mb), need
     )
-
-
-def real_files(wildcards):
-    """What samples are compared with."""
-    return kind_for(wildcards).reference.list_files(
-        root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards)
-    )
-
-
-def real_options(wildcards, input):
-    """The same as options of the step."""
-    return options(input, kind_for(wildcards).reference.files._fields)
-
-
-def floor_files(wildcards):
-    """What a floor reads."""
-    names = wildcards.evaluation, comparison_of(wildcards)
-    return kind_for(wildcards).floor.list_files(root_of(wildcards), experiment_of(wildcards), *names)
-
-
-def floor_options(wildcards, input):
-    """The same as options of the step."""
-    return options(input, kind_for(wildcards).floor.files._fields)
-
-
-def comparison_settings(wildcards):
-    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
-    return as_json(kind.reference.settings_of(experiment, comparison_of(wildcards)))
-
-
-def floor_settings(wildcards):
-    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
-    return as_json(kind.floor.settings_of(experiment, wildcards.evaluation, comparison_of(wildcards)))
 
 
 def measuring(need):
     """A resource of measuring: what the kind of data needs, times the attempt."""
-    return lambda wildcards, attempt: attempt * getattr(
-        kind_for(wildcards).costs.measuring(experiment_of(wildcards)), need
-    )
+    needs = asked(lambda job: job.kind.costs.measuring(job.experiment))
+    return lambda wildcards, attempt: attempt * getattr(needs(wildcards), need)
 
 
 def memory(rule, uses_gpu=None, otherwise=4000, name=None):
@@ -224,8 +143,8 @@ def memory(rule, uses_gpu=None, otherwise=4000, name=None):
     `name` is the rule's own name, if that is not the estimate's."""
 
     def megabytes(wildcards, attempt):
-        experiment_of(wildcards)  # an unknown one is named in one line
-        prepared = paths.data(root_of(wildcards), "validation.parquet").exists()
+        job = job_of(wildcards)  # an unknown experiment is named in one line
+        prepared = paths.data(job.root, "validation.parquet").exists()
         needed = memory_of(wildcards.experiment, prepared).get(rule)
         if needed is None or (uses_gpu and set_for(name or rule, "gpu", uses_gpu(wildcards))):
             needed = otherwise(wildcards, 1) if callable(otherwise) else otherwise
@@ -248,24 +167,9 @@ def set_for(rule, name, default):
     return getattr(given[name], "value", given[name]) if name in given else default
 
 
-def potentials_gpu(wildcards):
-    return 0 if FLOWS[experiment_of(wildcards).flow].tokens else gpu(wildcards)
-
-
-def measuring_gpu(wildcards):
-    return gpu(wildcards) if kind_for(wildcards).costs.measuring(experiment_of(wildcards)).gpu else 0
-
-
-def training_data(wildcards):
-    return paths.training_data(root_of(wildcards), int(wildcards.seed), wildcards.base)
-
-
-def parent_files(wildcards):
-    return dated(paths.parent_files(root_of(wildcards), experiment_of(wildcards)))
-
-
-def parent_vocabulary(wildcards):
-    return dated(paths.parent_vocabulary(root_of(wildcards), experiment_of(wildcards)))
+potentials_gpu = asked(lambda job: 0 if FLOWS[job.experiment.flow].tokens else gpu(job))
+measuring_gpu = asked(lambda job: gpu(job) if job.kind.costs.measuring(job.experiment).gpu else 0)
+parent_files = asked(lambda job: dated(paths.parent_files(job.root, job.experiment)))
 
 
 def start_model(wildcards):
@@ -289,26 +193,6 @@ def starts_from(option, files):
         return [option, str(Path(path).parent) if files == "parent" else path] if path else []
 
     return parameter
-
-
-def stored_data(wildcards):
-    return paths.stored_data(root_of(wildcards), experiment_of(wildcards))
-
-
-def condition_labels(wildcards):
-    return paths.condition_labels(root_of(wildcards), experiment_of(wildcards))
-
-
-def rows_to_vary(wildcards):
-    return paths.rows_to_vary(root_of(wildcards), experiment_of(wildcards), wildcards.evaluation)
-
-
-def distillation_data(wildcards):
-    return paths.training_data(root_of(wildcards), int(wildcards.seed), distilled(wildcards))
-
-
-def report_inputs(wildcards):
-    return graph.report_inputs(root_of(wildcards), experiment_of(wildcards))
 
 
 def grown(amount):

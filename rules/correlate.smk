@@ -17,7 +17,7 @@ rule correlate:
         mem_mb=memory("correlate", gpu),
         runtime=grown(1440),
     params:
-        settings=settings_of("correlate_settings", "seed"),
+        settings=asked(lambda job: job.experiment.correlate_settings(job.seed)),
     shell:
         "python -m pairflow.steps.correlate --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/correlate"

@@ -34,7 +34,7 @@ rule cover:
         mem_mb=memory("cover"),
         runtime=grown(1440),
     params:
-        settings=settings_of("cover_settings", "seed"),
+        settings=asked(lambda job: job.experiment.cover_settings(job.seed)),
     shell:
         "python -m pairflow.steps.cover --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/cover"

@@ -20,7 +20,7 @@ rule teach:
         mem_mb=memory("teach", gpu),
         runtime=grown(480),
     params:
-        settings=teach_settings,
+        settings=asked(lambda job: job.experiment.teach_settings(job.distilled, job.seed)),
     shell:
         "python -m pairflow.steps.teach --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/teach"
@@ -32,7 +32,7 @@ rule distill:
         parent="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
         parent_description="results/{experiment}/seed{seed}/models/{parent}/model.json",
         parent_vocabulary="results/{experiment}/seed{seed}/models/{parent}/vocabulary.json",
-        data=distillation_data,
+        data=asked(lambda job: paths.training_data(job.root, job.seed, job.distilled)),
         validation="results/{experiment}/data/validation.parquet",
     output:
         model="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.safetensors",
@@ -53,7 +53,7 @@ rule distill:
         mem_mb=memory("distill", gpu, 6000),
         runtime=grown(1440),
     params:
-        settings=distill_settings,
+        settings=asked(lambda job: job.experiment.distill_settings(job.distilled, job.seed)),
     shell:
         "python -m pairflow.runtime.launch {resources.gpu} pairflow.steps.distill"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"

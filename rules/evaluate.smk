@@ -1,12 +1,14 @@
 # Samples -> metric rows, and histograms of their properties for kinds of data with any; real data -> metric rows of real
 # data in the place of samples, at the numbers of an evaluation. A rule for each kind.
+floor_fields = asked(lambda job: job.kind.floor.files._fields)
+
 for kind in map(load_kind, KINDS):
 
     rule:
         name:
             f"evaluate_{kind.name}"
         input:
-            unpack(real_files),
+            unpack(asked(lambda job: job.kind.reference.list_files(job.root, job.experiment, job.comparison))),
             samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
         output:
             **{
@@ -28,8 +30,8 @@ for kind in map(load_kind, KINDS):
             runtime=measuring("minutes"),
         params:
             kind=kind.name,
-            settings=comparison_settings,
-            real=real_options,
+            settings=asked(lambda job: job.kind.reference.settings_of(job.experiment, job.comparison)),
+            real=lambda wildcards, input: options(input, job_of(wildcards).kind.reference.files._fields),
             further=lambda wildcards, output: options(output, {*output.keys()} - {"metrics"}),
         shell:
             "python -m pairflow.steps.evaluate {params.kind:q} --settings {params.settings:q} --threads {threads}"
@@ -42,7 +44,13 @@ for kind in map(load_kind, KINDS):
             name:
                 f"floor_{kind.name}"
             input:
-                unpack(floor_files),
+                unpack(
+                    asked(
+                        lambda job: job.kind.floor.list_files(
+                            job.root, job.experiment, job.evaluation, job.comparison
+                        )
+                    )
+                ),
             output:
                 metrics="results/{experiment}/reference/floor-{evaluation}{comparison}.parquet",
             log:
@@ -59,8 +67,10 @@ for kind in map(load_kind, KINDS):
                 runtime=measuring("minutes"),
             params:
                 kind=kind.name,
-                settings=floor_settings,
-                real=floor_options,
+                settings=asked(
+                    lambda job: job.kind.floor.settings_of(job.experiment, job.evaluation, job.comparison)
+                ),
+                real=lambda wildcards, input: options(input, floor_fields(wildcards)),
             shell:
                 "python -m pairflow.steps.floor {params.kind:q} --settings {params.settings:q} --threads {threads}"
                 " --evaluation {wildcards.evaluation:q} {params.real:q} --out {output.metrics:q} > {log:q} 2>&1"

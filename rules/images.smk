@@ -1,7 +1,7 @@
 # Real images -> their statistics, train or test, once per experiment.
 rule reference:
     input:
-        tokens=lambda wildcards: paths.real_rows(root_of(wildcards), wildcards.reference),
+        tokens=asked(lambda job: paths.real_rows(job.root, job.reference)),
     output:
         reference="results/{experiment}/reference/{reference}{comparison}.parquet",
     log:
@@ -18,7 +18,7 @@ rule reference:
         mem_mb=memory("reference", gpu),
         runtime=grown(480),
     params:
-        settings=settings_of("extractor_settings", "comparison"),
+        settings=asked(lambda job: job.kind.reference.extractor_settings(job.experiment, job.comparison)),
     shell:
         "python -m pairflow.kinds.images.steps.reference --settings {params.settings:q} --threads {threads}"
         " --tokens {input.tokens:q} --out {output.reference:q} > {log:q} 2>&1"

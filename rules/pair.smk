@@ -1,7 +1,8 @@
 # Token rows -> pairs (x0, x1): Algorithm 1 or independent sources, in as many jobs as the profile says.
 PAIR_SHARDS = CONFIGURATION.pair_shards
 # Couplings that neither `adopt` nor `potentials` makes; a name that is not known counts as one.
-COMPUTED = rf"(?!(?:{'|'.join(ADOPTED + BALANCED)})\b)[a-z0-9-]+"
+ADOPTED, BALANCED = ("|".join(PAIRINGS[rule]) for rule in ("adopt", "potentials"))
+COMPUTED = rf"(?!(?:{ADOPTED}|{BALANCED})\b)[a-z0-9-]+"
 
 
 rule pair:
@@ -24,7 +25,7 @@ rule pair:
         mem_mb=memory("pair", gpu),
         runtime=grown(240),
     params:
-        settings=settings_of("pair_settings", "base", "seed"),
+        settings=asked(lambda job: job.experiment.pair_settings(job.base, job.seed)),
         shard=[],
     shell:
         "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads} {params.shard:q}"
@@ -49,7 +50,7 @@ if PAIR_SHARDS > 1:
         priority: 0
         threads: 2
         params:
-            settings=settings_of("pair_settings", "base", "seed"),
+            settings=asked(lambda job: job.experiment.pair_settings(job.base, job.seed)),
             shard=["--shard", "{shard}/{shards}"],
 
     rule gather:
@@ -78,7 +79,7 @@ if PAIR_SHARDS > 1:
             mem_mb=memory("pair"),
             runtime=grown(60),
         params:
-            settings=settings_of("pair_settings", "base", "seed"),
+            settings=asked(lambda job: job.experiment.pair_settings(job.base, job.seed)),
             shard=[],  # the parameters of `pair`, so that another number of shards makes nothing again
         shell:
             "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"
@@ -95,7 +96,7 @@ rule potentials:
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/potentials-{base}.tsv"
     wildcard_constraints:
-        base="|".join(BALANCED),
+        base=BALANCED,
     priority: 10
     conda:
         "../envs/cpu.yaml"
@@ -105,7 +106,7 @@ rule potentials:
         mem_mb=memory("potentials", potentials_gpu),
         runtime=grown(240),
     params:
-        settings=settings_of("pair_settings", "base", "seed"),
+        settings=asked(lambda job: job.experiment.pair_settings(job.base, job.seed)),
     shell:
         "python -m pairflow.steps.potentials --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/potentials"
@@ -117,7 +118,7 @@ rule adopt:
     input:
         tokens="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",
-        user_pairs=own_pairs,
+        user_pairs=asked(lambda job: job.experiment.own_pairs(job.base)),
     output:
         pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
     log:
@@ -125,14 +126,14 @@ rule adopt:
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/adopt-{base}.tsv"
     wildcard_constraints:
-        base=rf"(?:{'|'.join(ADOPTED)})\b[a-z0-9-]*",
+        base=rf"(?:{ADOPTED})\b[a-z0-9-]*",
     conda:
         "../envs/cpu.yaml"
     resources:
         mem_mb=memory("adopt"),
         runtime=grown(60),
     params:
-        settings=settings_of("pair_settings", "base", "seed"),
+        settings=asked(lambda job: job.experiment.pair_settings(job.base, job.seed)),
     shell:
         "python -m pairflow.steps.adopt --settings {params.settings:q} --user-pairs {input.user_pairs:q}"
         " --tokens {input.tokens:q} --validation {input.validation:q} --out {output.pairs:q} > {log:q} 2>&1"

@@ -1,14 +1,20 @@
 # Raw data -> rows for training and held-out ones, a vocabulary, and what else the kind of data has: a rule for each kind.
 # The rules that one kind has besides are in a file of its name.
+def vocabulary_of(job):
+    return paths.parent_vocabulary(
+        paths.parent_files(job.root, job.experiment), job.experiment.data.keeps_symbols
+    )
+
+
 for kind in map(load_kind, KINDS):
 
     rule:
         name:
             f"preprocess_{kind.name}"
         input:
-            unpack(parent_vocabulary),
-            raw=raw_file,
-            held_out=held_out_file,
+            unpack(asked(lambda job: dated(vocabulary_of(job)))),
+            raw=asked(lambda job: job.experiment.data.file or []),
+            held_out=asked(lambda job: job.experiment.data.held_out_file or []),
         output:
             **{Path(file).stem: f"results/{{experiment}}/data/{file}" for file in kind.settings.prepared},
         log:
@@ -25,8 +31,8 @@ for kind in map(load_kind, KINDS):
             runtime=preparing("minutes"),
         params:
             kind=kind.name,
-            settings=data_settings,
-            folder=own_folder,
+            settings=asked(lambda job: job.experiment.data),
+            folder=asked(lambda job: own_files.folder_digest(job.experiment.data)),
             parent=starts_from("--parent-vocabulary", "parent_vocabulary"),
             files=lambda wildcards, output: options(output),
         shell:

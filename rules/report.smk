@@ -2,7 +2,7 @@
 # `snakemake --report report.zip results/<experiment>/report.html` shows the outputs marked with report(), and captions.
 rule report:
     input:
-        unpack(report_inputs),
+        unpack(asked(lambda job: graph.report_inputs(job.root, job.experiment))),
     output:
         metrics=report(
             "results/{experiment}/metrics.parquet",
@@ -35,7 +35,7 @@ rule report:
         mem_mb=memory("report"),
         runtime=grown(60),
     params:
-        settings=lambda wildcards: as_json(experiment_of(wildcards)),
+        settings=asked(lambda job: job.experiment),
         root="results/{experiment}",
     shell:
         "python -m pairflow.steps.report --settings {params.settings:q} --root {params.root:q}"

@@ -1,7 +1,7 @@
 # A model -> samples at one number of steps.
 rule sample:
     input:
-        unpack(rows_to_vary),
+        unpack(asked(lambda job: paths.rows_to_vary(job.root, job.experiment, job.evaluation))),
         model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{method}/model.json",
     output:
@@ -18,7 +18,7 @@ rule sample:
         mem_mb=memory("sample", gpu),
         runtime=grown(240),
     params:
-        settings=settings_of("sample_settings", "evaluation", "nfe", "seed"),
+        settings=asked(lambda job: job.experiment.sample_settings(job.evaluation, job.nfe, job.seed)),
         rows=lambda wildcards, input: options(input, ["held_out"]),
     shell:
         "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
@@ -38,5 +38,5 @@ use rule sample as sample_start with:
         "results/{experiment}/benchmarks/seed{seed}/sample-start-{evaluation}.tsv"
     threads: share("sample_start")
     params:
-        settings=settings_of("start_settings", "evaluation", "seed"),
+        settings=asked(lambda job: job.kind.floor.start_settings(job.experiment, job.evaluation, job.seed)),
         rows=[],

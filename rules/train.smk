@@ -1,11 +1,14 @@
+stored_data = asked(lambda job: paths.stored_data(job.root, job.experiment))
+
+
 # Token rows or pairs -> the model of a base method. On a CPU the trainings that may run at once share the cores.
 # If a profile sets gpu=2 or more, the launcher starts a process per GPU: docs/several_gpus.md.
 rule train:
     input:
         unpack(stored_data),
-        unpack(condition_labels),
+        unpack(asked(lambda job: paths.condition_labels(job.root, job.experiment))),
         unpack(parent_files),
-        data=training_data,
+        data=asked(lambda job: paths.training_data(job.root, job.seed, job.base)),
         validation="results/{experiment}/data/validation.parquet",
     output:
         model="results/{experiment}/seed{seed}/models/{base}/model.safetensors",
@@ -26,7 +29,7 @@ rule train:
         mem_mb=memory("train", gpu, 6000),
         runtime=grown(2880),
     params:
-        settings=settings_of("train_settings", "base", "seed"),
+        settings=asked(lambda job: job.experiment.train_settings(job.base, job.seed)),
         stored=lambda wildcards, input: options(input, stored_data(wildcards)),
         parent=starts_from("--from", "parent"),
     shell:

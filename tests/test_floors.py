@@ -27,7 +27,8 @@ FLOORS = (
     ("kinds.kind",),
     ("kinds",),
     ("generate", "plan.jobs"),
-    ("checkup", "estimate", "report.pages"),
+    ("checkup", "estimate"),
+    ("report.pages",),
     ("kinds.*",),
     ("steps",),
     ("kinds.*.steps",),
@@ -61,10 +62,10 @@ def room_of(module: str) -> str:
     if first == "kinds":
         lowest = rest[1:] == ["settings"] or name in ("kinds.molecules.metrics", "kinds.molecules.demand")
         return "kinds.*.settings" if lowest else "kinds.*.steps" if rest[1:2] == ["steps"] else "kinds.*"
-    if first == "report" and rest and rest[0] in ("experiment", "compare", "headline"):
+    if first == "report" and rest and rest[0] in ("experiment", "compare", "headline", "outlook"):
         return "report.pages"
-    higher = ("plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
-    return "plan.jobs" if name.startswith(higher) else first
+    higher = ("jobs", "lineage", "execution", "own_files", "sizes", "work")
+    return "plan.jobs" if first == "plan" and rest[0].startswith(higher) else first
 
 
 def imported(source: str, known: Collection[str]) -> set[str]:

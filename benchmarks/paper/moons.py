@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pairflow.report import figures
 from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.grid import Grid, leading_grid
+from pairflow.report.grid import Grid
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference, adjust, difference
 from pairflow.report.words import OURS, baselines, join_words
@@ -27,8 +27,7 @@ def compare_dimensions(runs: Iterable[FinishedExperiment]) -> MoonsPage | None:
     grids: dict[Run, Grid] = {}
     experiments = {run.name: run for run in runs if run.experiment.data.source == "two_moons"}
     for run in experiments.values():
-        grid = leading_grid(run.metrics, run.experiment)
-        if grid is not None:
+        if (grid := run.leading) is not None:
             grids[getattr(run.experiment.data, "dims", 0), run.name] = grid
     if not grids:
         return None

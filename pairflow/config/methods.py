@@ -1,7 +1,7 @@
 """Parses method names, `base[-sub<P>][+distillation]*`. For a user's pairs the base is `pairs-<name>`."""
 
 import re
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from pairflow.settings.check import Settings, nearest
 from pairflow.settings.flows import CONTINUOUS, DISCRETE
 
 INDEPENDENT = "independent"
+Pairing = Literal["pair", "potentials", "adopt"]  # the rules that make pairs
 
 
 class Base(NamedTuple):
@@ -30,7 +31,7 @@ class Base(NamedTuple):
     """
 
     corruption: str | None
-    pairing: Literal["pair", "potentials", "adopt"] | None = None
+    pairing: Pairing | None = None
     closed_form: bool = False
     couple: str = INDEPENDENT
     flows: tuple[str, ...] = (DISCRETE.name,)
@@ -82,11 +83,9 @@ BASES = {
         style=("orange", "p"),
     ),
 }
-PAIRED = [name for name, base in BASES.items() if base.pairing == "pair"]
-BALANCED = [name for name, base in BASES.items() if base.pairing == "potentials"]
-ADOPTED = [name for name, base in BASES.items() if base.pairing == "adopt"]
-DRAWN = [name for name, base in BASES.items() if base.pairing is None]
-PAIRINGS = tuple({base.pairing: None for base in BASES.values() if base.pairing})  # all rules that make pairs
+PAIRINGS = {  # rule that makes pairs -> the base methods of these pairs
+    rule: [name for name, base in BASES.items() if base.pairing == rule] for rule in get_args(Pairing)
+}
 
 _FORMS = [f"{name}-sub<P>" for name, base in BASES.items() if base.closed_form]
 _FORMS += [f"{name}-<name>" for name, base in BASES.items() if base.user_pairs]

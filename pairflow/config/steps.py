@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pairflow.config.methods import BALANCED, BASES, KNOWN, PAIRED, Method
+from pairflow.config.methods import BASES, KNOWN, PAIRINGS, Method
 from pairflow.config.networks import Network
 from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
 from pairflow.limits import KEYS, MOST_DRAWS, least_subsets
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     CouplingName = str
     BalancedName = str
 else:
-    CouplingName = Literal[tuple(PAIRED)]
-    BalancedName = Literal[tuple(BALANCED)]
+    CouplingName = Literal[tuple(PAIRINGS["pair"])]
+    BalancedName = Literal[tuple(PAIRINGS["potentials"])]
 
 
 Keys = Annotated[int, Field(ge=1, le=10**9, description="Most rows of a subset, for `subsets: auto`.")]
@@ -74,7 +74,7 @@ class AdoptSettings(Settings):
 class PotentialsSettings(Settings):
     """Settings of `pairflow potentials`: what the potentials depend on besides the data rows."""
 
-    coupling: BalancedName = Field(BALANCED[0], description="Semidiscrete transport.")
+    coupling: BalancedName = Field(PAIRINGS["potentials"][0], description="Semidiscrete transport.")
     tau: Tau = TAU
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: FlowName = Field(

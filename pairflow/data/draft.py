@@ -1,6 +1,7 @@
 """The experiment that a kind of data suggests to `pairflow new` for a user's own file."""
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Entry = dict[str, Any]
+FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 NO_START = "none"  # instead of the name of a model to start from
 
 
@@ -67,6 +69,21 @@ class Draft:
     most: int | None = None
     with_iterations: Callable[[int], Entry] | None = None
     scratch: "Draft | None" = None
+
+    def fit(self, seconds: Callable[[Entry], float]) -> Entry:
+        """Return the experiment with the most iterations that fit into `hours`, by its time in seconds.
+
+        Their number has two digits that are not zero, is at least FEWEST, and at most `most`; without hours
+        it stays as drafted.
+        """
+        make = self.with_iterations
+        if self.hours is None or make is None:
+            return self.experiment
+        numbers = [digits * 10**power for power in range(1, 5) for digits in range(10, 100)]
+        most = max(FEWEST, self.most or MOST)
+        numbers = [number for number in numbers if FEWEST <= number <= most]
+        fitting = bisect_right(numbers, 3600 * self.hours, key=lambda number: seconds(make(number)))
+        return make(numbers[max(0, fitting - 1)])
 
 
 def own_split(request: DraftRequest) -> Entry:

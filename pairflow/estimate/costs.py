@@ -4,37 +4,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import BASES, FLOWS, Experiment, TrainSettings, parse_method
-from pairflow.config.methods import INDEPENDENT, PAIRINGS
+from pairflow.config import Experiment
+from pairflow.config.methods import PAIRINGS
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.arithmetic import expected_rates
-from pairflow.estimate.rates import Rate, Work, count_draws, needed, speedup, tasks_of
+from pairflow.estimate.rates import Rate, expected_rates, speedup
 from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import divide_cores, jobs
+from pairflow.plan.work import Work, count_assignments, count_bytes, needed, tasks_of
 
-# Seconds and MiB of a rule, without its long work. Importing torch takes 3 s (AMD EPYC, 2 cores, torch 2.15,
-# 2026-11-21).
-SHORT = {
-    **dict.fromkeys((*PAIRINGS, "pair_shard", "cover"), (1.0, 300.0)),
-    **dict.fromkeys(("gather", "adopt"), (2.0, 300.0)),
-    **dict.fromkeys(("train", "distill", "teach", "sample", "sample_start", "correlate"), (3.0, 700.0)),
-    "report": (4.0, 500.0),
+
+class Fixed(NamedTuple):
+    """Seconds and MiB of a job without its long work, and whether it reads all training rows."""
+
+    seconds: float
+    memory_mb: float
+    reads: bool = False
+
+
+# Importing torch takes 3 s (AMD EPYC, 2 cores, torch 2.15, 2026-11-21). `Costs.pace` has what a kind adds.
+RULES = {
+    **dict.fromkeys((*PAIRINGS, "pair_shard", "cover"), Fixed(1.0, 300.0, reads=True)),
+    **dict.fromkeys(("gather", "adopt", "diagnose"), Fixed(2.0, 300.0, reads=True)),
+    **dict.fromkeys(("train", "distill"), Fixed(3.0, 700.0, reads=True)),
+    **dict.fromkeys(("teach", "sample", "sample_start", "correlate"), Fixed(3.0, 700.0)),
+    **dict.fromkeys(("evaluate", "floor"), Fixed(2.0, 400.0)),
+    "preprocess": Fixed(1.0, 200.0),
+    "report": Fixed(4.0, 500.0, reads=True),
 }
-# Jobs that read all training rows, and MiB that each token of these takes at least (growth-2026-11-28.json).
-_READERS = (*PAIRINGS, "pair_shard", "gather", "cover", "diagnose", "train", "distill", "report")
-_MEMORY = 1.2e-5
+_OWN = Fixed(3.0, 900.0)  # of the steps that only one kind has
+GUESS = Fixed(3.0, 400.0)  # of any other rule
+_TOKEN = 1.2e-5  # least MiB of each token of the training rows (growth-2026-11-28.json)
+_ASSIGNMENT = 6e-10  # seconds, in two dimensions (2026-11-23); in eight they take less than half as long
 _LEAST = 1000  # MiB that a job asks for
-GUESS = (3.0, 400.0)  # for any rule without an entry
 
 
 class JobCost(NamedTuple):
-    """The cost of a job; None for a number that is unknown.
-
-    `seconds` are wall time if the job has `threads` cores or a GPU to itself. `memory_mb` is the memory of
-    the process on a CPU and of the GPU on a GPU, and `disk` the bytes of its outputs. `guessed` says
-    that time and memory are from `GUESS`.
-    """
+    """The seconds of a job that has `threads` cores or a GPU to itself, the memory of its process or of the
+    GPU, and the bytes of its outputs; None if unknown. `guessed` says that these are from `GUESS`."""
 
     seconds: float | None
     memory_mb: float | None
@@ -59,23 +66,20 @@ def job_costs(
         threads = cores if job.threads is None else min(job.threads, cores)
         threads = threads if gpu else shares.get(job.rule, threads)
         tasks = tasks_of(job, experiment, sizes, device)
-        known = [rates[work] for work, _ in tasks if work in rates]
+        known = [(work, units, rates[work]) for work, units in tasks if work in rates]
         short = _short_cost(job, experiment, sizes, threads)
-        seconds, memory = short or GUESS
-        cost = JobCost(None, None, None, threads, gpu, not short)
-        if kind.costs.is_timed(job):
-            memory = max((rate.memory_mb for rate in known if rate.memory_mb), default=memory)
-            if job.rule in _READERS:
-                memory = max(memory, _MEMORY * sizes.rows * sizes.length)
-            cost = cost._replace(memory_mb=memory)
-        if kind.costs.is_timed(job) and len(known) == len(tasks):
-            seconds += _assignment_seconds(job)
-            for (work, units), rate in zip(tasks, known, strict=True):
-                gained = threads if work.kind in ("pair", "lead") else speedup(threads)
-                seconds += units * rate.seconds / (1 if gpu else gained)
-            cost = cost._replace(seconds=seconds)
-        size = next((rate.parameters for rate in known if rate.parameters), None)
-        costs[job] = cost._replace(disk=_disk(job, experiment, sizes, size))
+        seconds, memory, reads = short or GUESS
+        seconds += _ASSIGNMENT * count_assignments(job)
+        for work, units, rate in known:
+            gained = threads if work.kind in ("pair", "lead") else speedup(threads)
+            seconds += units * rate.seconds / (1 if gpu else gained)
+        memory = max((rate.memory_mb for *_, rate in known if rate.memory_mb), default=memory)
+        memory = max(memory, _TOKEN * sizes.rows * sizes.length if reads else 0.0)
+        size = next((rate.parameters for *_, rate in known if rate.parameters), None)
+        timed = kind.costs.is_timed(job)
+        time = seconds if timed and len(known) == len(tasks) else None
+        disk = count_bytes(job, experiment, sizes, size)
+        costs[job] = JobCost(time, memory if timed else None, disk, threads, gpu, not short)
     return costs
 
 
@@ -91,59 +95,33 @@ def memory_requests(root: Path, experiment: Experiment, sizes: DatasetSize) -> d
     return {rule: max(_LEAST, round(1.2 * memory)) for rule, memory in largest.items()}
 
 
-def _short_cost(
-    job: Job, experiment: Experiment, sizes: DatasetSize, threads: int
-) -> tuple[float, float] | None:
-    """Return seconds and MiB of a job without its long work (`Work`); None for an unknown rule."""
-    kind = kind_of(experiment.data)
-    pace, counted = kind.costs.pace, job.origin or job.settings
-    rows = min(sizes.rows, pace.most)
-    numbers = rows * sizes.length
-    samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
+def _short_cost(job: Job, experiment: Experiment, sizes: DatasetSize, threads: int) -> Fixed | None:
+    """Return what a job takes without its long work (`Work`); None for an unknown rule."""
+    kind, counted, total = kind_of(experiment.data), job.origin or job.settings, sizes.total * sizes.length
+    pace = kind.costs.pace
+    numbers = min(sizes.rows, pace.most) * sizes.length
+    own = _OWN if job.rule in kind.steps and pace.row is not None else None
+    if (fixed := RULES.get(job.rule, own)) is None:
+        return None
+    seconds, memory = 0.0, 0.0  # that grow with the data
     if job.rule == "preprocess":
-        seconds = kind.costs.seconds_to_prepare(experiment.data) * sizes.total * sizes.length
         # The process that collects what the others read does a tenth of the work.
-        return 1.0 + seconds * max(1 / threads, 0.1), 200.0 + 1e-5 * sizes.total * sizes.length
-    if job.rule == "diagnose":
-        return 2.0 + 2e-7 * sizes.rows * sizes.length, 300.0
-    if job.rule in ("evaluate", "floor"):
-        return 2.0 + samples * (pace.sample + pace.compare * numbers), 400.0 + 1e-5 * numbers
-    if job.rule in kind.steps and pace.row is not None:
-        return 3.0 + (pace.row * rows + pace.token * numbers) / threads, 900.0 + 1e-5 * numbers
-    return SHORT.get(job.rule)
-
-
-def _disk(job: Job, experiment: Experiment, sizes: DatasetSize, parameters: int | None) -> float | None:
-    """Estimate the bytes of a job's outputs from the names of these; None for an unknown network."""
-    rows, _ = count_draws(job)
-    if "model" in job.outputs:  # raw and averaged weights in float32
-        return parameters and 8.0 * parameters
-    if "pairs" in job.outputs:
-        row = sizes.row_bytes if FLOWS[experiment.flow].tokens else 4.0 * sizes.length
-        return 0.0 if job.rule == "pair_shard" else 2 * (rows or sizes.rows) * row
-    if "samples" in job.outputs:
-        return rows * sizes.row_bytes
-    return sizes.total * sizes.row_bytes if "train" in job.outputs else 1e5
-
-
-def _assignment_seconds(job: Job) -> float:
-    """Estimate the seconds of SciPy's assignments in a training with transport inside batches.
-
-    The rate was measured in two dimensions (2026-11-23); in eight they take less than half as long."""
-    if not isinstance(job.settings, TrainSettings):
-        return 0.0
-    base, training = BASES[parse_method(job.settings.method).base], job.settings.training
-    if base.coupled or base.couple == INDEPENDENT:
-        return 0.0
-    return training.iterations * training.batch_size * 6e-10 * (training.pool or training.batch_size) ** 2
+        seconds = kind.costs.seconds_to_prepare(experiment.data) * total * max(1 / threads, 0.1)
+        memory = 1e-5 * total
+    elif job.rule == "diagnose":
+        seconds = 2e-7 * sizes.rows * sizes.length
+    elif job.rule in ("evaluate", "floor"):
+        samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
+        seconds, memory = samples * (pace.sample + pace.compare * numbers), 1e-5 * numbers
+    elif own:
+        seconds = ((pace.row or 0.0) * min(sizes.rows, pace.most) + pace.token * numbers) / threads
+        memory = 1e-5 * numbers
+    return Fixed(fixed.seconds + seconds, fixed.memory_mb + memory, fixed.reads)
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
-    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0.
-
-    This is the longest of three: the longest chain of jobs that wait for one another, the work of all cores
-    divided by their number, and the work of the one GPU.
-    """
+    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0. They
+    are those of the longest chain of jobs, of all cores together, or of the one GPU."""
     ends: dict[Path, float] = {}
     for job in todo:
         started = max((ends.get(path, 0.0) for path in job.needed), default=0.0)

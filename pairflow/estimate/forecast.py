@@ -5,62 +5,30 @@ on another machine.
 """
 
 import shutil
-from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow.parquet as pq
-
-from pairflow.artifacts import machine, read_metadata
+from pairflow.artifacts import machine
 from pairflow.config import FLOWS, Experiment, check
 from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
-from pairflow.errors import InputError
-from pairflow.estimate.arithmetic import expected_rates
 from pairflow.estimate.costs import JobCost, busy_seconds, job_costs, wall_seconds
 from pairflow.estimate.measure import measure
-from pairflow.estimate.rates import Rate, Work, needed, rates_of
-from pairflow.kinds import source_of
+from pairflow.estimate.rates import Rate, expected_rates, rates_of
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
+from pairflow.plan.work import Work, needed
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
 
-FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
-
-
-def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
-    """Read the sizes of an experiment's data, from its rows if they are made, else from its source.
-
-    A user's own file is read once, in `folder` unless it is absolute. Raises InputError if it cannot be read.
-    """
-    files = [paths.data(root, f"{split}.parquet") for split in ("train", "validation")]
-    if not all(file.is_file() for file in files):
-        return source_of(experiment.data, folder).measure(experiment.data)
-    made, (rows, held_out) = read_metadata(files[0]), (pq.read_metadata(file).num_rows for file in files)
-    shape = tuple(made.shape) if made.shape else None
-    return DatasetSize(rows, held_out, made.vocabulary_size or 0, made.length or 0, shape)
-
-
-def about(root: Path, experiment: Experiment) -> DatasetSize:
-    """Return the sizes of an experiment's data, or about these if they are unknown before a file is read."""
-    try:
-        if paths.data(root, "validation.parquet").is_file():
-            return sizes(root, experiment, Path())
-    except InputError:  # preprocessing makes the files again
-        pass
-    return source_of(experiment.data).guess(experiment.data)
-
 
 class Forecast(NamedTuple):
-    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs.
-
-    `gpu_seconds` is the time that the jobs to do would take on a GPU, by arithmetic.
-    """
+    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs;
+    `gpu_seconds` is the time that the jobs to do would take on a GPU, by arithmetic."""
 
     table: list[Job]
     todo: list[Job]
@@ -70,11 +38,6 @@ class Forecast(NamedTuple):
     cores: int
     device: str
     gpu_seconds: float
-
-    @property
-    def largest_mb(self) -> float:
-        """The memory of the largest job to do, of those whose memory is known."""
-        return max((self.costs[job].memory_mb or 0.0 for job in self.todo), default=0.0)
 
     @property
     def wall_seconds(self) -> float:
@@ -127,27 +90,29 @@ def forecast(
 def forecast_draft(
     draft: Draft, root: Path, device: str, *, recorded: bool = False, progress: bool = True
 ) -> tuple[Entry, Forecast]:
-    """Fit the iterations of a drafted experiment to its hours; return it and its forecast on all cores.
+    """Fit the iterations of a drafted experiment to its hours; return it and its forecast on all cores. Jobs
+    of unknown time count as 0. With `recorded` nothing is measured."""
+    rates: dict[Work, Rate] | None = None  # which do not depend on the number of iterations
 
-    The number of iterations has two digits that are not zero, is at least FEWEST, and at most `draft.most`;
-    without hours it stays as drafted. Jobs of unknown time count as 0. With `recorded` nothing is measured.
-    """
-    how: dict[str, Any] = {"recorded": recorded, "progress": progress, "fresh": True}
-
-    def expect(entry: Entry, rates: dict[Work, Rate] | None = None) -> Forecast:
+    def expect(entry: Entry) -> Forecast:
+        nonlocal rates
         experiment = check(Experiment, entry, root.name)
-        return forecast(root, experiment, draft.size, available_cpus(), device, **how, rates=rates)
+        expected = forecast(
+            root,
+            experiment,
+            draft.size,
+            available_cpus(),
+            device,
+            recorded=recorded,
+            progress=progress,
+            fresh=True,
+            rates=rates,
+        )
+        rates = expected.rates
+        return expected
 
-    if draft.hours is None or (make := draft.with_iterations) is None:
-        return draft.experiment, expect(draft.experiment)
-    rates, seconds = expect(make(FEWEST)).rates, 3600 * draft.hours
-    # Only the costs are computed again for each number: the rates do not depend on it.
-    tens = [10**power for power in range(1, 5)]
-    most = max(FEWEST, draft.most or MOST)
-    numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= most]
-    fitting = bisect_right(numbers, seconds, key=lambda number: expect(make(number), rates).wall_seconds)
-    entry = make(numbers[max(0, fitting - 1)])
-    return entry, expect(entry, rates)
+    entry = draft.fit(lambda entry: expect(entry).wall_seconds)
+    return entry, expect(entry)
 
 
 def _measure_all(

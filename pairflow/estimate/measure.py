@@ -8,25 +8,22 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
-from pairflow.artifacts import Metadata, read_table, token_array, token_dtype
+from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.artifacts.provenance import peak_memory_mb
 from pairflow.config import BASES, FLOWS, TrainSettings, check
-from pairflow.config.training import TAU
-from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.rates import Rate
+from pairflow.pairing import probe
+from pairflow.plan.work import Work
 from pairflow.runtime.memory import keep_freed
 
 SECONDS = 1.0  # of a measurement
 MOST_TOKENS = 1 << 25  # of the rows of a pairing that is measured; time and memory are linear in the rows
 SMALL, REPEATS = 10**7, 5  # smaller networks (in parameters) repeat everything so often, to be timed well
-
-Step = Callable[[int], object]
-"""A function that does the work on a number of rows."""
 
 
 def measure(
@@ -37,9 +34,7 @@ def measure(
     command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **threads})
-    if run.returncode:
-        return None
-    return Rate(**json.loads(run.stdout.splitlines()[-1]), origin=origin)
+    return None if run.returncode else Rate(**json.loads(run.stdout.splitlines()[-1]), origin=origin)
 
 
 def main(request: dict) -> dict:
@@ -48,11 +43,9 @@ def main(request: dict) -> dict:
 
     keep_freed()  # as the steps do
     work = Work(**request["work"])
-    prepare = {"pair": _pairing, "lead": _leading}.get(work.kind, _network)
-    unused = peak_memory_mb(work.device)
-    step, count, facts = prepare(work, request)
+    unused, memory = peak_memory_mb(work.device), dict[int, float]()
+    step, count, facts = (_pairing if work.kind in ("pair", "lead") else _network)(work, request)
     times = REPEATS if facts.get("parameters", SMALL) < SMALL else 1
-    memory: dict[int, float] = {}
 
     def run(rows: int) -> None:
         for _ in range(times):
@@ -76,64 +69,21 @@ def main(request: dict) -> dict:
     return {"seconds": probe.seconds / units, "memory_mb": memory_mb, **facts}
 
 
-def _rows(work: Work, request: dict) -> np.ndarray:
-    """Return real rows (M, N) of tokens if there is a file, else made-up rows."""
-    if not FLOWS[work.flow].tokens:
-        return np.random.default_rng(0).standard_normal((work.rows, work.length), np.float32)
-    most = MOST_TOKENS // work.length if work.kind == "pair" else work.rows
-    if tokens := request["tokens"]:
-        return token_array(read_table(Path(tokens), "tokens")[0]["tokens"][: min(most, work.rows)])
-    return _clusters(replace(work, rows=min(most, work.rows)))
+def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
+    """Prepare pairing rows, or leading sources to them, of tokens in a file if there is one."""
+    leads, most = work.kind == "lead", work.rows
+    if not leads and FLOWS[work.flow].tokens:
+        most = min(most, MOST_TOKENS // work.length)
+    if request["tokens"] and FLOWS[work.flow].tokens:
+        rows = token_array(read_table(Path(request["tokens"]), "tokens")[0]["tokens"][:most])
+    else:
+        rows = probe.make_rows(most, work.length, work.vocabulary_size)
+    if leads:
+        return probe.prepare_leading(rows, work.vocabulary_size, work.device), 1 << 20, {}
+    return probe.prepare_pairing(rows, work.vocabulary_size, work.steps, work.device), work.rows, {}
 
 
-def _pairing(work: Work, request: dict) -> tuple[Step, int, dict]:
-    from pairflow.pairing.pair import pair
-
-    rows = _rows(work, request)
-    rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps}
-    backend = "gpu" if work.device == "cuda" else "cpu"
-
-    def step(count: int) -> None:
-        for first in range(
-            0, count, len(rows)
-        ):  # a GPU may take more than the measured rows: pair them again
-            last = min(len(rows), count - first)
-            pair(rows, **rule, threads=1, backend=backend, rows=(0, last), progress=False)
-
-    return step, work.rows, {}
-
-
-def _leading(work: Work, request: dict) -> tuple[Step, int, dict]:
-    """Prepare leading sources (noise) to data rows by random potentials; good ones would take as long."""
-    import torch
-
-    from pairflow.pairing.spaces import space_of
-
-    rows = _rows(work, request)
-    space = space_of(rows, work.vocabulary_size, torch.device(work.device))
-    potentials = np.random.default_rng(0).normal(0, 2, len(rows)).round().astype(np.int64)
-    law = space.law(potentials.max() - potentials, TAU)
-
-    def step(count: int) -> object:
-        numbers = np.arange(count)
-        return law.draw(space.sources(0, numbers), numbers, 0, threads=1)
-
-    return step, 1 << 20, {}
-
-
-def _clusters(work: Work) -> np.ndarray:
-    """Make rows (M, N) in clusters, like real ones: copies of centres, three tenths of the tokens redrawn."""
-    generator, size = np.random.default_rng(0), work.vocabulary_size
-    dtype = token_dtype(size)
-    centres = generator.integers(size, size=(max(1, work.rows // 50), work.length), dtype=dtype)
-    rows = centres[generator.integers(len(centres), size=work.rows)]
-    for part in np.array_split(rows, -(-len(rows) // 100_000)):  # views, so that millions of rows fit
-        redrawn = generator.random(part.shape) < 0.3
-        np.copyto(part, generator.integers(size, size=part.shape, dtype=dtype), where=redrawn)
-    return rows
-
-
-def _network(work: Work, request: dict) -> tuple[Step, int, dict]:
+def _network(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
     """Prepare training a new model on made-up rows, or drawing from it in one step."""
     import torch
 

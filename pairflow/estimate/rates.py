@@ -1,43 +1,27 @@
-"""Finds the long work of jobs: which kind, how many units, and how many seconds a unit takes.
-
-Seconds are of one CPU core, or of a GPU.
-"""
+"""Rates: seconds of a CPU core or a GPU, and memory, of a unit of work; measured, recorded or computed."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, partial
-from math import ceil
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pairflow import config
 from pairflow.artifacts import read_provenance
+from pairflow.config import FLOWS, Experiment, suggest
 from pairflow.data.source import DatasetSize
 from pairflow.plan.job import Job
+from pairflow.plan.work import Work, tasks_of
 
-_RECORDED = Path(__file__).parent / "recorded.json"
-
-
-@dataclass(frozen=True)
-class Work:
-    """A kind of long work and its sizes, on which the time of a unit depends.
-
-    The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the pairing
-    of a subset) and `lead` (one source that semidiscrete transport leads to its row). `network` is the
-    network's settings as JSON, `batch` the rows of an iteration, `rows` the rows of a subset or a transport;
-    `steps` belongs to a pairing. The kind of noise makes no difference to the time.
-    """
-
-    kind: str
-    device: str
-    flow: str
-    length: int
-    vocabulary_size: int
-    network: str = ""
-    batch: int = 0
-    rows: int = 0
-    steps: int = 0
+CORE = 6e10  # operations a second: small and large networks had 5.8e10 to 7.9e10 on a core (AMD EPYC)
+GPU = "an RTX A6000"
+_ON_CPU = "arithmetic for a core of an AMD EPYC"
+_ON_GPU = f"arithmetic for {GPU}, at the speed that the paper's table of cost has"
+_CALL = 0.01  # seconds that a GPU takes to start the kernels of a small network
+_IMPORTS = 700.0  # MiB of a process that has imported torch
+# Numbers that a training keeps for each number that a linear map puts out (counted from the tensors that
+# autograd saves, 2026-11-28), and float32 numbers of each logit in a pass without gradients.
+_KEPT, _DRAWN = 2.8, 4
+_MOST_ROWS, _MOST_BYTES = 1024, 2**29  # of a batch of samples, as in `flow.corruption` and `training.model`
 
 
 @dataclass(frozen=True)
@@ -50,99 +34,26 @@ class Rate:
     parameters: int | None = None
 
 
-def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
-    """Count the rows of this length that a job draws from a model, and the network calls for each row."""
-    match job.settings:
-        case config.SampleSettings() | config.FlowSampleSettings() as drawn:
-            rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
-        case config.TeachSettings(count=rows, steps=steps):
-            calls = steps + 1  # the greedy tail
-        case config.SolveSettings(count=rows, steps=steps):
-            calls = steps
-        case config.CorrelateSettings(sources=sources, samples=samples, steps=steps):
-            rows, calls = sources * samples, steps + 1
-        case _:
-            return 0, 0.0
-    if job.method and config.BASES[config.parse_method(job.method).base].corruption == "absorbing":
-        # A step that unmasks nothing in a row reuses the network's last output for it.
-        return rows, calls - steps * (1 - 1 / steps) ** length
-    return rows, calls
-
-
-def tasks_of(
-    job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str
-) -> list[tuple[Work, float]]:
-    """List the long work of a job on a device (cpu or cuda), with numbers of units; empty for a short job."""
-    network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    work = partial(
-        Work,
-        device=device if job.gpu else "cpu",
-        flow=experiment.flow,
-        length=sizes.length,
-        vocabulary_size=sizes.vocabulary_size,
-    )
-    train, draw = partial(work, "train", network=network), work("draw", network=network)
-    lead = work("lead", rows=sizes.rows)
-
-    def pair(settings: Any, times: float) -> list[tuple[Work, float]]:
-        if not settings.steps:
-            return []
-        rows = float(sizes.rows)
-        if isinstance(settings, config.PairSettings):  # with equal subsets for all numbers of rows
-            rows = min(rows, settings.keys) if settings.subsets == "auto" else rows / settings.subsets
-        return [(work("pair", rows=ceil(rows), steps=settings.steps), sizes.rows / rows * times)]
-
-    match job.settings:
-        case config.PotentialsSettings():
-            from pairflow.pairing.transport import sources_needed  # imports Numba
-
-            return [(lead, float(sources_needed(sizes.rows)))]
-        case (config.PairSettings() | config.CoverSettings()) as settings:
-            return [] if job.rule == "gather" else pair(settings, 1 / job.shards)
-        case config.TrainSettings(method=name, training=training):
-            method, batch = config.parse_method(name), training.batch_size
-            tasks = [(train(batch=batch), float(training.iterations))]
-            if config.BASES[method.base].balanced:
-                tasks.append((lead, float(training.iterations * batch)))
-            return tasks
-        case config.DistillSettings(distillation=training):
-            tasks = [(train(batch=training.batch_size), float(training.iterations))]
-            if not training.on_pairs:  # every iteration also calls the teacher's network
-                tasks.append((draw, float(training.iterations * training.batch_size)))
-            return tasks
-    rows, calls = count_draws(job, sizes.length)
-    return [(draw, rows * calls)] if rows else []
-
-
-def needed(
-    table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
-) -> list[Work]:
-    """List the different works of these jobs, each once."""
-    tasks = [task for job in table for task in tasks_of(job, experiment, sizes, device)]
-    return list(dict.fromkeys(work for work, _ in tasks))
-
-
 def rates_of(
-    finished: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, origin: str, machine: str = ""
+    finished: Iterable[Job], experiment: Experiment, sizes: DatasetSize, origin: str, machine: str = ""
 ) -> dict[Work, Rate]:
     """Read rates from the provenance of finished jobs with a single work; with `machine` only of its jobs."""
-    parts: dict[Work, list[tuple[float, float, float]]] = {}
-    parameters: dict[Work, int] = {}
+    parts: dict[Work, list[tuple[float, float, float, int]]] = {}
     for job in finished:
         record = read_provenance(job.record)
         device = "cuda" if str(record.get("device")).startswith("cuda") else "cpu"
         seconds, tasks = record.get("device_seconds"), tasks_of(job, experiment, sizes, device)
         if seconds is not None and len(tasks) == 1 and machine in ("", record.get("machine")):
-            [(work, units)] = tasks
-            threads = record.get("threads") or 1
+            [(work, units)], threads = tasks, record.get("threads") or 1
             seconds *= speedup(threads) / threads  # of one thread, which wastes less
-            parts.setdefault(work, []).append((seconds, units, record.get("peak_memory_mb", 0.0)))
-            if (model := job.outputs.get("model")) and model.is_file():
-                parameters[work] = model.stat().st_size // 8  # raw and averaged weights in float32
+            model = job.outputs.get("model")  # raw and averaged weights in float32
+            parameters = model.stat().st_size // 8 if model and model.is_file() else 0
+            part = seconds, units, record.get("peak_memory_mb", 0.0), parameters
+            parts.setdefault(work, []).append(part)
     rates = {}
     for work, group in parts.items():
-        times, counts, memory = zip(*group, strict=True)
-        rates[work] = Rate(sum(times) / sum(counts), max(memory), origin, parameters.get(work))
+        times, counts, memory, sizes_of_networks = zip(*group, strict=True)
+        rates[work] = Rate(sum(times) / sum(counts), max(memory), origin, max(sizes_of_networks) or None)
     return rates
 
 
@@ -154,5 +65,56 @@ def speedup(threads: int) -> float:
 @cache
 def packaged() -> dict[Work, Rate]:
     """Read the rates that come with pairflow, recorded on other machines."""
-    facts = json.loads(_RECORDED.read_text())
+    facts = json.loads(Path(__file__).with_name("recorded.json").read_text())
     return {Work(**entry["work"]): Rate(**entry["rate"]) for entry in facts}
+
+
+def expected_rates(works: Iterable[Work], experiment: Experiment, sizes: DatasetSize) -> dict[Work, Rate]:
+    """Return the recorded rates of these works, or else by arithmetic, as far as they are known."""
+    rates = {work: packaged().get(work) or _assume(work, experiment, sizes) for work in works}
+    return {work: rate for work, rate in rates.items() if rate}
+
+
+def _assume(work: Work, experiment: Experiment, sizes: DatasetSize) -> Rate | None:
+    """Compute the rate of a work; None if its time cannot be computed."""
+    if work.kind == "pair":
+        return _pairing(work)
+    network = experiment.network
+    maps = network.maps(work.length, work.vocabulary_size, sizes.shape)
+    if work.kind == "lead" or not maps:
+        return None
+    on_gpu, batch = work.device == "cuda", work.batch
+    parameters = sum(one.inputs * one.outputs * one.number for one in maps)
+    operations = 2 * sum(one.inputs * one.outputs * one.number * one.times for one in maps)
+    outputs = sum(one.outputs * one.number * one.times for one in maps)
+    logits = work.length * (work.vocabulary_size or 1)
+    rows = min(_MOST_ROWS, max(1, _MOST_BYTES // (8 * logits)))
+    numbers = rows * (network.at_once * outputs + _DRAWN * logits)
+    calls, memory = rows, 8.0 * parameters
+    if work.kind == "train":
+        operations *= 3 * batch  # the way back takes twice as long
+        # A validation takes as many rows as a batch of samples has. Beside the weights are their gradients,
+        # two moments and a moving average.
+        numbers = max(numbers, batch * (_KEPT * outputs + network.logits_kept * logits))
+        calls, memory = 1, 20.0 * parameters
+    mb = (memory + 4 * numbers) / 2**20 + (0.0 if on_gpu else _IMPORTS)
+    if on_gpu:
+        return Rate(operations / network.operations_on_gpu + _CALL / calls, mb, _ON_GPU, parameters)
+    settings = network.model_dump().items()
+    for suggested, rows in ((suggest.SMALL, suggest.BATCH), (suggest.TRANSFORMER, 1)):
+        if settings >= suggested.items():
+            seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, suggested, batch or 1)
+            seconds *= 1 if work.kind == "train" else 0.5 / rows  # without gradients
+            return Rate(seconds, mb, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)", parameters)
+    return Rate(operations / CORE, mb, _ON_CPU, parameters)
+
+
+def _pairing(work: Work) -> Rate:
+    """Compute the rate of pairing, within a factor of three of the records in benchmarks/records/speed.md."""
+    compared, numbers = float(work.rows) ** 2 * work.steps, 1.2e-5 * work.rows * work.length
+    if not FLOWS[work.flow].tokens:
+        seconds = compared * (2e-9 + 2.5e-11 * work.length)
+        return Rate(seconds, 1200.0 + numbers, "docs/continuous.md (AMD EPYC, 2026-11-22)")
+    if work.device == "cuda":  # of the authors' program
+        return Rate(1.0 + 4e-12 * compared * work.length, None, _ON_GPU)
+    return Rate(3e-5 * work.rows + 1.2e-12 * compared * work.length, 300.0 + numbers, _ON_CPU)

@@ -5,13 +5,14 @@ check of a folder's files (`plan.lineage`), the report's inputs and its timings 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from pairflow.artifacts import provenance_path
 from pairflow.config import BASES, FLOWS, Experiment, Settings, parse_method
 from pairflow.kinds import kind_of
+from pairflow.kinds.kind import AnyKind
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
@@ -24,11 +25,12 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 
     `shards` is the number of jobs that a pairing is split into.
     """
-    table = list(_data_jobs(root, experiment))
+    kind, parent = kind_of(experiment.data), paths.parent_files(root, experiment)
+    table = list(_data_jobs(root, experiment, kind, parent))
     for seed in experiment.seeds:
-        table += _seed_jobs(root, experiment, seed, shards)
-    table += _evaluations(root, experiment)
-    return [*table, _report(root, experiment, table)]
+        table += _seed_jobs(root, experiment, parent, seed, shards)
+    table += _evaluations(root, experiment, kind)
+    return [*table, _report(root, experiment, kind, table)]
 
 
 def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
@@ -51,14 +53,16 @@ def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> di
     return {rule: max(1, min(_MOST_THREADS, free[rule] // counts[rule])) for rule in free if counts[rule]}
 
 
-def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
+def _data_jobs(
+    root: Path, experiment: Experiment, kind: AnyKind, parent: Mapping[str, Path]
+) -> Iterator[Job]:
     """Yield preprocessing, the kind's jobs on real data, and the floors (metrics of real data)."""
-    kind, data = kind_of(experiment.data), experiment.data
+    data = experiment.data
     own = {"raw": data.file, "held_out": data.held_out_file}
     raw = {key: root.parent.parent / file for key, file in own.items() if file}
-    inputs = raw | paths.parent_vocabulary(root, experiment)
-    threads = None if kind.costs.takes_long else 1
-    yield Job("preprocess", inputs, paths.data_files(root, experiment), experiment.data, threads=threads)
+    inputs = raw | paths.parent_vocabulary(parent, data.keeps_symbols)
+    prepared = {Path(name).stem: paths.data(root, name) for name in data.prepared}
+    yield Job("preprocess", inputs, prepared, data, threads=None if kind.costs.takes_long else 1)
     yield from kind.reference.jobs(root, experiment)
     if not kind.floor or not kind.floor.is_measured(experiment):
         return
@@ -71,7 +75,9 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
             yield Job("floor", inputs, out, settings, gpu=kind.costs.measuring(experiment).gpu)
 
 
-def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
+def _seed_jobs(
+    root: Path, experiment: Experiment, parent: Mapping[str, Path], seed: int, shards: int
+) -> Iterator[Job]:
     """Yield the jobs that make and measure the pairs and the models of a seed, except for evaluations."""
     tokens = {"tokens": paths.data(root, "train.parquet")}
     for name in experiment.couplings():
@@ -80,7 +86,7 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
         out = {"metrics": paths.unsampled_metrics(root, seed, "forward", "coverage")}
         yield Job("cover", tokens, out, experiment.cover_settings(seed), threads=None, seed=seed)
     for name in experiment.trained():
-        yield from _training(root, experiment, name, seed)
+        yield from _training(root, experiment, parent, name, seed)
     origins: list[tuple[str, Settings]] = [
         *((name, experiment.pair_settings(name, seed)) for name in experiment.couplings()),
         *((name, experiment.teach_settings(name, seed)) for name in experiment.taught()),
@@ -116,17 +122,19 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     yield job("gather", {"shards": parts, "costs": costs}, pairs)
 
 
-def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
-    """Yield the jobs that train one method, without its parent's (the model that it distils)."""
-    job = partial(Job, method=name, seed=seed, gpu=True, priority=1)
-    files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
-    inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
+def _training(
+    root: Path, experiment: Experiment, start: Mapping[str, Path], name: str, seed: int
+) -> Iterator[Job]:
+    """Yield the jobs that train one method, without its parent's (the model that it distils). `start` are the
+    files of the model that base methods start from."""
+    job, folder = partial(Job, method=name, seed=seed, gpu=True, priority=1), paths.model(root, seed, name)
+    inputs = {"validation": paths.real_rows(root, "test"), "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
     outputs |= {"vocabulary": folder / "vocabulary.json"}
     method = parse_method(name)
     if method.parent is None:
         inputs |= paths.stored_data(root, experiment) | paths.condition_labels(root, experiment)
-        inputs |= paths.parent_files(root, experiment)
+        inputs |= start
         yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
     parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)
@@ -142,9 +150,8 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
     return {"model": folder / "model.safetensors", "description": folder / "model.json"}
 
 
-def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
+def _evaluations(root: Path, experiment: Experiment, kind: AnyKind) -> Iterator[Job]:
     """Yield the jobs that draw samples, and that measure them."""
-    kind = kind_of(experiment.data)
     reference, gpu = kind.reference, kind.costs.measuring(experiment).gpu
     comparisons = reference.comparisons(experiment)
     real = {name: reference.list_files(root, experiment, name) for name in comparisons}
@@ -160,9 +167,9 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
             yield Job("evaluate", inputs, outputs, settings[name], gpu=gpu, origin=sampling, **names)
 
 
-def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
+def _report(root: Path, experiment: Experiment, kind: AnyKind, table: list[Job]) -> Job:
     """Make the job of the report, which reads outputs of the jobs in `table`."""
-    kind, first = kind_of(experiment.data), experiment.seeds[0]
+    first = experiment.seeds[0]
     couplings = experiment.couplings() if kind.shows_pairs else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
@@ -172,7 +179,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     trained = [job for job in table if job.method in experiment.methods]
     ends = [job for job in table if job.evaluation and job.nfe in paths.shown_nfe(experiment, job.evaluation)]
     inputs = {
-        "data": list(paths.data_files(root, experiment).values()),
+        "data": list(table[0].outputs.values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
         "pictured": [paths.pairs(root, first, name) for name in couplings],

@@ -12,42 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.artifacts import Metadata, digest, read_metadata, read_object
-from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.plan.job import Job
-from pairflow.plan.jobs import jobs
 
 
-def require(root: Path, experiment: Experiment) -> None:
-    """Raise InputError that names the first file below `root` which this experiment did not make, if any, and
-    the command that makes it again."""
+def require(root: Path, table: Sequence[Job]) -> None:
+    """Raise InputError that names the first file which these jobs did not make, if any, and the command that
+    makes it again. `root` is the folder of the experiment."""
     digest_of = functools.cache(digest)
-    for job in jobs(root, experiment)[:-1]:  # without the report, the last job
-        for name, path in job.outputs.items():
-            if path.is_file():
-                try:
-                    require_made_by(job, name, digest_of)
-                except InputError as error:
-                    command = f"pairflow run {root.name} -- --forcerun {shlex.quote(str(path))}"
-                    raise InputError(f"{error}; to make it again: {command}") from None
+    for job in table[:-1]:  # without the report, the last job
+        if found := find_other(job, digest_of):
+            command = f"pairflow run {root.name} -- --forcerun {shlex.quote(str(found[0]))}"
+            raise InputError(f"{found[1]}; to make it again: {command}")
 
 
-def stale(root: Path, experiment: Experiment) -> list[Path]:
-    """Return the files below `root` that were made with other settings, or are damaged; one of each job.
+def stale(table: Sequence[Job]) -> list[Path]:
+    """Return the files that were made with other settings, or are damaged; one of each job.
 
     Snakemake recognises only files that it has made itself, in a run that was not killed.
     """
-    return [path for job in jobs(root, experiment) if (path := _first_stale(job))]
-
-
-def _first_stale(job: Job) -> Path | None:
-    for name, path in job.outputs.items():
-        try:
-            if path.is_file():
-                require_made_by(job, name)
-        except InputError:
-            return path
-    return None
+    return [found[0] for job in table if (found := find_other(job))]
 
 
 def done(table: Sequence[Job]) -> set[Job]:
@@ -55,35 +39,36 @@ def done(table: Sequence[Job]) -> set[Job]:
 
     Snakemake also compares the times when files changed, so that only its dry run is certain.
     """
+    exist = [job for job in table if all(path.exists() for path in job.outputs.values())]
+    made = {job for job in exist if not find_other(job)}
     makers = {path: job for job in table for path in job.outputs.values()}
-    joined = {path for job in table if job.rule == "gather" and _is_made(job) for path in job.needed}
+    joined = {path for job in table if job.rule == "gather" and job in made for path in job.needed}
     finished: set[Job] = set()
     for job in table:  # a job comes after the makers of its inputs
         # Snakemake removes the shards when they are joined.
         vanished = job.rule == "pair_shard" and joined.issuperset(job.outputs.values())
         ready = all(makers[path] in finished for path in job.needed if path in makers)
-        if ready and (vanished or _is_made(job)):
+        if ready and (vanished or job in made):
             finished.add(job)
     return finished
 
 
-def _is_made(job: Job) -> bool:
-    try:
-        for name, path in job.outputs.items():
-            if not path.exists():
-                return False
-            require_made_by(job, name)
-    except InputError:
-        return False
-    return True
-
-
-def require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
-    """Raise InputError if metadata of the output `name` differ from the job: its split or its settings.
+def find_other(job: Job, digest_of: Callable[[Path], str] | None = None) -> tuple[Path, str] | None:
+    """Return the first output that the job did not make with its settings, or that is damaged, and why.
 
     With `digest_of`, a function from a path to its hash, the hashes of its inputs are compared as well.
     """
-    path = job.outputs[name]
+    for name, path in job.outputs.items():
+        try:
+            if path.is_file():
+                _require_made_by(job, name, path, digest_of)
+        except InputError as error:
+            return path, str(error)
+    return None
+
+
+def _require_made_by(job: Job, name: str, path: Path, digest_of: Callable[[Path], str] | None) -> None:
+    """Raise InputError if metadata of the output `name` differ from the job: its split or its settings."""
     metadata = _read_facts(path, name)
     metadata.require_split("train" if name == "pairs" else name, path)
     parameters, inputs = metadata.parameters, metadata.inputs

@@ -1,6 +1,6 @@
 """Paths of all files of an experiment, below its folder `root` (results/<experiment>), as in rules/."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,13 +30,8 @@ def data(root: Path, name: str) -> Path:
     return root / "data" / name
 
 
-def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Return the files that preprocessing writes, by their names in the Snakemake rules, such as `train`."""
-    return {Path(name).stem: data(root, name) for name in experiment.data.prepared}
-
-
 def stored_data(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Return the files of these that each model's folder also has."""
+    """Return the files of the data that each model's folder also has, by their names in the rules."""
     return {Path(name).stem: data(root, name) for name in experiment.data.stored}
 
 
@@ -92,12 +87,11 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     return {"parent": folder / "model.safetensors", "parent_description": folder / "model.json"}
 
 
-def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Return the vocabulary of that model, if the data may have symbols that it lacks (molecules, text)."""
-    if not experiment.parent or not experiment.data.keeps_symbols:
+def parent_vocabulary(parent: Mapping[str, Path], keeps_symbols: bool) -> dict[str, Path]:
+    """Return the vocabulary beside the files of that model, if the data may have symbols that it lacks."""
+    if not parent or not keeps_symbols:
         return {}
-    folder = published.locate(experiment.parent, root.parent.parent)
-    return {"parent_vocabulary": folder / "vocabulary.json"}
+    return {"parent_vocabulary": parent["parent"].with_name("vocabulary.json")}
 
 
 def reference(root: Path, name: str) -> Path:

@@ -12,7 +12,7 @@ import pandas as pd
 from pairflow.config import Experiment
 from pairflow.limits import FEW_REAL
 from pairflow.metrics.metric import HELD_OUT, Metric
-from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.metrics.ranking import best_run
 from pairflow.report.stats import (
     REPETITIONS,
     Difference,
@@ -305,19 +305,6 @@ def few_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
     counts = metrics.value[(metrics.metric == HELD_OUT) & (metrics.evaluation == evaluation)]
     few = counts[counts < FEW_REAL]
     return 0 if few.empty else int(few.iloc[0])
-
-
-def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
-    """Return the table that ranks the methods: the first metric with `leads_as` in the leading evaluation.
-
-    Evaluations without such a metric do not lead; None if no evaluation has one.
-    """
-    leading: dict[str, Grid] = {}
-    for name in experiment.evaluations:
-        for grid in list_grids(metrics, experiment, name):
-            if grid.about.leads_as:
-                leading.setdefault(name, grid)
-    return leading[leading_evaluation(leading)] if leading else None
 
 
 def choose_digits(values: Sequence[float]) -> int:

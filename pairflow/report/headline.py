@@ -9,9 +9,8 @@ import pandas as pd
 
 from pairflow.config import BASES
 from pairflow.kinds import page_of
-from pairflow.report.costs import training_costs
 from pairflow.report.findings import NAMED, Box, Flaw, Flaws, Headline, MethodLine, Run
-from pairflow.report.grid import Grid, leading_grid, list_grids
+from pairflow.report.grid import Grid
 from pairflow.report.results import FinishedExperiment, read_finished, read_logs
 from pairflow.report.stats import adjust
 from pairflow.report.words import join_steps, join_words
@@ -40,7 +39,7 @@ _TRAININGS = {  # flaws of trainings -> the box about them
 
 def make_headline(results: FinishedExperiment) -> Headline | None:
     """Say how good the methods of an experiment are; None if no leading metric has a value."""
-    leading = leading_grid(results.metrics, results.experiment)
+    leading = results.leading
     if leading is None:
         return None
     seconds = _training_seconds(results)
@@ -80,12 +79,11 @@ def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) 
 
 def _training_seconds(results: FinishedExperiment) -> dict[str, float]:
     """Return {method: seconds of its base training, pairing and distillations}; NaN if a part is unknown."""
-    costs = training_costs(results.timings, results.experiment)
     totals = {}
     for method in results.experiment.methods:
         base, *rounds = method.split("+")
         lineage = {"+".join([base, *rounds[:number]]) for number in range(len(rounds) + 1)}
-        pieces = [cost for cost in costs.get(base, []) if cost.method in lineage]
+        pieces = [cost for cost in results.training_costs.get(base, []) if cost.method in lineage]
         complete = {cost.method for cost in pieces} == lineage
         totals[method] = sum(cost.seconds for cost in pieces) if complete else np.nan
     return totals
@@ -124,7 +122,7 @@ def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
 
 def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
     """Find what is wrong with each method's samples at each number of steps, and with its training."""
-    measured = list_grids(results.metrics, results.experiment, evaluation)
+    measured = results.grids[evaluation]
     flaws: dict[Run, list[Flaw]] = {run: [] for grid in measured for run in grid.means}
     for run, flaw in page_of(results.experiment).find_flaws(results, measured, evaluation):
         flaws.setdefault(run, []).append(flaw)

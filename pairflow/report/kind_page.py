@@ -24,7 +24,7 @@ from pairflow.report.findings import (
     measure_bounds,
     measure_grid,
 )
-from pairflow.report.grid import REAL, Grid, list_grids
+from pairflow.report.grid import REAL, Grid
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_percent, join_steps, pluralise
 
@@ -106,7 +106,7 @@ class KindPage:
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """Make the columns of the headline's table: the leading metric, main metrics, copies and bounds."""
         measures = {leading.metric: measure_grid(leading)}
-        for grid in list_grids(results.metrics, results.experiment, leading.evaluation):
+        for grid in results.grids[leading.evaluation]:
             if grid.metric == self.copies:
                 real = format_percent(grid.floor.mean) if grid.floor else "–"
                 measures["copies"] = Measure("copies", grid.metric, grid.means, real)
@@ -119,7 +119,7 @@ class KindPage:
     ) -> str:
         """Write the headline's sentence: how good the best method is, and how good real data are.
 
-        `grid.leading_grid` chooses the table `leading`; its `Metric`, in METRICS of the kind, has the words.
+        `results.leading` is the table `leading`; its `Metric`, in METRICS of the kind, has the words.
         """
         first, things = measures[leading.metric], leading.about.real
         real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"

@@ -16,7 +16,8 @@ from pairflow.errors import InputError
 from pairflow.files import checked_path, shown
 from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
-from pairflow.report.grid import REAL
+from pairflow.report.costs import training_costs
+from pairflow.report.grid import REAL, Grid, list_grids
 
 METRICS = "metrics.parquet"
 LIKELIHOOD = "likelihood"  # the evaluation of metric rows with bounds on the likelihood of held-out rows
@@ -42,6 +43,24 @@ class FinishedExperiment:
     train_digest: str | None = None
     partial: str | None = None
     logs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    # Computed once, and read by all parts of a page.
+    training_costs = cached_property(lambda self: training_costs(self.timings, self.experiment))
+
+    @cached_property
+    def grids(self) -> dict[str, list[Grid]]:
+        """A dict from each evaluation to its tables that have values, in the order of the page."""
+        return {name: list_grids(self.metrics, self.experiment, name) for name in self.experiment.evaluations}
+
+    @property
+    def leading(self) -> Grid | None:
+        """The table that ranks the methods: the first metric with `leads_as` in the leading evaluation.
+
+        Evaluations without such a metric do not lead; None if no evaluation has one.
+        """
+        named = {name: [grid for grid in grids if grid.about.leads_as] for name, grids in self.grids.items()}
+        leading = {name: grids[0] for name, grids in named.items() if grids}
+        return leading[leading_evaluation(leading)] if leading else None
 
     @property
     def dataset(self) -> str:

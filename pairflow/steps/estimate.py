@@ -7,8 +7,9 @@ import click
 
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
-from pairflow.estimate import outlook as text
-from pairflow.estimate.forecast import forecast, sizes
+from pairflow.estimate.forecast import forecast
+from pairflow.plan.sizes import sizes
+from pairflow.report import outlook as text
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, device_type, quiet
 

@@ -104,7 +104,7 @@ def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estim
     """Yield the paragraphs to print: the summary of the file, and what is trained and in which time by the
     experiment and, if there is one, by the same without a model to start from."""
     from pairflow.config import Experiment, check
-    from pairflow.estimate import outlook
+    from pairflow.report import outlook
 
     [draft, *_], *_ = forecasts
     yield draft.table

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, replacing, require_apart, write_table
 from pairflow.config import Experiment
+from pairflow.kinds import page_of
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
 from pairflow.steps.command import step
@@ -25,19 +26,21 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     from pairflow.report.experiment import files, gather
     from pairflow.report.experiment.page import draw, render
 
-    provenance = Provenance()
-    made = [path for job in jobs(root, settings)[:-1] for path in job.outputs.values()]
+    provenance, table = Provenance(), jobs(root, settings)
+    made = [path for job in table[:-1] for path in job.outputs.values()]
     require_apart({"--metrics": metrics, "--timings": timings, "--out": out}, made)
-    lineage.require(root, settings)
-    rows, times = gather.read_metrics(root, settings), gather.read_timings(root, settings)
-    contents = gather.read_contents(root, settings, rows, times)
+    lineage.require(root, table)
+    kind_page = page_of(settings)
+    rows, metadata = gather.read_metrics(root, settings, kind_page, table[-1])
+    times = gather.read_timings(table)
+    contents = gather.read_contents(root, settings, kind_page, rows, times)
     parts = draw(contents)
     page = render(contents, parts)
     with (
         atomic(metrics, timings, out) as [new_metrics, new_timings, new_page],
         replacing(figures) as new_figures,
     ):
-        write_table(new_metrics, rows, gather.describe_metrics(root, settings))
+        write_table(new_metrics, rows, metadata)
         write_table(new_timings, times, Metadata(kind="timings", inputs={"metrics": digest(new_metrics)}))
         new_page.write_text(page, encoding="utf-8")
         files.save(parts, new_figures)

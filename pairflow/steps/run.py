@@ -13,6 +13,7 @@ from pairflow.config import Experiment
 from pairflow.config.file import describe, experiment_file, read
 from pairflow.config.file import experiment as named
 from pairflow.errors import InputError
+from pairflow.plan.jobs import jobs
 from pairflow.runtime.memory import usable_memory
 from pairflow.runtime.threads import all_cpus, available_cpus
 from pairflow.steps.command import step
@@ -69,7 +70,7 @@ def main(
     from pairflow.plan.own_files import require_own_files
 
     folder = Path("results", experiment)
-    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(folder, settings), arguments))
+    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(jobs(folder, settings)), arguments))
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
     dry, unlocks, expected = bool(_DRY.intersection(arguments)), "--unlock" in arguments, None
@@ -86,7 +87,7 @@ def main(
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
     """The name and the settings of a smaller version of an experiment, whose file is written if need be."""
     from pairflow.config.scaled import scaled
-    from pairflow.estimate.forecast import sizes
+    from pairflow.plan.sizes import sizes
 
     new = f"{name}_{100 * share:g}percent".replace(".", "_")
     file = experiment_file(WORKFLOW, new)
@@ -105,7 +106,6 @@ def run_keeping_report(folder: Path, experiment: Experiment, command: list[str])
     """Run Snakemake; returns its exit code. If it fails, the last report is where it was before."""
     from pairflow.plan import last_report
     from pairflow.plan.execution import is_locked, run
-    from pairflow.plan.jobs import jobs
 
     if is_locked():  # Snakemake will refuse to run, and a copy may be of another run
         return run(command)
@@ -130,7 +130,7 @@ def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 def say_before(expected: "Forecast | None", name: str, names: Collection[str], dry: bool) -> None:
     """Say on stderr what a run takes, if it is known; a dry run says most of it at its end."""
-    from pairflow.estimate.outlook import outset
+    from pairflow.report.outlook import outset
 
     lines = (
         outset(expected, usable_memory() / 2**20)[dry:] + advice(name, names, expected) if expected else []
@@ -140,8 +140,8 @@ def say_before(expected: "Forecast | None", name: str, names: Collection[str], d
 
 def say_after(name: str, folder: Path, expected: "Forecast | None", dry: bool) -> None:
     """Say what a run has found; after a dry run, what the jobs that are left will take."""
-    from pairflow.estimate.outlook import sums
     from pairflow.report.headline import closing_lines
+    from pairflow.report.outlook import sums
 
     if dry and expected and expected.todo:
         more = f"pairflow estimate {name} measures first; snakemake -n {folder}/report.html lists the jobs"
@@ -152,7 +152,8 @@ def say_after(name: str, folder: Path, expected: "Forecast | None", dry: bool) -
 
 def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast":
     """Forecast by recorded rates and arithmetic what the jobs that are left will take on this machine."""
-    from pairflow.estimate.forecast import about, forecast
+    from pairflow.estimate.forecast import forecast
+    from pairflow.plan.sizes import about
 
     where, shards, cores = device_type("auto"), read(WORKFLOW).pair_shards, cores or available_cpus()
     how: dict[str, Any] = {"shards": shards, "recorded": True, "progress": False}

@@ -5,18 +5,20 @@ from pathlib import Path
 import click
 
 from pairflow.artifacts import Provenance
-from pairflow.config import TrainSettings
-from pairflow.config.methods import BALANCED, DRAWN, PAIRED
+from pairflow.config import BASES, TrainSettings
+from pairflow.config.methods import PAIRINGS
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, fit_options, model_folder, model_outputs
 from pairflow.training.options import FitOptions, ModelPaths
+
+_WITHOUT_PAIRS = ", ".join(name for name, base in BASES.items() if not base.coupled)
+_ON_PAIRS = ", ".join(PAIRINGS["pair"] + PAIRINGS["potentials"])
 
 
 @step(TrainSettings)
 @existing(
     "--data",
-    help=f"Token rows or vectors (for {', '.join(DRAWN)}), or pairs "
-    f"(for {', '.join(PAIRED + BALANCED)}), Parquet.",
+    help=f"Token rows or vectors (for {_WITHOUT_PAIRS}), or pairs (for {_ON_PAIRS}), Parquet.",
 )
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--vocabulary", required=False, help="Vocabulary of the data set (JSON), to store with the model.")

@@ -17,13 +17,16 @@ from pairflow.config.file import read
 from pairflow.data.source import DatasetSize
 from pairflow.estimate import measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, memory_requests, wall_seconds
-from pairflow.estimate.forecast import forecast, sizes
-from pairflow.estimate.outlook import describe_duration
-from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.forecast import forecast
+from pairflow.estimate.rates import Rate
+from pairflow.pairing.probe import make_rows
 from pairflow.pairing.transport import sources_needed
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
+from pairflow.plan.sizes import sizes
+from pairflow.plan.work import Work, needed, tasks_of
+from pairflow.report.outlook import describe_duration
 
 REPOSITORY = Path(__file__).parents[2]
 RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10}
@@ -86,7 +89,7 @@ def test_wall_time_of_a_small_plan(cores, threads, gpu, seconds):
 def known_rates(plan: Experiment, device="cpu") -> dict[Work, Rate]:
     """Ten seconds an iteration, two seconds a row and a step, a minute a pairing."""
     seconds = {"train": 10.0, "draw": 2.0, "pair": 60.0, "lead": 4.0}
-    works = rates.needed(jobs(Path("x"), plan), plan, SIZES, device)
+    works = needed(jobs(Path("x"), plan), plan, SIZES, device)
     return {work: Rate(seconds[work.kind], 100.0, "a test", 1000) for work in works}
 
 
@@ -217,7 +220,7 @@ def test_finished_jobs_give_their_rates_back(tmp_path):
         "draw": 1.0,
         "pair": 7.0 / 2,  # of one of two subsets
     }
-    assert set(there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
+    assert set(there) < set(needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
     assert rates.rates_of(finished, plan, SIZES, "there", "another") == {}
     for job in finished:  # on two threads, each of which did 0.7 of what one by itself does
         facts = json.loads(provenance_path(job.record).read_text()) | {"threads": 2}
@@ -231,7 +234,7 @@ def test_the_packaged_records_are_of_the_shipped_experiments(project):
     for name in ("demo", "demo_full", "digits", "mnist_binary_small"):
         plan = described.experiments[name]
         size = sizes(project / "results" / name, plan, project)
-        assert rates.packaged().keys() >= {*rates.needed(jobs(Path(), plan), plan, size, "cpu")}, name
+        assert rates.packaged().keys() >= {*needed(jobs(Path(), plan), plan, size, "cpu")}, name
 
 
 def test_the_demo_by_its_record(project):
@@ -259,7 +262,7 @@ def test_subsets_of_a_given_size_cost_in_proportion_to_the_rows():
             task
             for job in jobs(Path("x"), plan)
             if job.rule == "pair" and job.seed == 0
-            for task in rates.tasks_of(job, plan, size, "cpu")
+            for task in tasks_of(job, plan, size, "cpu")
         ]
         assert (work.rows, units) == (500, subsets)
     assert SIZES.scaled(None) == SIZES
@@ -400,7 +403,7 @@ def test_what_is_done_is_not_counted(tmp_path, step):
     assert re.search(r"^pair +random +1 +1 +done$", run.output, re.MULTILINE)
 
 
-WORKS = {work.kind: work for work in rates.needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")}
+WORKS = {work.kind: work for work in needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")}
 VELOCITIES = [replace(WORKS[kind], flow="continuous", vocabulary_size=0) for kind in ("train", "draw")]
 
 
@@ -472,8 +475,7 @@ def test_durations_in_words():
 
 
 def test_made_up_rows_resemble_one_another():
-    work = Work("pair", "cpu", "discrete", 20, 30, rows=2000, steps=5)
-    rows = measure._clusters(work)
+    rows = make_rows(2000, 20, 30)
     assert rows.shape == (2000, 20)
     assert 0 <= rows.min() <= rows.max() < 30
     nearest = min(np.count_nonzero(rows[1:] != rows[0], axis=1))
@@ -483,7 +485,7 @@ def test_made_up_rows_resemble_one_another():
 def test_sources_that_are_led_to_rows_are_counted_in_the_search_and_in_trainings():
     led = experiment(methods=["sdot"], distillation={}, evaluations={"main": {"nfe": [1]}}, correlation=None)
     units = {
-        job.rule: {work.kind: count for work, count in rates.tasks_of(job, led, SIZES, "cpu")}
+        job.rule: {work.kind: count for work, count in tasks_of(job, led, SIZES, "cpu")}
         for job in jobs(Path("x"), led)
     }
     assert units["train"] == {"train": 20.0, "lead": 20.0 * 32}

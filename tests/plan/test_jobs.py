@@ -13,9 +13,9 @@ import yaml
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.estimate.costs import memory_requests
-from pairflow.estimate.forecast import about
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import divide_cores, jobs
+from pairflow.plan.sizes import about
 from pairflow.runtime.memory import usable_memory
 
 HERE = Path(__file__).parent

@@ -9,6 +9,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.images.kind import references
 from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import lineage
+from pairflow.plan.jobs import jobs
 
 OWN = f"classifier-{CLASSIFIERS['digits'][:8]}"
 
@@ -25,11 +26,12 @@ def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
     number, numbers = pa.array([0.0]), pa.array([[0.0]], pa.list_(pa.float64(), 1))
     moments = {"mean": number, "covariance": numbers, "held_mean": number, "held_covariance": numbers}
     write_table(path, pa.table({**moments, "features": numbers}), metadata)
-    assert lineage.stale(tmp_path, experiment) == [path] * (not belongs)
+    table = jobs(tmp_path, experiment)
+    assert lineage.stale(table) == [path] * (not belongs)
     if belongs:
-        lineage.require(tmp_path, experiment)
+        lineage.require(tmp_path, table)
         return
     message = f"train.parquet: from another configuration, extractor is {extractor} there and {OWN} in the"
     command = f"configuration; to make it again: pairflow run {tmp_path.name} -- --forcerun {path}$"
     with pytest.raises(InputError, match=f"{message} {command}"):
-        lineage.require(tmp_path, experiment)
+        lineage.require(tmp_path, table)

@@ -1,11 +1,13 @@
 """Tables from metric rows: means, deviations, what is marked, and the metric that leads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from pages import METRICS
 
-from pairflow.report.grid import Cell, Grid, describe_scope, leading_grid
+from pairflow.report.grid import Cell, Grid, describe_scope
 
 
 def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0) -> pd.DataFrame:
@@ -126,16 +128,17 @@ def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
 
 
 def test_the_training_images_come_first_and_the_floor_beside_them(make_images):
-    leading = leading_grid(make_images().metrics, make_images().experiment)
+    leading = make_images().leading
     assert (leading.metric, leading.reference, leading.floor.mean) == ("fd", "train", 4.8)
     assert leading.best() == ("pairflow", 32)
     assert leading.best("udlm") == ("udlm", 32)
 
 
 def test_of_molecules_the_valid_ones_of_the_evaluation_main_lead(make):
-    metrics = make().metrics
+    contents = make()
+    metrics = contents.metrics
     other = metrics.assign(evaluation="check", value=2 * metrics.value)
-    leading = leading_grid(pd.concat([other, metrics]), make().experiment)
+    leading = replace(contents, metrics=pd.concat([other, metrics])).leading
     assert (leading.evaluation, leading.metric, leading.reference) == ("main", "valid", "")
     assert leading.means["pairflow", 32] == pytest.approx(662)
-    assert leading_grid(metrics[metrics.metric == "novel"], make().experiment) is None
+    assert replace(contents, metrics=metrics[metrics.metric == "novel"]).leading is None

@@ -13,6 +13,7 @@ from benchmarks.paper.inputs import read_experiments
 from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
 from pairflow.config.file import parse
+from pairflow.kinds import page_of
 from pairflow.kinds.images import extractors
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
@@ -49,11 +50,14 @@ def stand_ins(monkeypatch):
 
 def write_page(experiment: Experiment) -> tuple[pd.DataFrame, str]:
     """The metric rows and the page that the step `report` writes, without the figures and their files."""
-    lineage.require(ROOT, experiment)
-    rows, times = gather.read_metrics(ROOT, experiment), gather.read_timings(ROOT, experiment)
-    write_table(ROOT / "metrics.parquet", rows, gather.describe_metrics(ROOT, experiment))
+    table = jobs(ROOT, experiment)
+    lineage.require(ROOT, table)
+    shown = page_of(experiment)
+    rows, metadata = gather.read_metrics(ROOT, experiment, shown, table[-1])
+    times = gather.read_timings(table)
+    write_table(ROOT / "metrics.parquet", rows, metadata)
     write_table(ROOT / "timings.parquet", times, Metadata(kind="timings"))
-    contents = gather.read_contents(ROOT, experiment, rows, times)
+    contents = gather.read_contents(ROOT, experiment, shown, rows, times)
     return rows, page.render(contents, page.draw(contents))
 
 

@@ -147,8 +147,8 @@ def test_new_writes_the_name_of_a_model_that_comes_with_pairflow(add):
     text = Path("experiments/mine.yaml").read_text()
     assert "\n    from: zinc250k\n" in text
     experiment = check(Experiment, yaml.safe_load(text)["experiments"]["mine"], "mine")
-    files = [paths.parent_files, paths.parent_vocabulary]
-    named = {path for of in files for path in of(Path("results/mine"), experiment).values()}
+    parent = paths.parent_files(Path("results/mine"), experiment)
+    named = {*parent.values(), *paths.parent_vocabulary(parent, keeps_symbols=True).values()}
     folder = published.FOLDER / "zinc250k"
     assert named == {folder / name for name in ("model.safetensors", "model.json", "vocabulary.json")}
 

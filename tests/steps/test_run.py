@@ -23,10 +23,10 @@ from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.config.scaled import scaled
 from pairflow.errors import InputError
-from pairflow.estimate.outlook import outset
 from pairflow.plan import execution, last_report
 from pairflow.plan.jobs import jobs
 from pairflow.plan.own_files import require_own_files
+from pairflow.report.outlook import outset
 from pairflow.steps.run import advice, expect, forcing
 
 REPOSITORY = Path(__file__).parent.parent.parent

@@ -143,7 +143,7 @@ class Images(DataSettings):
     """Images, as rows of N = channels x height x width pixels, each one of K grey levels."""
 
     kind = "images"
-    paper = ("mnist_binary", "mnist", "cifar10", "ffhq64")
+    paper = (*WITH_TEST_SET, "ffhq64")
     flows = tuple(FLOWS)
     experiment_keys = ImagesExperiment
     folder_files = FILES

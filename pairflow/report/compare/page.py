@@ -10,7 +10,7 @@ from pairflow.report.compare import figures, sheets
 from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.sections import ComparedGrid, DataSection
 from pairflow.report.compare.verdict import write_verdict
-from pairflow.report.costs import TrainingCost, training_costs
+from pairflow.report.costs import TrainingCost
 from pairflow.report.differences import count_verdicts
 from pairflow.report.drawing import legend
 from pairflow.report.results import FinishedExperiment
@@ -70,7 +70,7 @@ def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[
     """Return {(method, work): its cost in each experiment}, with None if an experiment did no such work."""
     by_run = []
     for run in runs:
-        costs = chain.from_iterable(training_costs(run.timings, run.experiment).values())
+        costs = chain.from_iterable(run.training_costs.values())
         by_run.append({(cost.method, cost.work): cost for cost in costs if np.isfinite(cost.seconds)})
     keys = dict.fromkeys(chain.from_iterable(by_run))
     return {key: [costs.get(key) for costs in by_run] for key in keys}

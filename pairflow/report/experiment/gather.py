@@ -1,6 +1,7 @@
 """Reads everything that an experiment's page shows, after `plan.lineage.require` has checked its files."""
 
 import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,10 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
 from pairflow.config import Experiment
-from pairflow.kinds import page_of
 from pairflow.plan import paths
-from pairflow.plan.jobs import jobs, report_inputs
+from pairflow.plan.job import Job
 from pairflow.report.contents import Contents
-from pairflow.report.kind_page import name_column
+from pairflow.report.kind_page import KindPage, name_column
 from pairflow.report.results import CONDITION, LIKELIHOOD, read_logs
 
 _UNTIMED = ("diagnose", "report")
@@ -24,46 +24,41 @@ _TIMINGS = {
 _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs that hold metric rows
 
 
-def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Read all metric rows of all seeds: of samples, couplings, correlations, real data and logs."""
-    frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
-    if page_of(experiment).bounded:
-        frames.append(_read_bounds(root, experiment))
-    return pd.concat(frames, ignore_index=True)
-
-
-def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
-    """Make the metadata of the rows of `read_metrics`: the experiment, and the hashes of their files."""
-    files = _metric_files(root, experiment)
-    if page_of(experiment).bounded:
-        files += _bound_models(root, experiment).values()
-    return Metadata(
+def read_metrics(
+    root: Path, experiment: Experiment, page: KindPage, report: Job
+) -> tuple[pd.DataFrame, Metadata]:
+    """Read all metric rows of all seeds: of samples, couplings, correlations, real data and logs. Their
+    metadata have the experiment, and the hashes of the files of the rows."""
+    files = [path for kind in _METRICS for path in report.groups.get(kind, [])]
+    frames = [read_table(path, "metrics")[0].to_pandas() for path in files]
+    if page.bounded:
+        # The log next to each model ends in the bound on held-out NLL. Metadata have the hash of the weights,
+        # not of the log: the log also has times, which differ between equal trainings.
+        pairs = [(method, seed) for seed in experiment.seeds for method in experiment.methods]
+        models = {pair: paths.model(root, pair[1], pair[0]) / "model.safetensors" for pair in pairs}
+        frames.append(_read_bounds(root, page, models))
+        files += models.values()
+    return pd.concat(frames, ignore_index=True), Metadata(
         kind="metrics",
         parameters=experiment.model_dump(mode="json"),
         inputs={str(path.relative_to(root)): digest(path) for path in files},
     )
 
 
-def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
-    inputs = report_inputs(root, experiment)
-    return [path for kind in _METRICS for path in inputs.get(kind, [])]
-
-
-def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
+def read_timings(table: Iterable[Job]) -> pd.DataFrame:
     """Read a row per job, from the provenance of its first output; jobs of `_UNTIMED` are left out."""
     rows = [
         read_provenance(job.record) | vars(job) | {"step": job.rule}
-        for job in jobs(root, experiment)
+        for job in table
         if job.rule not in _UNTIMED
     ]
     return pd.DataFrame(rows).reindex(columns=list(_TIMINGS)).astype(_TIMINGS)
 
 
 def read_contents(
-    root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame
+    root: Path, experiment: Experiment, page: KindPage, metrics: pd.DataFrame, timings: pd.DataFrame
 ) -> Contents:
     """Read what the page shows besides the given metric rows and timings."""
-    page = page_of(experiment)
     model = paths.model(root, experiment.seeds[0], experiment.methods[-1])
     command = f"snakemake --cores all -- {shlex.quote(f'{root.as_posix()}/report.html')}"
     train, metadata = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
@@ -76,7 +71,6 @@ def read_contents(
         timings=timings,
         provenance={**read_provenance(model / "model.safetensors"), "command": command},
         partial=metadata.parameters.get("partial"),
-        logs=read_logs(root, experiment),
         data={
             "training_rows": len(train),
             **{f"{name}_rows": number for name, number in rows.items()},
@@ -85,13 +79,13 @@ def read_contents(
             "shape": metadata.shape,
         },
         sample_command=page.sample_command(root, experiment),
-        part=page.read(root, experiment, _read_samples(root, experiment)),
+        part=page.read(root, experiment, _read_samples(root, experiment, page.shown)),
+        logs=read_logs(root, experiment),
     )
 
 
-def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
+def _read_samples(root: Path, experiment: Experiment, most: int | None) -> dict[str, dict[int, np.ndarray]]:
     """Read {method: {NFE: first trial's rows}} of the first evaluation and seed, at the shown NFE."""
-    most = page_of(experiment).shown
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
         table, _ = read_table(paths.samples(root, run), "samples", "vector samples")
@@ -100,29 +94,17 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
     return samples
 
 
-def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
-    """Return {(method, seed): path of the weights}; the log next to each ends in the bound on held-out NLL.
+def _read_bounds(root: Path, page: KindPage, models: Mapping[tuple[str, int], Path]) -> pd.DataFrame:
+    """Make metric rows from the logs beside the weights of these models, by method and seed.
 
-    Metadata have the hash of the weights, not of the log: the log also has times, which differ between equal
-    trainings.
-    """
-    return {
-        (method, seed): paths.model(root, seed, method) / "model.safetensors"
-        for seed in experiment.seeds
-        for method in experiment.methods
-    }
-
-
-def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Make metric rows from logs: `nll_bound` (last validation, nats per token), and what the kind adds; and
-    in the evaluation `condition` how often held-out rows are likelier under their own class.
-
-    There are no rows if no data are held out.
+    They are `nll_bound` (last validation, nats per token), and what the kind adds; and in the evaluation
+    `condition` how often held-out rows are likelier under their own class. There are no rows if no data are
+    held out.
     """
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
-    convert = page_of(experiment).prepare_bounds(root, held_out)
+    convert = page.prepare_bounds(root, held_out)
     rows = []
-    for (method, seed), weights in _bound_models(root, experiment).items():
+    for (method, seed), weights in models.items():
         log, _ = read_table(weights.with_name("log.parquet"), "training log")
         measured = log.to_pandas()["validation_nll"].dropna()
         if measured.empty:

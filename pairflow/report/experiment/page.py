@@ -12,7 +12,6 @@ from pairflow.kinds import page_of
 from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
-from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import evaluation_blocks
@@ -46,7 +45,6 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     blocks, correlation = parts["blocks"], parts["correlation"]
     experiment = contents.experiment
     headline = make_headline(contents)
-    training = training_costs(contents.timings, experiment)
     costs = _step_costs(contents.timings, contents.methods)
     return template.render(
         **parts,
@@ -66,11 +64,11 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
             experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
         ),
         seed=experiment.seeds[0],
-        training_costs=training,
+        training_costs=contents.training_costs,
         costs=costs,
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
-        sheets=sheets.list_sheets(contents, headline, blocks, correlation, training, costs),
+        sheets=sheets.list_sheets(contents, headline, blocks, correlation, costs),
     )
 
 

@@ -8,7 +8,7 @@ from pairflow.kinds import page_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, key, legend
-from pairflow.report.grid import Grid, describe_scope, list_grids
+from pairflow.report.grid import Grid, describe_scope
 from pairflow.report.words import name_file
 
 
@@ -62,16 +62,15 @@ def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     rows = contents.measured[contents.measured.evaluation == name]
-    page = page_of(contents.experiment)
     seeds = rows.dropna(subset="value").seed.nunique()
-    measured = list_grids(contents.metrics, contents.experiment, name)
+    measured = contents.grids[name]
     tables = [_make_table(contents, grid, measured, seeds) for grid in measured]
     methods = [name for name in contents.methods if any(name in table.rows for table in tables)]
     keys = legend(methods, prefix, figures.contrast(methods))
     main, *groups = _groups(tables, contents.experiment.data.groups, prefix)
     if any(table.floor and table.about.chart for table in tables):
         keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
-    details = page.make_details(contents, name, tables, prefix)
+    details = page_of(contents.experiment).make_details(contents, name, tables, prefix)
     return EvaluationBlock(name, describe_scope(rows, name), seeds, keys, main, groups, details)
 
 

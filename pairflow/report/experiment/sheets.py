@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from pairflow.report.contents import Contents
-from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.quality import EvaluationBlock
 from pairflow.report.findings import Headline
@@ -19,7 +18,6 @@ def list_sheets(
     headline: Headline | None,
     blocks: Sequence[EvaluationBlock],
     correlation: Mapping[str, Any] | None,
-    training: Mapping[str, list[TrainingCost]],
     costs: Sequence[Mapping[str, Any]],
 ) -> list[Sheet]:
     """Make a sheet of each table of a page, in the order of the page."""
@@ -35,8 +33,8 @@ def list_sheets(
         sheets += block.details.sheets
     if correlation:
         sheets.append(correlation_sheet(contents, correlation))
-    if training:
-        sheets.append(training_sheet(contents, training))
+    if contents.training_costs:
+        sheets.append(training_sheet(contents))
     return [*sheets, step_sheet(contents, costs)] if costs else sheets
 
 
@@ -87,10 +85,10 @@ def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> She
     return _text_sheet(contents, "correlation", "Total correlation per method", columns, records, "", over)
 
 
-def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]]) -> Sheet:
+def training_sheet(contents: Contents) -> Sheet:
     """List the cost of every base training, with its pairing and its distillations."""
     title = "Training cost of bases, pairing and distillation"
-    rows = [cost for base in costs.values() for cost in base]
+    rows = [cost for base in contents.training_costs.values() for cost in base]
     columns = {
         "Method": [row.method for row in rows],
         "Work": [row.work for row in rows],

@@ -7,9 +7,8 @@ import numpy as np
 from pairflow.config import BASES, tail_revises
 from pairflow.pairing.bound import independent_distance
 from pairflow.report.contents import Contents
-from pairflow.report.costs import training_costs
 from pairflow.report.differences import Comparison, describe_differences, describe_entropies
-from pairflow.report.grid import Grid, describe_scope, leading_grid, list_grids
+from pairflow.report.grid import Grid, describe_scope
 from pairflow.report.words import OURS, baselines, format_duration, format_percent, join_steps, join_words
 
 _NAMED = 4  # of more methods than this, a sentence names only the best three
@@ -19,18 +18,19 @@ def write_summary(contents: Contents) -> list[str]:
     """Compare PairFlow and own pairs with baselines, name the best methods, and describe the coupling."""
     compares = len(contents.methods) > 1 or not contents.own_data
     texts = [_describe_distance(contents), _describe_cost(contents)] if compares else []
-    if grid := leading_grid(contents.metrics, contents.experiment):
+    if grid := contents.leading:
+        others = baselines(contents.experiment)
         masked = [method for method in contents.methods if not tail_revises(method)]
         by_calls = grid.by_calls(contents.experiment.count_calls)
-        against = [(grid, baseline) for baseline in baselines(contents.experiment)]
+        against = [(grid, baseline) for baseline in others]
         against += [(by_calls, baseline) for baseline in masked]
         compared = [text for table, baseline in against for text in _compare(table, baseline, contents)]
-        texts = [*compared, _rank(grid, contents), *texts]
+        texts = [*compared, _rank(grid, others[0], contents), *texts]
     return [text for text in texts if text]
 
 
-def _rank(grid: Grid, contents: Contents) -> str:
-    """Name the best methods at the fewest sampling steps, and the first baseline."""
+def _rank(grid: Grid, first: str, contents: Contents) -> str:
+    """Name the best methods at the fewest sampling steps, and the `first` baseline."""
     cells = {method: cells[0] for method, cells in contents.add_calls(grid).rows.items() if cells[0].count}
     ranked = sorted(cells, key=lambda method: cells[method].mean, reverse=grid.about.best == "highest")
     among, named = "", ranked
@@ -39,7 +39,6 @@ def _rank(grid: Grid, contents: Contents) -> str:
     parts = {
         method: f"{cell.text} {cell.spread}".rstrip() + f" with {method}" for method, cell in cells.items()
     }
-    first = baselines(contents.experiment)[0]
     baseline = f"; {parts[first]}" if first in parts and first not in named else ""
     title = _title(grid)
     return (
@@ -73,7 +72,7 @@ def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
 
 def _find_entropies(grid: Grid, contents: Contents) -> Mapping[tuple[str, int], float]:
     """Return the mean entropies of text samples by (method, NFE or calls) of `grid`; empty for other data."""
-    for other in list_grids(contents.metrics, contents.experiment, grid.evaluation):
+    for other in contents.grids[grid.evaluation]:
         if other.metric == "entropy":
             by_calls = grid.unit != other.unit
             return (other.by_calls(contents.experiment.count_calls) if by_calls else other).means
@@ -99,7 +98,7 @@ def _describe_distance(contents: Contents) -> str:
 
 
 def _describe_cost(contents: Contents) -> str:
-    for cost in training_costs(contents.timings, contents.experiment).get(OURS, []):
+    for cost in contents.training_costs.get(OURS, []):
         if cost.work == "pairing" and np.isfinite(cost.share):
             seconds, share = format_duration(cost.seconds), format_percent(cost.share)
             return f"Computing that coupling took {seconds}, {share} of the time of training {OURS}."

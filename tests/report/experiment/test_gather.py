@@ -8,6 +8,7 @@ import pytest
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
+from pairflow.plan.jobs import jobs
 from pairflow.report.experiment.gather import read_timings
 from pairflow.report.results import FinishedExperiment
 
@@ -24,7 +25,7 @@ def experiment(make_experiment) -> Experiment:
 
 
 def test_every_model_on_the_way_has_its_jobs_parents_first(experiment, tmp_path):
-    times = read_timings(tmp_path, experiment)
+    times = read_timings(jobs(tmp_path, experiment))
     trained = times[times.step.isin(["train", "teach", "distill"])]
     rounds = [(step, f"pairflow{rounds * '+redi'}") for rounds in (1, 2) for step in ("teach", "distill")]
     udlm = [("train", "udlm"), ("distill", "udlm+dcd")]
@@ -39,7 +40,7 @@ def test_absent_provenance_and_absent_keys_are_null(experiment, tmp_path):
         path = provenance_path(paths.model(tmp_path, 0, method) / "model.safetensors")
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(facts))
-    times = read_timings(tmp_path, experiment)
+    times = read_timings(jobs(tmp_path, experiment))
     train = times[times.step == "train"].set_index("method")
     assert train.loc["pairflow", ["device_seconds", "samples_seen"]].tolist() == [3.5, 32]
     assert train.loc["udlm", "seconds"] == 2.0

@@ -5,6 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.plan import lineage
+from pairflow.report import results
+from pairflow.report.experiment import gather
 from pairflow.report.experiment.page import render
 from pairflow.report.templates import sha256
 from pairflow.report.words import (
@@ -39,6 +42,15 @@ def test_every_section_is_there_once(document):
 
 def test_the_same_bytes_every_time(make, make_images, molecule_page, image_page):
     assert (render(make()), render(make_images())) == (molecule_page, image_page)
+
+
+def test_tables_are_made_once_and_handed_on(make, monkeypatch, empty_charts):
+    """The table of each evaluation by its page, and the table of jobs by the step, not by what it calls."""
+    contents, made, list_grids = make(), [], results.list_grids
+    monkeypatch.setattr(results, "list_grids", lambda *args: made.append(args[2]) or list_grids(*args))
+    render(contents)
+    assert made == [*contents.experiment.evaluations]
+    assert {"jobs", "report_inputs"}.isdisjoint({*vars(gather), *vars(lineage)})
 
 
 def test_what_is_in_bold_is_said(document, words, metric_rows):

@@ -190,7 +190,7 @@ def test_masks_and_uniform_noise_are_compared_at_equal_calls(make, metric_rows):
     assert many.call_rows == {"udlm, random and ot": (2,), "other methods": (1,)}
     lines = {line["name"]: line["points"] for line in json.loads(block.main.charts[0].points)}
     assert [lines[name][0][2][0] for name in ("mdlm", "pairflow")] == ["1 step, 1 call", "1 step, 2 calls"]
-    [csv] = [sheet for sheet in list_sheets(contents, None, [block], None, {}, []) if "quality" in sheet.name]
+    [csv] = [sheet for sheet in list_sheets(contents, None, [block], None, []) if "quality" in sheet.name]
     assert {(row["method"], row["nfe"], row["calls"]) for row in csv.records} >= {
         ("mdlm", 2, 2),
         ("pairflow", 2, 3),

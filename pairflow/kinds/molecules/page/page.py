@@ -19,7 +19,7 @@ from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
 from pairflow.report.contents import Contents
 from pairflow.report.findings import Box, Flaw, Headline, Measure, MethodLine, Run, measure_bounds
-from pairflow.report.grid import REAL, Grid, few_held_out, leading_grid, list_grids
+from pairflow.report.grid import REAL, Grid, few_held_out
 from pairflow.report.headline import end_losses
 from pairflow.report.kind_page import (
     EXPECTED_COPIES,
@@ -84,8 +84,7 @@ class MoleculesPage(KindPage):
         """Return the headline's columns: shares of molecules by canonical SMILES, a distance, and bounds.
         Plausible and valid molecules are shares of the samples, unique ones of the valid, novel ones
         of the distinct molecules."""
-        measured = list_grids(results.metrics, results.experiment, leading.evaluation)
-        grids = {grid.metric: grid for grid in measured}
+        grids = {grid.metric: grid for grid in results.grids[leading.evaluation]}
         valid = grids["valid"].means
         samples = dict.fromkeys(valid, float(leading.frame.samples.max()))
         whole = {**dict.fromkeys(["plausible", "valid"], samples), "unique": valid}
@@ -206,7 +205,7 @@ class MoleculesPage(KindPage):
         }
         examples = draw_gallery(part["examples"], _SHOWN, seed).molecules
         complete = is_complete(contents.experiment)
-        leading = leading_grid(contents.metrics, contents.experiment)
+        leading = contents.leading
         best = part["describe_best"](leading.evaluation, *leading.best()) if leading else BestRun()
         drawn = {"plausible": draw_gallery(best.plausible, _SHOWN, seed).molecules, "core": best.core} | {
             "galleries": galleries,

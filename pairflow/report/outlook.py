@@ -5,17 +5,18 @@ from collections.abc import Callable, Sequence
 
 from pairflow.config import FLOWS, Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.arithmetic import GPU
 from pairflow.estimate.costs import GUESS, busy_seconds
 from pairflow.estimate.forecast import Forecast
+from pairflow.estimate.rates import GPU
 from pairflow.plan.job import Job
+from pairflow.report.words import pluralise
 
 _NAMED = 3  # most methods that a line names
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 
 def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
-    methods = f"{_count(len(experiment.methods), 'method')}, {_count(len(experiment.seeds), 'seed')}"
+    methods = f"{pluralise(len(experiment.methods), 'method')}, {pluralise(len(experiment.seeds), 'seed')}"
     row = f"N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
     if not FLOWS[experiment.flow].tokens:
         row = f"d = {sizes.length:,} numbers"
@@ -75,7 +76,7 @@ def sums(forecast: Forecast) -> str:
         "wall time": wall_time(forecast),
         "CPU-hours": _at_least(cpu, False in untimed_on_gpu),
         "GPU-hours": gpu,
-        "memory": f"{_at_least(_gigabytes(forecast.largest_mb), None in memory)} for the largest job",
+        "memory": f"{_at_least(_gigabytes(_largest(forecast)), None in memory)} for the largest job",
         "disk": _at_least(_bytes(sum(size or 0.0 for size in disk)), None in disk),
     }
     return "\n".join(f"{name:<10} {text}" for name, text in lines.items())
@@ -88,9 +89,10 @@ def outset(forecast: Forecast, usable_mb: float) -> list[str]:
         return []
     gpu = " and a GPU" * (forecast.device == "cuda")
     time = _at_least(describe_duration(forecast.wall_seconds), bool(forecast.untimed))
+    work, cores = pluralise(len(forecast.todo), "job"), pluralise(forecast.cores, "core")
     lines = [
-        f"{_count(len(forecast.todo), 'job')} to do: about {time} on {_count(forecast.cores, 'core')}{gpu}; "
-        f"the largest takes {_gigabytes(forecast.largest_mb)} of memory"
+        f"{work} to do: about {time} on {cores}{gpu}; "
+        f"the largest takes {_gigabytes(_largest(forecast))} of memory"
     ]
     costs = {job: forecast.costs[job] for job in forecast.todo if not forecast.costs[job].gpu}
     largest = max(costs, key=lambda job: costs[job].memory_mb or 0.0, default=None)
@@ -107,7 +109,7 @@ def wall_time(forecast: Forecast) -> str:
     if untimed := forecast.untimed:
         return f"unknown, because {len(untimed)} of these jobs have never been timed"
     gpu = " and a GPU" * (forecast.device == "cuda")
-    return f"{describe_duration(forecast.wall_seconds)} on {_count(forecast.cores, 'core')}{gpu}"
+    return f"{describe_duration(forecast.wall_seconds)} on {pluralise(forecast.cores, 'core')}{gpu}"
 
 
 def expect(
@@ -153,6 +155,11 @@ def describe_duration(seconds: float) -> str:
     return f"{max(1.0, seconds):.0f} s"
 
 
+def _largest(forecast: Forecast) -> float:
+    """The memory of the largest job to do, of the jobs whose memory is known."""
+    return max(forecast.costs[job].memory_mb or 0.0 for job in forecast.todo)
+
+
 def _at_least(text: str, partly_unknown: bool) -> str:
     return f"at least {text}" if partly_unknown else text
 
@@ -168,10 +175,6 @@ def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:
     if len(numbers) < len(values):
         return "unknown"
     return " to ".join(dict.fromkeys(map(text, (numbers[0], numbers[-1]))))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number > 1)}"
 
 
 def _gigabytes(mb: float) -> str:

@@ -1,0 +1,65 @@
+"""Prepares work on rows like real ones, for the measurement of its time."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pairflow.artifacts import token_dtype
+from pairflow.config.training import TAU
+
+Step = Callable[[int], object]  # does the work on a number of rows
+
+
+def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
+    """Make rows (M, N) in clusters, like real ones: copies of centres, three tenths of the tokens redrawn.
+
+    Without a vocabulary they are real numbers.
+    """
+    generator = np.random.default_rng(0)
+    if not vocabulary_size:
+        return generator.standard_normal((count, length), np.float32)
+    shape, dtype = (max(1, count // 50), length), token_dtype(vocabulary_size)
+    centres = generator.integers(vocabulary_size, size=shape, dtype=dtype)
+    rows = centres[generator.integers(len(centres), size=count)]
+    for part in np.array_split(rows, -(-len(rows) // 100_000)):  # views, so that millions of rows fit
+        redrawn = generator.random(part.shape) < 0.3
+        np.copyto(part, generator.integers(vocabulary_size, size=part.shape, dtype=dtype), where=redrawn)
+    return rows
+
+
+def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, device: str) -> Step:
+    """Prepare pairing rows by Algorithm 1."""
+    from pairflow.pairing.pair import pair
+
+    backend = "gpu" if device == "cuda" else "cpu"
+
+    def step(count: int) -> None:
+        # A GPU may take more than the measured rows: pair them again.
+        for first in range(0, count, len(rows)):
+            pair(
+                rows,
+                vocabulary_size=vocabulary_size,
+                steps=steps,
+                backend=backend,
+                threads=1,
+                progress=False,
+                rows=(0, min(len(rows), count - first)),
+            )
+
+    return step
+
+
+def prepare_leading(rows: np.ndarray, vocabulary_size: int, device: str) -> Step:
+    """Prepare leading sources (noise) to data rows by random potentials; good ones would take as long."""
+    import torch
+
+    from pairflow.pairing.spaces import space_of
+
+    space = space_of(rows, vocabulary_size, torch.device(device))
+    potentials = np.random.default_rng(0).normal(0, 2, len(rows)).round().astype(np.int64)
+    law = space.law(potentials.max() - potentials, TAU)
+
+    def step(count: int) -> object:
+        return law.draw(space.sources(0, np.arange(count)), np.arange(count), 0, threads=1)
+
+    return step
