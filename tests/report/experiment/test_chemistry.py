@@ -148,7 +148,7 @@ def test_the_page_explains_what_it_shows(contents):
     page = render(contents)
     for words in (
         "Wasserstein distance: udlm –, pairflow 0.012.",
-        "Morgan fingerprints, radius 2, 2,048 bits",
+        "Morgan, radius 2, 2,048 bits",
     ):
         assert words in page, words
     assert ">nan" not in page

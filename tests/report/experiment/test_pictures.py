@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.kinds.images.page.page import PAGE
+from pairflow.kinds.images.page.page import ImagesPage
 from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.plan.jobs import report_inputs
@@ -59,7 +59,7 @@ def test_pictures_of_known_samples(experiment, folder):
     other = tokens[7].copy()
     other[:3] = 1 - other[:3]
     drawn = np.stack([tokens[5], other])
-    found = PAGE.read(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
+    found = ImagesPage().read(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
     assert (found["images"]["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
     samples, nearest, distances = found["neighbours"]["udlm"]
     assert (samples == found["images"]["udlm"][4]).all()
@@ -71,7 +71,7 @@ def test_pictures_of_known_samples(experiment, folder):
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
     root, _ = folder
-    found = PAGE.read(root, experiment, {})["ends"]
+    found = ImagesPage().read(root, experiment, {})["ends"]
     assert list(found) == ["pairflow", "random"]
     for (x1, between, x0), other in zip(found.values(), reversed(list(found.values())), strict=True):
         assert x1.shape == x0.shape == (6, 8, 8, 1)
