@@ -24,6 +24,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 _PAGE = re.compile(
     rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.I | re.S
 )
+Json = dict[str, Any]  # the content of a JSON object
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -112,7 +113,7 @@ def checked_path(name: str, value: Any) -> Path:
     return path
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the `repr` of a value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -123,7 +124,7 @@ def escaped(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> Json:
     """Read the JSON object in an untrusted file.
 
     Raises OSError if the file cannot be read, and ValueError if it is not a JSON object, if it is larger than

@@ -6,6 +6,7 @@ from typing import Any
 
 from pairflow.arguments import nearest
 from pairflow.errors import InputError
+from pairflow.files import Json
 
 LIKE = "like"
 LONGEST = 30  # chain of experiments each of which is like the next
@@ -13,8 +14,8 @@ _CHOICES = ("name", "source")  # keys that decide which other keys a mapping has
 
 
 def complete_likes(
-    experiments: Mapping[str, Any], known: Mapping[str, Any], origin: str | Path
-) -> dict[str, Any]:
+    experiments: Mapping[str, object], known: Mapping[str, object], origin: str | Path
+) -> Json:
     """Return the entries of `experiments`, those with the key `like` completed by the entry that it names.
 
     `known` are complete entries of other files. Raises InputError, which begins with `origin`, if there is no

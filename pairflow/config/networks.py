@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -29,6 +29,12 @@ class NetworkSettings(Settings):
     second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps `logits_kept`
     numbers for each logit.
     """
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """The name by which a configuration selects it; each subclass defines it."""
 
     flows: ClassVar[tuple[str, ...]]
     in_slices: ClassVar[bool] = True
@@ -217,6 +223,6 @@ def _attention_blocks(width: int, blocks: int, positions: int) -> list[LinearMap
 NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)
 
 if TYPE_CHECKING:
-    Network = Any
+    Network = NetworkSettings
 else:
     Network = any_of(NETWORKS)

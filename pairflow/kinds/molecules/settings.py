@@ -289,7 +289,7 @@ class Molecules(Standardisation, DataSettings):
     )
 
     @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
+    def claims(cls, values: Mapping[str, object]) -> bool:
         return True  # a name that no kind knows must be a file of molecules
 
     @field_validator("source")
