@@ -4,9 +4,9 @@
 - `model.json`: attributes of `Model`, and a hash of the weights.
 - `log.parquet`: the losses of its training.
 - `vocabulary.json`: the vocabulary of its data set; model.json has the hash of the canonical JSON.
-- `known.parquet`: hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256.
+- `known.parquet`: hashes of its data set's molecules, if it has any; model.json has the file's SHA-256.
 
-A model of a user's token rows may lack the last two files, and a published model lacks the log.
+A model of a user's token rows may lack its vocabulary, and a published model lacks the log.
 """
 
 import hashlib

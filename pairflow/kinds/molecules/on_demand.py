@@ -20,7 +20,6 @@ from pairflow import published, rng
 from pairflow.artifacts import Metadata, read_metadata
 from pairflow.config import check
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
@@ -29,6 +28,7 @@ from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.demand import MoleculeDemand, parse_noises
 from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.groups import join_groups, tokenize_groups
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.library import unit_of
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, UnknownToken, Vocabulary

@@ -19,7 +19,6 @@ import pyarrow as pa
 from rdkit import Chem
 
 from pairflow.artifacts import read_table
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical, count
 from pairflow.kinds.molecules.descriptors import (
@@ -31,6 +30,7 @@ from pairflow.kinds.molecules.descriptors import (
     surroundings,
     tabulate,
 )
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.training_molecules import some
 
 SHARE = 0.95  # share of the library's molecules that are within each limit
