@@ -141,7 +141,7 @@ def read_object(path: Path) -> Json:
         raise ValueError("nested too deeply") from error
     if not isinstance(facts, dict):
         raise ValueError("no JSON object")
-    level: list[Any] = [facts]
+    level: list[object] = [facts]
     for _ in range(DEEPEST_JSON):
         level = [value for each in level for value in _members(each)]
     if level:
@@ -149,7 +149,7 @@ def read_object(path: Path) -> Json:
     return facts
 
 
-def _members(value: Any) -> Any:
+def _members(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pairflow.arguments import nearest
 from pairflow.errors import InputError
@@ -23,7 +22,7 @@ def complete_likes(
     """
     entries = {**known, **experiments}
 
-    def complete(name: str, chain: tuple[str, ...]) -> Any:
+    def complete(name: str, chain: tuple[str, ...]) -> object:
         entry = entries[name]
         if not isinstance(entry, dict) or LIKE not in entry:
             return entry
@@ -38,7 +37,7 @@ def complete_likes(
     return {name: complete(name, ()) for name in experiments}
 
 
-def _merge(settings: Any, changes: Any) -> Any:
+def _merge(settings: object, changes: object) -> object:
     """Settings with changes: mappings are merged, other values are replaced, and null removes a key."""
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes

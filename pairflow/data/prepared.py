@@ -68,7 +68,7 @@ class PreparedRows:
         )
 
 
-def contract(**facts: Any) -> str:
+def contract(**facts: object) -> str:
     """The content of vocabulary.json for data without named symbols: facts that a model and rows share."""
     return json.dumps(facts, separators=(",", ":"))
 
@@ -78,7 +78,7 @@ def write_prepared(
     parts: Mapping[str, np.ndarray],
     vocabulary: str,
     symbols: int,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     inputs: Mapping[str, str],
     *,
     labels: Mapping[str, Any] | None = None,
@@ -126,7 +126,7 @@ def write_prepared(
             write_table(paths[name], table, Metadata(kind, **shared))
 
 
-def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str, Any]) -> None:
+def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str, object]) -> None:
     """Raise InputError if there are several rows, and all of them are equal."""
     count = sum(map(len, parts.values()))
     if count > 1 and all((rows == parts["train"][0]).all() for rows in parts.values()):

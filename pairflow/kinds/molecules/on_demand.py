@@ -182,9 +182,9 @@ class MoleculeDelivery(Delivery):
         )
         return lambda path, rows: write(path, pd.DataFrame(rows), metadata)
 
-    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
         settings = self.settings
-        parts: list[Callable[[str], Mapping[str, Any]]] = [lambda smiles: {"smiles": smiles}]
+        parts: list[Callable[[str], Mapping[str, object]]] = [lambda smiles: {"smiles": smiles}]
         if settings.properties:
             parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
             if norms := self.norms:
@@ -200,7 +200,7 @@ class MoleculeDelivery(Delivery):
             parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
-    def _describe_origin(self, smiles: str) -> dict[str, Any]:
+    def _describe_origin(self, smiles: str) -> dict[str, object]:
         """Describe what the last sample is a variation of: that molecule, the noise, and their similarity."""
         seed, noise, changed = self._origin
         one, other = tabulate(["fingerprint"], [seed.text, smiles])["fingerprint"]

@@ -106,7 +106,7 @@ class LibraryRules(Standardisation):
     metals: Metals = "reject"
 
 
-def _name(given: Any) -> Any:
+def _name(given: object) -> object:
     """A class that YAML reads as a number, such as 0 or 1, as text."""
     return f"{given:.15g}" if type(given) in (int, float) else given
 
@@ -174,7 +174,7 @@ class Conditioning(Settings):
 
     @field_validator("property", mode="before")
     @classmethod
-    def _computed(cls, name: Any) -> Any:
+    def _computed(cls, name: object) -> object:
         if isinstance(name, str) and name not in COMPUTED:
             known = f"{nearest(name, COMPUTED)}: known are {', '.join(COMPUTED)}"
             raise ValueError(f"unknown property '{name}'{known}; for a column of your table: column: {name}")
