@@ -19,7 +19,7 @@ import pandas as pd
 from pairing import commit, machine
 from rdkit import Chem
 
-from pairflow.data.known import KnownMolecules
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.published import FOLDER
 

@@ -31,7 +31,7 @@ def checked_number(name: str, value: Any, low: float, high: float) -> float:
     return number
 
 
-def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
+def checked_choice(name: str, value: object, known: Iterable[str]) -> str:
     """Return `value`. Raise InputError, which suggests the most similar name, if it is not a `known` name."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
@@ -62,7 +62,7 @@ def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
     return first, last
 
 
-def require_unmasked(values: Any, name: str) -> None:
+def require_unmasked(values: object, name: str) -> None:
     """Raise InputError if `values`, an array or a list of arrays, have values that are masked (numpy.ma)."""
     import numpy as np  # imported late, so that `pairflow doctor` works where NumPy is broken
 

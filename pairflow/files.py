@@ -27,6 +27,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 _PAGE = re.compile(
     rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.I | re.S
 )
+Json = dict[str, Any]  # the content of a JSON object
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -115,7 +116,7 @@ def checked_path(name: str, value: Any) -> Path:
     return path
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the `repr` of a value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -126,7 +127,7 @@ def escaped(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> Json:
     """Read the JSON object in an untrusted file.
 
     Raises OSError if the file cannot be read, and ValueError if it is not a JSON object, if it is larger than
@@ -143,7 +144,7 @@ def read_object(path: Path) -> dict[str, Any]:
         raise ValueError("nested too deeply") from error
     if not isinstance(facts, dict):
         raise ValueError("no JSON object")
-    level: list[Any] = [facts]
+    level: list[object] = [facts]
     for _ in range(DEEPEST_JSON):
         level = [value for each in level for value in _members(each)]
     if level:
@@ -151,7 +152,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _members(value: Any) -> Any:
+def _members(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 

@@ -1,12 +1,11 @@
 """Makes text safe in CSV files: a spreadsheet would run text such as `=cmd|...` as a formula."""
 
 import re
-from typing import Any
 
 _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 
 
-def as_cell(value: Any) -> Any:
+def as_cell(value: object) -> object:
     """A value for a CSV file: text that a spreadsheet would run gets a ' in front of it."""
     runs = isinstance(value, str) and _FORMULA.match(value) and not _is_number(value)
     return f"'{value}" if runs else value

@@ -246,7 +246,7 @@ def _require_values(location: str, values: pa.ChunkedArray, column: Column, widt
         raise InputError(f"{location}: row {row}, position {position}: {mistake}")
 
 
-def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, Any] | None:
+def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, object] | None:
     """The index and the value of the first entry that `column` does not allow; None if all are valid."""
     wrong = [values.is_null()] if values.null_count and not column.nulls else []
     if _is_number(values.type):
@@ -281,6 +281,6 @@ def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
         raise InputError(f"{path}: expected {expected} rows, as its metadata say, found {rows}")
 
 
-def _require_integer(location: str, value: Any, lowest: int, highest: int) -> None:
+def _require_integer(location: str, value: object, lowest: int, highest: int) -> None:
     if type(value) is not int or not lowest <= value <= highest:  # isinstance would accept a bool
         raise InputError(f"{location}: expected an integer in {lowest}..{highest}, found {value!r}")

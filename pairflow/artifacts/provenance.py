@@ -17,11 +17,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pairflow.artifacts.atomic import atomic
 from pairflow.errors import InputError
-from pairflow.files import read_object
+from pairflow.files import Json, read_object
 
 _PACKAGES = ["pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakemake"]
 _PACKAGES += ["cupy-cuda13x", "cupy-cuda12x"]
@@ -46,9 +45,9 @@ class Provenance:
     device_memory_mb: Callable[[], float] | None = None  # measures it where torch's allocator cannot
     started: float = field(default_factory=time.perf_counter)
     processor_started: float = field(default_factory=time.process_time)
-    earlier: list[dict[str, Any]] = field(default_factory=list)
+    earlier: list[Json] = field(default_factory=list)
 
-    def add(self, facts: dict[str, Any]) -> None:
+    def add(self, facts: Json) -> None:
         """Add the costs of an interrupted run or of a shard: the `facts` in its provenance."""
         self.earlier.append(facts)
 
@@ -124,7 +123,7 @@ def provenance_path(path: Path) -> Path:
     return path.with_name(path.name + ".provenance.json")
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
+def read_provenance(path: Path) -> Json:
     """The provenance of a file; empty if there is none, InputError if it is damaged."""
     file = provenance_path(Path(path))
     try:

@@ -204,7 +204,7 @@ def _checked_metadata(
     return Metadata(**facts)
 
 
-def _columns(table: pa.Table) -> list[list[Any]]:
+def _columns(table: pa.Table) -> list[list[object]]:
     """The names, types and lengths of the columns, which Parquet's checksums do not cover."""
     kinds = [
         (getattr(kind, "value_type", kind), getattr(kind, "list_size", 1)) for kind in table.schema.types
@@ -213,7 +213,7 @@ def _columns(table: pa.Table) -> list[list[Any]]:
     return [[name, str(kind), size, table.num_rows] for name, (kind, size) in pairs]
 
 
-def _checksum(facts: dict[str, Any]) -> str:
+def _checksum(facts: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()
 
 
@@ -233,7 +233,7 @@ def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).reshape(-1)), rows.shape[1])
 
 
-def label_column(labels: np.ndarray) -> dict[str, Any]:
+def label_column(labels: np.ndarray) -> dict[str, object]:
     """The column of a table with these labels: `label` for labels (M,), `labels`, of lists, for (M, P)."""
     return {"label": labels} if np.ndim(labels) == 1 else {"labels": row_column(labels)}
 

@@ -46,7 +46,7 @@ from pairflow.settings.sampling import (
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured by default
 
 
-def _claim(data: Any) -> str:
+def _claim(data: object) -> str:
     """The kind of a section `data`, in angle brackets: `check` leaves such parts out of its messages."""
     values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
     return f"<{next(settings.kind for settings in SETTINGS if settings.claims(values))}>"

@@ -18,6 +18,7 @@ from pairflow import files
 from pairflow.config.configuration import Configuration, Experiment
 from pairflow.config.like import LIKE, complete_likes
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.settings.check import check, nearest
 
 MOST_BYTES = 2**20  # thirty times the size of the shipped workflow_config.yaml
@@ -105,7 +106,7 @@ def load(text: str, path: Path) -> Any:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 
 
-def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> Json:
     """Parse the text of the file `path`. Raises InputError unless it is a valid configuration.
 
     `known` are experiments of other files, which an experiment of this file may be like.
@@ -119,7 +120,7 @@ def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})
     return values
 
 
-def _complete(values: dict[str, Any], known: Mapping[str, Any], origin: str | Path) -> dict[str, Any]:
+def _complete(values: Json, known: Mapping[str, Any], origin: str | Path) -> Json:
     """The values of a file with complete experiments."""
     experiments = values.get("experiments")
     if not isinstance(experiments, dict):
@@ -154,7 +155,7 @@ def all_files(path: Path) -> list[Path]:
     return [path, *experiment_files(path, "recipes"), *experiment_files(path)]
 
 
-def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow:
+def complete(values: Json, path: Path, origin: str | Path) -> Workflow:
     """Check the `values` of the configuration `path`, and add the experiments of the files next to it.
 
     Raises InputError if `values` are not valid; the message begins with `origin`. A file next to it that is
@@ -175,7 +176,7 @@ def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow
     return check(Workflow, {**values, "experiments": experiments, "mistakes": mistakes}, origin)
 
 
-def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, Any]) -> dict[str, Any]:
+def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, Any]) -> Json:
     """Read a file of experiments. Raises InputError unless it is valid and none of its names is in `homes`.
 
     `homes` is a dict from the name of each experiment that has been read to its file, `known` one to its
@@ -239,7 +240,7 @@ def require_free(configuration: Path, name: str, force: bool) -> None:
             raise InputError(f"{file}: {reason} already; {advice}")
 
 
-def describe(configuration: Path, name: str, values: dict[str, Any], comment: str) -> str:
+def describe(configuration: Path, name: str, values: Json, comment: str) -> str:
     """Compose the YAML text of an experiment's file. Raises InputError if the experiment is not valid.
 
     `comment` is one line, which the text has above the experiment.

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pairflow.arguments import nearest
 from pairflow.errors import InputError
+from pairflow.files import Json
 
 LIKE = "like"
 LONGEST = 30  # chain of experiments each of which is like the next
@@ -13,8 +13,8 @@ _CHOICES = ("name", "source")  # keys that decide which other keys a mapping has
 
 
 def complete_likes(
-    experiments: Mapping[str, Any], known: Mapping[str, Any], origin: str | Path
-) -> dict[str, Any]:
+    experiments: Mapping[str, object], known: Mapping[str, object], origin: str | Path
+) -> Json:
     """Return the entries of `experiments`, those with the key `like` completed by the entry that it names.
 
     `known` are complete entries of other files. Raises InputError, which begins with `origin`, if there is no
@@ -22,7 +22,7 @@ def complete_likes(
     """
     entries = {**known, **experiments}
 
-    def complete(name: str, chain: tuple[str, ...]) -> Any:
+    def complete(name: str, chain: tuple[str, ...]) -> object:
         entry = entries[name]
         if not isinstance(entry, dict) or LIKE not in entry:
             return entry
@@ -37,7 +37,7 @@ def complete_likes(
     return {name: complete(name, ()) for name in experiments}
 
 
-def _merge(settings: Any, changes: Any) -> Any:
+def _merge(settings: object, changes: object) -> object:
     """Settings with changes: mappings are merged, other values are replaced, and null removes a key."""
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes

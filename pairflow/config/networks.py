@@ -30,6 +30,12 @@ class NetworkSettings(Settings):
     `logits_kept` numbers for each logit.
     """
 
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """The name by which a configuration selects it; each subclass defines it."""
+
     flows: ClassVar[tuple[str, ...]]
     in_slices: ClassVar[bool] = True
     operations_on_gpu: ClassVar[float] = 3e13
@@ -227,6 +233,6 @@ def _own_or(values: Any, shipped: Callable[[Any], Any]) -> Any:
 
 
 if TYPE_CHECKING:
-    Network = Any
+    Network = NetworkSettings
 else:
     Network = Annotated[SerializeAsAny[any_of(NETWORKS)], WrapValidator(_own_or)]

@@ -1,8 +1,7 @@
 """A smaller version of an experiment, for a quick try: a share of its work, batch and network."""
 
-from typing import Any
-
 from pairflow.config.configuration import Experiment
+from pairflow.files import Json
 
 # The settings that are scaled, and their least values in a smaller version.
 _FEWEST = {
@@ -15,7 +14,7 @@ _FEWEST = {
 _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 100}
 
 
-def scaled(experiment: Experiment, share: float, rows: int) -> dict[str, Any]:
+def scaled(experiment: Experiment, share: float, rows: int) -> Json:
     """The values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
 
     It has `rows` rows to train on. The methods stay, and so do numbers that are small already. Of the seeds
@@ -30,7 +29,7 @@ def scaled(experiment: Experiment, share: float, rows: int) -> dict[str, Any]:
     return _scaled(values, share)
 
 
-def _scaled(values: dict[str, Any], share: float) -> dict[str, Any]:
+def _scaled(values: Json, share: float) -> Json:
     result = {}
     for key, value in values.items():
         if isinstance(value, dict):

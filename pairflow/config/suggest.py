@@ -1,7 +1,8 @@
 """Suggests the settings of an experiment on a user's rows, of a size that fits the machine."""
 
 import math
-from typing import Any
+
+from pairflow.files import Json
 
 LONG = 40  # tokens of a row: for longer rows the network SMALL makes hardly any good samples
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
@@ -23,7 +24,7 @@ def training_rows(available: int, device: str) -> int | None:
     return _ROWS[device] if available > _ROWS[device] else None
 
 
-def hours(network: dict[str, Any], device: str) -> float | None:
+def hours(network: Json, device: str) -> float | None:
     """The default time budget in hours; None if `experiment` is to choose the number of iterations."""
     return _HOURS if device == "cpu" and network["name"] != SMALL["name"] else None
 
@@ -35,9 +36,9 @@ def experiment(
     device: str,
     compare: bool,
     iterations: int | None = None,
-    network: dict[str, Any] | None = None,
+    network: Json | None = None,
     fine_tuned: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Suggest network, pairing, training, methods and evaluations for training rows of `length` tokens.
 
     The methods are udlm, pairflow and pairflow+dcd with `compare`, else only pairflow. Without `iterations`,
@@ -61,7 +62,7 @@ def experiment(
 
 
 def iteration_seconds(
-    length: int, vocabulary_size: int, network: dict[str, Any] = SMALL, batch_size: int = BATCH
+    length: int, vocabulary_size: int, network: Json = SMALL, batch_size: int = BATCH
 ) -> float:
     """Estimated seconds of one core for a training iteration: of SMALL on BATCH rows, else of TRANSFORMER."""
     if network["name"] == SMALL["name"]:
@@ -69,7 +70,7 @@ def iteration_seconds(
     return _TOKEN * batch_size * length
 
 
-def _small(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
+def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json:
     """Settings for short rows on a CPU: as in the experiment `demo`, but DCD's noise as in `qm9_small`."""
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 4.0e-4, 1.0e-5, ema_decay=0.99)
@@ -77,7 +78,7 @@ def _small(network: dict[str, Any], length: int, iterations: int, batch_size: in
     return _experiment(network, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
 
 
-def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
+def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -> Json:
     """Settings for long rows on a CPU: fewer samples if drawing 1,024 would take longer than the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
@@ -89,7 +90,7 @@ def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_si
     return experiment
 
 
-def _paper_like(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
+def _paper_like(network: Json, length: int, iterations: int, batch_size: int) -> Json:
     """Settings for a GPU: the paper's transformer with fewer iterations."""
     training = _optimisation(batch_size, iterations, 3.0e-4, 3.0e-6, ema_decay=0.9999)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 6.0e-5, 1.0e-6, ema_decay=0.999)

@@ -102,7 +102,7 @@ class Distillation(Optimisation):
     label: ClassVar[str] = ""  # its name on pages (default: the name in methods)
     on_pairs: ClassVar[bool]  # whether it trains on pairs that the parent generates, or on the data
     flow: ClassVar[str] = DISCRETE.name
-    drawing: ClassVar[type[Any]]  # the settings of the step that generates these pairs
+    drawing: ClassVar[type[Settings]]  # the settings of the step that generates these pairs
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         {}, description="Different peak learning rates for some bases, such as {pairflow: 3.0e-4}."
@@ -166,7 +166,7 @@ class Redi(Distillation):
 
     label: ClassVar[str] = "ReDi"
     on_pairs: ClassVar[bool] = True
-    drawing: ClassVar[type[Any]] = TeachSettings
+    drawing: ClassVar[type[Settings]] = TeachSettings
 
     name: Literal["redi"] = "redi"
     pairs: TeacherPairs = Field(TeacherPairs(), description="How pairs are drawn: `pairflow teach --help`.")
@@ -193,7 +193,7 @@ class Rf(Distillation):
     label: ClassVar[str] = "ReFlow"
     on_pairs: ClassVar[bool] = True
     flow: ClassVar[str] = CONTINUOUS.name
-    drawing: ClassVar[type[Any]] = SolveSettings
+    drawing: ClassVar[type[Settings]] = SolveSettings
 
     name: Literal["rf"] = "rf"
     pairs: SolvedPairs = Field(SolvedPairs(), description="How the pairs are drawn.")

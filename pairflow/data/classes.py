@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pairflow.config import Settings, check
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.settings.conditions import SPREAD, read_conditions
 
 
@@ -84,7 +85,7 @@ class Properties(NamedTuple):
         return cls(tuple(check(Classes, fields, "condition") for fields in every)) if every else None
 
     @property
-    def facts(self) -> dict[str, Any] | list[dict[str, Any]]:
+    def facts(self) -> Json | list[Json]:
         """The properties as JSON: one object if labels are integers, else a list."""
         every = [classes.model_dump(mode="json") for classes in self.properties]
         return every[0] if self.are_integers else every

@@ -73,7 +73,7 @@ class Delivery(ABC):
         """A function of (path, rows) that writes rows in the format of `out`; InputError if none fits."""
 
     @abstractmethod
-    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
         """A function of a delivered text that returns its row of the output table, except its name."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Lines(Delivery):
             raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .txt or .csv for {self.noun}")
         return _WRITERS[out.suffix]
 
-    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
         return lambda text: {"text": text}
 
     def summarise(self, rows: Rows, seconds: float) -> str:

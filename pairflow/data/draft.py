@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairflow.data.source import DatasetSize
-from pairflow.files import escaped
+from pairflow.files import Json, escaped
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Entry = dict[str, Any]
+Entry = Json
 FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 NO_START = "none"  # instead of the name of a model to start from
 

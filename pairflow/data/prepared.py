@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,6 @@ from pairflow.artifacts import (
     write_table,
 )
 from pairflow.config import DataSettings
-from pairflow.data.known import KnownMolecules
 from pairflow.data.split import describe_split, split_rows
 from pairflow.errors import InputError
 
@@ -84,7 +84,7 @@ class PreparedRows:
         write_prepared(files, parts, contract(**facts), self.symbols, parameters, inputs, **labels)
 
 
-def contract(**facts: Any) -> str:
+def contract(**facts: object) -> str:
     """The content of vocabulary.json for data without named symbols: facts that a model and rows share."""
     return json.dumps(facts, separators=(",", ":"))
 
@@ -94,12 +94,11 @@ def write_prepared(
     parts: Mapping[str, np.ndarray],
     vocabulary: str,
     symbols: int,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     inputs: Mapping[str, str],
     *,
     labels: Mapping[str, Any] | None = None,
-    smiles: pd.DataFrame | None = None,
-    rejected: pd.DataFrame | None = None,
+    tables: Mapping[str, tuple[pd.DataFrame | pa.Table, str]] = MappingProxyType({}),
     own: bool = True,
     **row_format: Any,
 ) -> None:
@@ -115,8 +114,7 @@ def write_prepared(
         parameters: the settings.
         inputs: hashes of the files that were read.
         labels: the labels of each split, for conditional models.
-        smiles: the molecules of the data set.
-        rejected: the raw rows that were left out.
+        tables: further tables, and the kind of each.
         own: whether the data are the user's own.
         row_format: further metadata of the rows.
     """
@@ -140,15 +138,11 @@ def write_prepared(
             metadata = Metadata("tokens" if symbols else "vectors", split=split, **row_format, **shared)
             write_table(paths[split], pa.table(column | label), metadata)
         paths["vocabulary"].write_text(vocabulary + "\n", encoding="utf-8")
-        if smiles is not None:
-            identities = smiles["key" if "key" in smiles else "smiles"]
-            KnownMolecules.from_smiles(identities).save(paths["known"], **shared)
-            write_table(paths["smiles"], smiles, Metadata("smiles", **shared))
-        if rejected is not None:
-            write_table(paths["rejected"], rejected, Metadata("rejected rows", **shared))
+        for name, (table, kind) in tables.items():
+            write_table(paths[name], table, Metadata(kind, **shared))
 
 
-def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str, Any]) -> None:
+def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str, object]) -> None:
     """Raise InputError if there are several rows, and all of them are equal."""
     count = sum(map(len, parts.values()))
     if count > 1 and all((rows == parts["train"][0]).all() for rows in parts.values()):

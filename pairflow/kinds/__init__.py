@@ -50,7 +50,7 @@ def page_of(experiment: "Experiment") -> "KindPage":
     return kind_of(experiment.data).page() or KindPage()
 
 
-def kind_of_model(description: Mapping[str, Any], symbols: str) -> "AnyKind":
+def kind_of_model(description: Mapping[str, object], symbols: str) -> "AnyKind":
     """Return the kind of rows that a model makes.
 
     Args:

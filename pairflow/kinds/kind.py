@@ -272,7 +272,7 @@ class Kind(ABC, Generic[D]):
     def prepare(self, settings: D, task: Preprocessing) -> None:
         """Turn raw data into the files of `DataSettings.prepared`, for `pairflow preprocess`."""
 
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+    def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         """Whether a model makes rows of this kind; for the arguments see `kinds.kind_of_model`."""
         return symbols == self.name
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,9 @@ from pairflow.runtime import gpus
 from pairflow.runtime.progress import joint_bar
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.settings.fields import RowLayout
+
+if TYPE_CHECKING:
+    pass
 
 BLOCK = 10**13  # token comparisons of a block: some 15 s on two cores, lost if a run is stopped
 FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,9 @@ from pairflow.runtime.resume import RERUN, ResumeOptions, add_earlier_costs, rem
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.settings.conditions import ONE_PROPERTY
 
+if TYPE_CHECKING:
+    import torch
+
 
 def write_potentials(
     settings: PotentialsSettings,
@@ -44,7 +47,7 @@ def write_potentials(
     resume: ResumeOptions,
     provenance: Provenance,
     *,
-    device: Any,
+    device: "torch.device",
     threads: int | None,
     progress: bool,
 ) -> Balance:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,9 @@ from pairflow.errors import InputError
 from pairflow.pairing.cpu.numbers import uniform_tokens
 from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import STEP, UNITS
+
+if TYPE_CHECKING:
+    import torch
 
 _LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # in memory at once: sources times points
 
@@ -49,7 +52,7 @@ class Space(ABC):
 class TokenSpace(Space):
     """Token rows (M, N), uniform sources and Hamming distances, computed by Numba if `device` is None."""
 
-    def __init__(self, data: np.ndarray, vocabulary_size: int, device: Any = None):
+    def __init__(self, data: np.ndarray, vocabulary_size: int, device: "torch.device | None" = None):
         super().__init__(data)
         self.vocabulary_size, self.device = vocabulary_size, device
 
@@ -74,7 +77,7 @@ class TokenSpace(Space):
 class PointSpace(Space):
     """Points (M, ...) of real numbers, sources from N(0, I), and squared distances."""
 
-    def __init__(self, data: np.ndarray, device: Any):
+    def __init__(self, data: np.ndarray, device: "torch.device | None"):
         super().__init__(data)
         self.flat, self.device = data.reshape(len(data), -1).astype(np.float32, copy=False), device
 
@@ -96,7 +99,7 @@ class PointSpace(Space):
         return (self.flat - self.flat.mean(axis=0, dtype=np.float64)).astype(np.float32)
 
 
-def space_of(data: np.ndarray, vocabulary_size: int | None, device: Any) -> Space:
+def space_of(data: np.ndarray, vocabulary_size: int | None, device: "torch.device") -> Space:
     """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes its law.
 
     On a CPU, Numba computes the law of token rows instead, because it is faster.
@@ -117,7 +120,7 @@ class PointPosterior:
     dominates, exp(s sqrt(2 log M)) / M (the random energy model). a_m is minus the logarithm of this mean.
     """
 
-    def __init__(self, points: np.ndarray, buckets: np.ndarray, tau: float, device: Any):
+    def __init__(self, points: np.ndarray, buckets: np.ndarray, tau: float, device: "torch.device | None"):
         import torch
 
         spread = np.linalg.norm(points.astype(np.float64), axis=1) / tau

@@ -8,7 +8,7 @@ every pair can have new noise. See docs/method.md, "Semidiscrete transport".
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.posterior import UNITS
 from pairflow.pairing.spaces import PointSpace, Space, space_of
 from pairflow.runtime.progress import announced_compilation, bar, bars_of_a_function
+
+if TYPE_CHECKING:
+    import torch
 
 TOLERANCE = 0.1  # the spread of balanced rows differs from 1 by at most this
 HITS = 4  # sources per row on average, for which the spread is stated
@@ -264,7 +267,7 @@ def transport(
     tau: float = 0.2,
     seed: int = 0,
     threads: int | None = None,
-    device: Any = "cpu",
+    device: "str | torch.device" = "cpu",
     progress: bool = True,
 ) -> SemidiscreteCoupling:
     """Couple uniform sources (rows of noise) with the rows of `tokens` by semidiscrete transport.
@@ -305,7 +308,12 @@ def transport(
 
 @bars_of_a_function()
 def transport_continuous(
-    data: ArrayLike, *, tau: float = 0.2, seed: int = 0, device: Any = "auto", progress: bool = True
+    data: ArrayLike,
+    *,
+    tau: float = 0.2,
+    seed: int = 0,
+    device: "str | torch.device" = "auto",
+    progress: bool = True,
 ) -> SemidiscreteCoupling:
     """Couple noise from N(0, I) with rows of real numbers by semidiscrete transport.
 

@@ -31,7 +31,7 @@ class ResumeOptions(NamedTuple):
     resume: Path | None = None
     save_every: float = 300.0
 
-    def state_folder(self, out: Path, name: str, identity: Mapping[str, Any]) -> Path:
+    def state_folder(self, out: Path, name: str, identity: Mapping[str, object]) -> Path:
         """The folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's code>`.
 
         `identity` has the inputs and parameters, so a run with other ones never loads these states.

@@ -33,7 +33,7 @@ class Snapshots:
         """Whether `seconds` have passed since the last save."""
         return time.monotonic() - self.saved >= self.seconds
 
-    def save(self, iteration: int, state: Mapping[str, Any]) -> None:
+    def save(self, iteration: int, state: Mapping[str, object]) -> None:
         """Write the state after `iteration` iterations, then remove all but the newest two.
 
         If the folder vanishes meanwhile, another process has finished the same run: that is no error.

@@ -23,7 +23,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def recorded(self, parameters: Mapping[str, object]) -> dict[str, object]:
         """The settings that files record in another form, such as a hash: a dict from name to that form.
 
         `parameters` are all settings that a file records, because the form may depend on them.
@@ -44,7 +44,7 @@ def any_of(classes: Mapping[str, type[Settings]]) -> Any:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> Model:
+def check(model: type[Model], values: Mapping[str, object], origin: str | Path) -> Model:
     """Turn `values` into settings of the class `model`.
 
     Raises InputError with one line about the first mistake, which begins with `origin`.

@@ -129,7 +129,7 @@ class DataSettings(SplitSettings):
         return min(rows, self.training_rows or rows)
 
     @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
+    def claims(cls, values: Mapping[str, object]) -> bool:
         """Whether a section `data` with these values is for this kind of data; its `source` decides."""
         return values.get("source") in cls.names
 

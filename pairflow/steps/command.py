@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pairflow.config import Settings, check, nearest
 from pairflow.errors import InputError, Interrupted
 from pairflow.extras import named_extras
-from pairflow.files import escaped
+from pairflow.files import Json, escaped
 from pairflow.kinds import KINDS, load_kind
 from pairflow.kinds.kind import AnyKind
 from pairflow.runtime import distributed, memory, signals, threads
@@ -47,7 +47,7 @@ class Command(click.Command):
         with signals.for_a_command(), named_extras():
             return super().invoke(ctx)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         if ctx.find_root().obj is RAISES:
             return self.perform(ctx)
         try:
@@ -239,7 +239,7 @@ def _dashed(name: str) -> str:
     return "3d" if name == "three_d" else name.replace("_", "-")  # a Python name cannot begin with a digit
 
 
-def _settings_json(text: str | None) -> dict[str, Any]:
+def _settings_json(text: str | None) -> Json:
     try:
         values = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
@@ -277,7 +277,7 @@ def _json_help(model: type[BaseModel]) -> str:
     return "\n\n".join(parts)
 
 
-def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _put(values: Json, path: tuple[str, ...], value: object) -> None:
     for key in path[:-1]:
         values = values.setdefault(key, {})
     values[path[-1]] = value
@@ -321,14 +321,14 @@ class _IntegerOr(click.ParamType):
     def __init__(self, *words: str):
         self.words, self.name = words, "|".join(("integer", *words))
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> object:
         return value if value in self.words else click.INT.convert(value, param, ctx)
 
 
 class _Json(click.ParamType):
     name = "json"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if not isinstance(value, str):  # click converts defaults, too
             return value
         try:

@@ -1,7 +1,6 @@
 """Measures samples, and compares them with real data."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -26,7 +25,9 @@ def _evaluate(kind: AnyKind) -> click.Command:
     @evaluation
     @together(*written)
     @on_device
-    def run(settings: Settings, samples: Path, real: Any, evaluation, device, threads, quiet, **files: Path):
+    def run(
+        settings: Settings, samples: Path, real: tuple, evaluation, device, threads, quiet, **files: Path
+    ):
         provenance = Provenance()
         measured = reference.measure(settings, samples, real, Machine(device, threads, not quiet, provenance))
         measured.write(files, settings, evaluation, provenance)

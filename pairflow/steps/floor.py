@@ -1,7 +1,6 @@
 """Measures real data as if they were samples: the values that perfect samples would have."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -24,7 +23,7 @@ def _floor(kind: AnyKind) -> click.Command | None:
         help="Output file for the metric rows (Parquet), in which real data are the method 'data'.",
     )
     @on_device
-    def run(settings: RealDraws, real: Any, evaluation: str, out: Path, device, threads, quiet):
+    def run(settings: RealDraws, real: tuple, evaluation: str, out: Path, device, threads, quiet):
         provenance = Provenance()
         measured = floor.measure(settings, real, Machine(device, threads, not quiet, provenance))
         measured.write({"metrics": out}, settings, evaluation, provenance)

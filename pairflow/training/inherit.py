@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_symbols
 
@@ -49,7 +49,7 @@ def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
     return new
 
 
-def _requirements(model: Model) -> dict[str, Any]:
+def _requirements(model: Model) -> Json:
     """The properties that a model and its parent must share, by their names in messages."""
     facts = {f"network {key}": value for key, value in model.network_settings.items()}
     facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}

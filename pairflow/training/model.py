@@ -25,7 +25,7 @@ from pairflow.config import (
 )
 from pairflow.data.classes import Properties
 from pairflow.errors import InputError
-from pairflow.files import require_regular
+from pairflow.files import Json, require_regular
 from pairflow.flow.corruption import Corruption, corruption_of
 from pairflow.flow.plan import SamplingPlan
 from pairflow.settings.sampling import GuidedUpdate, Update
@@ -66,11 +66,11 @@ class Model(ModelFolder, ABC):
     """
 
     network: nn.Module
-    network_settings: dict[str, Any]
+    network_settings: Json
     method: str
     seed: int = 0
     training: BaseTraining | None = None
-    distillation: dict[str, Any] | None = None
+    distillation: Json | None = None
     length: int
     vocabulary_size: int | None
     mask: int | None = None
@@ -155,7 +155,7 @@ class Model(ModelFolder, ABC):
         """The losses of a method in this flow: a dict from each loss to what a network predicts, or empty."""
 
     @abstractmethod
-    def build(self, settings: dict[str, Any]) -> nn.Module:
+    def build(self, settings: Json) -> nn.Module:
         """A new network with these settings, for the rows of this model."""
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Model(ModelFolder, ABC):
         save_file(tensors, weights)
         write_description(description, self.describe(), weights)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Json:
         """The content of model.json, without the hash of the weights."""
         optional = ("distillation", "known", "condition")
         facts = {key: getattr(self, key) for key in _STORED if key != "weights"}
@@ -207,7 +207,7 @@ class Model(ModelFolder, ABC):
         return self.training
 
     @property
-    def condition_facts(self) -> dict[str, Any] | list[dict[str, Any]] | None:
+    def condition_facts(self) -> Json | list[Json] | None:
         """The properties of a conditional model as JSON; None if it is unconditional."""
         return self.condition.facts if self.condition else None
 
@@ -221,7 +221,7 @@ class Model(ModelFolder, ABC):
         """The device of the network."""
         return next(self.network.parameters()).device
 
-    def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
+    def metadata(self, kind: str, parameters: Json, **more: Any) -> Metadata:
         """The metadata of samples of this model, drawn with these parameters."""
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
         facts = {key: getattr(self, key) for key in shared} | {"condition": self.condition_facts}
@@ -244,10 +244,10 @@ class DiscreteModel(Model):
             return {}
         return {name: loss.learns for name, loss in corruption_of(method, symbols, mask).losses.items()}
 
-    def build(self, settings: dict[str, Any]) -> nn.Module:
+    def build(self, settings: Json) -> nn.Module:
         corruption = self.corruption
         symbols, mask = corruption.symbols, corruption.mask
-        sizes: dict[str, Any] = {"length": self.length, "vocabulary_size": symbols, "classes": self.sizes}
+        sizes: Json = {"length": self.length, "vocabulary_size": symbols, "classes": self.sizes}
         return networks.build(settings, shape=self.shape, mask=mask, **sizes)
 
     @property
@@ -344,7 +344,7 @@ class VelocityModel(Model):
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
         return {VELOCITY: VELOCITY} if cls.flow in parse_method(method).flows else {}
 
-    def build(self, settings: dict[str, Any]) -> nn.Module:
+    def build(self, settings: Json) -> nn.Module:
         return networks.build_velocity(settings, self.row_shape)
 
     @property

@@ -4,16 +4,16 @@
 - `model.json`: attributes of `Model`, and a hash of the weights.
 - `log.parquet`: the losses of its training.
 - `vocabulary.json`: the vocabulary of its data set; model.json has the hash of the canonical JSON.
-- `known.parquet`: hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256.
+- `known.parquet`: hashes of its data set's molecules, if it has any; model.json has the file's SHA-256.
 
-A model of a user's token rows may lack the last two files, and a published model lacks the log.
+A model of a user's token rows may lack its vocabulary, and a published model lacks the log.
 """
 
 import hashlib
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from safetensors import SafetensorError, safe_open
@@ -24,7 +24,7 @@ from pairflow.config import BaseTraining, Settings, check, nearest
 from pairflow.config.networks import Network
 from pairflow.data.classes import Facts
 from pairflow.errors import InputError
-from pairflow.files import require_regular
+from pairflow.files import Json, require_regular
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
@@ -44,7 +44,7 @@ class Description(Settings, extra="ignore"):
     seed: int = Field(0, ge=0, strict=True)
     network: Network
     training: BaseTraining | None = None
-    distillation: dict[str, Any] | None = None
+    distillation: Json | None = None
     length: _Size
     vocabulary_size: int | None = Field(ge=2, le=MAX_VOCABULARY, strict=True)
     vocabulary: str | None
@@ -136,14 +136,14 @@ def known_digest(files: dict[str, bytes]) -> str | None:
     return hashlib.sha256(files[KNOWN]).hexdigest() if KNOWN in files else None
 
 
-def write_description(path: Path, facts: dict[str, Any], weights: Path) -> None:
+def write_description(path: Path, facts: Json, weights: Path) -> None:
     """Write a model.json with these facts and the hash of the weights."""
     facts = {"format": FORMAT, **facts, "weights": digest(weights)}
     facts["checksum"] = _checksum(facts)
     path.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 
-def read_description(path: Path) -> dict[str, Any]:
+def read_description(path: Path) -> Json:
     """The content of a model.json, checked by `Description`.
 
     Raises InputError if it is missing, altered, of another version, or not a model description.
@@ -183,7 +183,7 @@ def _suggestions(description: Path) -> str:
     return near + (f": {where} {', '.join(names)}" if names else "")
 
 
-def _checksum(facts: dict[str, Any]) -> str:
+def _checksum(facts: Json) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 

@@ -12,6 +12,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from pairflow.config import Optimisation
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.objectives import Objective
 
@@ -67,7 +68,7 @@ class TrainingLog:
         self.every = max(1, settings.iterations // LOG_ROWS)
         self.started = time.perf_counter()
         self.losses: list[Tensor] = []
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[Json] = []
 
     def validates_at(self, done: int) -> bool:
         """Whether the validation NLL is measured after `done` iterations."""
@@ -89,12 +90,12 @@ class TrainingLog:
         self.rows.append({**row, "seconds": time.perf_counter() - self.started, "validation_nll": nll})
         return {"loss": f"{mean:.4f}"} | ({"validation": f"{nll:.4f}"} if nll is not None else {})
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """The state of the log, to save in a snapshot."""
         # Without the losses of the unfinished row, an interruption would change its mean.
         return {"rows": self.rows, "losses": self.losses, "seconds": time.perf_counter() - self.started}
 
-    def restore(self, state: dict[str, Any], device: torch.device) -> None:
+    def restore(self, state: Json, device: torch.device) -> None:
         """Restore the log from a `state`; its clock continues."""
         self.rows, self.losses = state["rows"], [loss.to(device) for loss in state["losses"]]
         self.started = time.perf_counter() - state["seconds"]

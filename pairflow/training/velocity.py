@@ -1,7 +1,5 @@
 """Continuous flows: the loss of a velocity model, and its samples. See docs/continuous.md."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -79,7 +77,7 @@ def draw_samples(
     return drawn.astype(np.float64 if size is None else np.float32, copy=False)
 
 
-def path_columns(drawn: np.ndarray, vocabulary_size: int | None) -> dict[str, Any]:
+def path_columns(drawn: np.ndarray, vocabulary_size: int | None) -> dict[str, object]:
     """The columns of a table of samples from `draw_samples`; `vocabulary_size` is None for vectors."""
     values, energy, straightness = np.split(drawn, [-2, -1], axis=1)
     if vocabulary_size is None:

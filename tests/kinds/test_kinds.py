@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-from pairflow.kinds import KINDS
+from pairflow.config import DemandSettings
+from pairflow.kinds import KINDS, load_kind, on_demand_kinds
+from pairflow.kinds.kind import Kind
+from pairflow.kinds.registry import SETTINGS
 
 HEAVY = {  # packages -> the kind that they are for
     "rdkit": "molecules",
@@ -34,3 +37,22 @@ def test_a_kind_imports_without_the_packages_of_others(kinds):
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_contract_is_small_and_every_member_is_for_several_kinds():
+    kinds = [type(load_kind(name)) for name in KINDS]
+    members = [name for name in {**vars(Kind), **Kind.__annotations__} if not name.startswith("_")]
+    assert len(members) <= 26
+    for name in members:
+        assert sum(name in vars(kind) for kind in kinds) > 1, name
+
+
+def test_samples_on_demand_have_the_settings_of_all_kinds():
+    fields = {name for settings in SETTINGS for name in settings.demand.model_fields}
+    assert {*DemandSettings.model_fields} == fields
+    for kind in on_demand_kinds():
+        assert kind.delivery.supports <= {*kind.settings.demand.model_fields}
+
+
+def test_only_molecules_store_hashes_of_molecules():
+    assert [settings.kind for settings in SETTINGS if "known.parquet" in settings.prepared] == ["molecules"]

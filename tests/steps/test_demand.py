@@ -24,9 +24,9 @@ from pairflow.artifacts import (
     write_table,
 )
 from pairflow.config import DemandSettings
-from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
 from pairflow.kinds.molecules import files
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.plausible import Norms
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.scaffolds import read_scaffolds

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.images.settings import (
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pairflow.training.model import DiscreteModel
 
 
-def references(root: Path, experiment: Any, comparison: str) -> dict[str, Path]:
+def references(root: Path, experiment: Experiment, comparison: str) -> dict[str, Path]:
     """Return the file of statistics of each split: of `train`, and of `test` if there are test images."""
     end = f"-{comparison}.parquet" if comparison else ".parquet"
-    splits = ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
+    splits = ("train", "test") if getattr(experiment.data, "validation_fraction", 0) > 0 else ("train",)
     return {split: paths.reference(root, split + end) for split in splits}
 
 
@@ -130,7 +130,7 @@ class ImagesKind(Kind[Images]):
 
         store(self.source(settings).read(settings, task.progress), settings, task.files)
 
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+    def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         return symbols == "image" or description.get("shape") is not None
 
     def page(self) -> "ImagesPage":

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials
 from pairflow.runtime.device import choose
 
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 
 
 def measure_samples(
@@ -168,5 +167,5 @@ class ImageComparison:
         return rows
 
 
-def _row(metric: str, value: float, reference: str | None) -> dict[str, Any]:
+def _row(metric: str, value: float, reference: str | None) -> dict[str, object]:
     return {"metric": metric, "value": value, "reference": reference}

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -51,7 +50,7 @@ class ImageDelivery(Lines):
             raise InputError(f"{out}: a picture has at most {MOST_PICTURED:,} images; write a .npy file")
         return self._write_picture
 
-    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
         return lambda text: {"tokens": text}
 
     def _images(self, rows: Rows) -> np.ndarray:

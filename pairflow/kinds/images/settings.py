@@ -77,7 +77,7 @@ class ExtractorSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _know_the_checksum(cls, values: Any) -> Any:
+    def _know_the_checksum(cls, values: object) -> object:
         """Add the checksum of a classifier that comes with pairflow, so that results depend on it."""
         if isinstance(values, dict) and values.get("extractor", "classifier") == "classifier":
             known = CLASSIFIERS.get(str(values.get("weights")))

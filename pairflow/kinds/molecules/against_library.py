@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,7 @@ class Measured:
         with atomic(out) as [temporary]:
             write(temporary, table, Metadata(kind="molecules"))
 
-    def _describe(self, row: Standardised) -> dict[str, Any]:
+    def _describe(self, row: Standardised) -> Mapping[str, object]:
         smiles = row.smiles
         line = {"name": row.name, "smiles": smiles or row.text, "valid": "yes" if smiles else "no"}
         if not smiles or (molecule := Chem.MolFromSmiles(smiles)) is None:

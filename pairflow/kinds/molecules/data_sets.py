@@ -16,6 +16,7 @@ from pairflow.data.source import DatasetSize, DataSource, PublishedFile, RowFile
 from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.known import KNOWN, KnownMolecules
 from pairflow.kinds.molecules.rows import HELD_OUT, Row
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.runtime.threads import granted_threads
@@ -178,6 +179,7 @@ def store(
     processes = work.processes if work else None
     prepared = source.read(settings, progress, symbols, processes, saved)
     parts = {"train": prepared.train, "validation": prepared.validation}
+    identities = prepared.smiles["key" if "key" in prepared.smiles else "smiles"]
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
     labels = None
     if settings.conditioned:
@@ -194,8 +196,11 @@ def store(
         parameters,
         _digests(source, parent),
         labels=labels,
-        smiles=prepared.smiles,
-        rejected=prepared.rejected,
+        tables={
+            "known": (KnownMolecules.from_smiles(identities).table, KNOWN),
+            "smiles": (prepared.smiles, "smiles"),
+            "rejected": (prepared.rejected, "rejected rows"),
+        },
         **row_format,
     )
     if saved:

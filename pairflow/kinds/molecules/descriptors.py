@@ -153,7 +153,7 @@ def tabulate(
     molecule has an empty fingerprint, no scaffold, ring, fragment or alert, and NaN for all others.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
-    rows: list[list[Any]] = []
+    rows: list[list[object]] = []
     with bar(total=len(smiles), desc="descriptors", unit="molecule", quiet=not progress) as molecules:
         for chunk in map_chunks(partial(_rows, names), chunks, min(threads, len(chunks))):
             molecules.update(len(chunk))
@@ -161,7 +161,7 @@ def tabulate(
     return pd.DataFrame(rows, columns=[*names])
 
 
-def _rows(names: Sequence[str], smiles: Sequence[str]) -> list[list[Any]]:
+def _rows(names: Sequence[str], smiles: Sequence[str]) -> list[list[object]]:
     unreadable = [_UNREADABLE.get(name, np.nan) for name in names]
     with rdBase.BlockLogs():
         molecules = map(Chem.MolFromSmiles, smiles)

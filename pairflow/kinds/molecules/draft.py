@@ -19,7 +19,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.split import is_held_out, split_rows
 from pairflow.data.tabular import columns, describe_sheet, is_table
 from pairflow.errors import InputError
-from pairflow.files import opened, split_lines, suffix_of
+from pairflow.files import Json, opened, split_lines, suffix_of
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import MoleculeFile
 from pairflow.kinds.molecules.draft_condition import ask_for_classes, find_condition, suggest_columns
@@ -97,7 +97,7 @@ class Start(NamedTuple):
 
     name: str
     length: int
-    network: dict[str, Any]
+    network: Json
     representation: str
     symbols: tuple[str, ...]
 

@@ -57,7 +57,7 @@ def _others(*suffixes: str) -> str:
     return f"{', '.join(most)} or {last}"
 
 
-def _one_line(text: Any) -> str:
+def _one_line(text: object) -> str:
     """A text without line breaks, for formats in which each line has a meaning."""
     return " ".join(split_lines(str(text)))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pairflow.config import DataSettings, DemandSettings, Experiment, SampleSettings
 from pairflow.kinds.kind import (
@@ -191,7 +191,7 @@ class MoleculesKind(Kind[Molecules]):
 
         store(self.source(settings), settings, task.files, task.parent, task.progress, task.work)
 
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+    def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         return True  # also for an unknown model: the user is then asked for the vocabulary of molecules
 
     def page(self) -> "MoleculesPage":

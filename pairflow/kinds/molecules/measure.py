@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +36,7 @@ def measure_samples(
         similarity.compile_all()
     sampled = SampledMolecules(settings, samples, files, machine)
     described = sampled.described
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     properties = []
     for trial, texts in sampled.strings.groupby(level=0):
         names = [name for name in map(canonical, texts) if name is not None]
@@ -145,13 +144,13 @@ def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
     }
 
 
-def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) -> dict[str, Any]:
+def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) -> dict[str, object]:
     """Measure how V valid samples, of which `valid` has the properties, meet their labels (V,) in `asked`.
 
     `in_class` is the number of samples in the class of their target by all properties; if there are several
     properties, `<property>_in_class` is the number by each.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     met = np.ones(len(valid), bool)
     for classes, labels in asked.items():
         inside = classes.numbers(valid[classes.property].to_numpy(np.float64)) == labels
@@ -244,7 +243,7 @@ class SampledMolecules:
         device, names = str(choose(machine.device, machine.threads)), [*self.described.index]
         self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
-    def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, Any]:
+    def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, object]:
         """Count the molecules of one trial. `texts` are its strings; `valid` and `distinct` are the rows of
         `described` for its valid molecules, with and without repeats."""
         chosen = [name for name in plausible.STAGES if name in distinct]
@@ -264,6 +263,6 @@ class SampledMolecules:
         return frechet_distance(Moments.from_features(self.features[rows]), self.reference)
 
 
-def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:
+def _metric_rows(values: dict[str, object], **shared: int) -> Iterator[dict[str, object]]:
     for name, value in values.items():
         yield {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}

@@ -20,7 +20,6 @@ from pairflow import published, rng
 from pairflow.artifacts import Metadata, read_metadata
 from pairflow.config import check
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
@@ -29,6 +28,7 @@ from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.demand import MoleculeDemand, parse_noises
 from pairflow.kinds.molecules.descriptors import describe, tabulate
 from pairflow.kinds.molecules.groups import join_groups, tokenize_groups
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.library import unit_of
 from pairflow.kinds.molecules.plausible import Norms, describe_oddities
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, UnknownToken, Vocabulary
@@ -183,9 +183,9 @@ class MoleculeDelivery(Delivery):
         )
         return lambda path, rows: write(path, pd.DataFrame(rows), metadata)
 
-    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
         settings = self.settings
-        parts: list[Callable[[str], Mapping[str, Any]]] = [lambda smiles: {"smiles": smiles}]
+        parts: list[Callable[[str], Mapping[str, object]]] = [lambda smiles: {"smiles": smiles}]
         if settings.properties:
             parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
             if norms := self.norms:
@@ -201,7 +201,7 @@ class MoleculeDelivery(Delivery):
             parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
-    def _describe_origin(self, smiles: str) -> dict[str, Any]:
+    def _describe_origin(self, smiles: str) -> dict[str, object]:
         """Describe what the last sample is a variation of: that molecule, the noise, and their similarity."""
         seed, noise, changed = self._origin
         one, other = tabulate(["fingerprint"], [seed.text, smiles])["fingerprint"]

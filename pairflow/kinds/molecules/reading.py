@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from rdkit import Chem, rdBase
 
-from pairflow.data.known import hash_text
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.fields import read_smiles
+from pairflow.kinds.molecules.known import hash_text
 from pairflow.kinds.molecules.representations import get_representation
 from pairflow.kinds.molecules.rows import HELD_OUT, Row
 from pairflow.kinds.molecules.settings import Molecules, Standardisation

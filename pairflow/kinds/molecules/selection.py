@@ -7,12 +7,12 @@ from typing import Any
 
 from rdkit import Chem, rdBase
 
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.demand import MoleculeDemand, parse_range
 from pairflow.kinds.molecules.descriptors import DESCRIPTORS
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.reading import canonicalise
 from pairflow.kinds.molecules.settings import Standardisation

@@ -106,7 +106,7 @@ class LibraryRules(Standardisation):
     metals: Metals = "reject"
 
 
-def _name(given: Any) -> Any:
+def _name(given: object) -> object:
     """A class that YAML reads as a number, such as 0 or 1, as text."""
     return f"{given:.15g}" if type(given) in (int, float) else given
 
@@ -174,7 +174,7 @@ class Conditioning(Settings):
 
     @field_validator("property", mode="before")
     @classmethod
-    def _computed(cls, name: Any) -> Any:
+    def _computed(cls, name: object) -> object:
         if isinstance(name, str) and name not in COMPUTED:
             known = f"{nearest(name, COMPUTED)}: known are {', '.join(COMPUTED)}"
             raise ValueError(f"unknown property '{name}'{known}; for a column of your table: column: {name}")
@@ -289,7 +289,7 @@ class Molecules(Standardisation, DataSettings):
     )
 
     @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
+    def claims(cls, values: Mapping[str, object]) -> bool:
         return True  # a name that no kind knows must be a file of molecules
 
     @field_validator("source")

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table
 from pairflow.artifacts.contents import COMPUTED, require_columns
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.settings import DESCRIBED_ROWS
 from pairflow.kinds.molecules.similarity import BITS, Neighbours
 from pairflow.kinds.molecules.standardise import identify

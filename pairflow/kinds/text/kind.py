@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.kind import (
@@ -118,7 +118,7 @@ class TextKind(Kind[Text]):
 
         store(self.source(settings), settings, task.files, task.parent)
 
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+    def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         return symbols in ("characters", "bert")
 
     def page(self) -> "TextPage":

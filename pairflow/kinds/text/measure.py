@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 
-Row = dict[str, Any]
+Row = dict[str, object]
 Trials = dict[int, np.ndarray]
 
 

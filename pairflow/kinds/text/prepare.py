@@ -202,7 +202,7 @@ def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path |
         tokeniser.size,
         settings.model_dump(mode="json"),
         {"source": source.digest(), **parent_digest(parent)},
-        rejected=prepared.rejected,
+        tables={"rejected": (prepared.rejected, "rejected rows")},
         padding=tokeniser.padding,
         mask=tokeniser.mask,
     )

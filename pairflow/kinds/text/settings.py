@@ -146,7 +146,7 @@ class Text(DataSettings):
     training_rows: TrainingRows = None
 
     @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
+    def claims(cls, values: Mapping[str, object]) -> bool:
         return values.get("source") in TEXT_SOURCES or "tokeniser" in values
 
     @field_validator("source")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pairflow.config import RealDraws, Settings
 from pairflow.kinds.kind import Kind, Preprocessing, RowFiles, RowFloor, RowReference
@@ -54,7 +54,7 @@ class TokensKind(Kind[Tokens]):
         held_out = Path(settings.held_out) if settings.held_out else None
         source.read(settings).write(task.files, settings, source.fetch(), held_out)
 
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+    def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         return super().is_made_by(description, symbols) or description.get("vocabulary", "") is None
 
 

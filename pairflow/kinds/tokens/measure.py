@@ -6,13 +6,12 @@ See docs/metrics.md, "Token rows". Rows are integers (B, N).
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import RowFiles
-from pairflow.metrics.measured import Machine, Measurement, RealRows
+from pairflow.metrics.measured import Machine, Measurement, RealRows, Row
 from pairflow.pairing.cpu.compiled import compiled
 
 
@@ -42,7 +41,7 @@ def _read(files: RowFiles, machine: Machine) -> RealRows:
     return real
 
 
-def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
+def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
     """Measure how near rows are to training rows (`nn_hamming`, `copies`), and how many are `distinct`."""
     distance = nearest_hamming(rows, real.train)
     yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
@@ -50,7 +49,7 @@ def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, A
     yield {"metric": "distinct", "value": len(np.unique(rows, axis=0)) / len(rows), "reference": None}
 
 
-def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
+def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
     """Compare n-grams with held-out rows: `unigram_tv`, and `bigram_tv` if rows have at least two tokens."""
     for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
         if rows.shape[1] >= size:

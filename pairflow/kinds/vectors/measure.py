@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,13 +10,13 @@ from pairflow.artifacts import token_array
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import RowFiles
 from pairflow.metrics.continuous import average_paths, chamfer, wasserstein
-from pairflow.metrics.measured import Measurement, RealRows
+from pairflow.metrics.measured import Measurement, RealRows, Row
 
 TRANSPORTED = 1000  # vectors of each set whose exact Wasserstein distance is computed, which takes n^3
 DRAWS = 10  # of held-out vectors, for the mean and deviation of the floor
 
 
-def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
+def compare(vectors: np.ndarray, real: RealRows) -> Iterator[Row]:
     """Compare the samples (B, d) of a trial with the training vectors; yields metric rows.
 
     `chamfer` is the Chamfer distance in the first two coordinates, `chamfer_all` in all. `w2` is the exact
@@ -39,7 +38,7 @@ def measure_samples(samples: Path, files: RowFiles) -> Measurement:
     table, metadata = real.read_samples(samples, "vector samples")
     drawn = token_array(table["values"])
 
-    def measure(rows: np.ndarray) -> Iterable[dict[str, Any]]:
+    def measure(rows: np.ndarray) -> Iterable[Row]:
         return [*compare(drawn[rows], real), *average_paths(table, rows)]
 
     return real.measure_table(samples, table, metadata, measure)
@@ -52,7 +51,7 @@ def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
     return Measurement([*measured], real.metadata.vocabulary, real.inputs)
 
 
-def draw_floor(real: RealRows, samples: int, seed: int) -> Iterator[dict[str, Any]]:
+def draw_floor(real: RealRows, samples: int, seed: int) -> Iterator[Row]:
     """Compute the metric rows of DRAWS random draws of held-out vectors.
 
     Each metric uses as many vectors as it uses samples, and the same training vectors. A metric that uses all

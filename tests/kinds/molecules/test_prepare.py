@@ -6,11 +6,11 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pairflow.data.known import KnownMolecules
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.prepare import SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.representations import tokenize
 from pairflow.kinds.molecules.selection import KnownByRules

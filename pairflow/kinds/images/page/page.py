@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ class ImagesPage(KindPage):
     things, section, shown, bounded = "images", "kinds/images/page/section.html", SAMPLES, False
     copies, copies_expected = "nn_copies", False
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
         """Read what only the page of images shows, as uint8 (B, H, W, C) with C = 1 (grey) or 3 (RGB).
 
         Returns a dict with these entries:
@@ -80,7 +79,7 @@ class ImagesPage(KindPage):
         few = dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)
         return Details({"features": [*dict.fromkeys(features)], "deficient": [*few]})
 
-    def draw(self, contents: Contents) -> dict[str, Any]:
+    def draw(self, contents: Contents) -> dict[str, object]:
         part = contents.part
         examples = part["examples"]
         return {
@@ -146,7 +145,7 @@ def draw_grid(images: np.ndarray, title: str) -> Png:
     return encode(tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
 
 
-def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> dict[str, Any]:
+def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> dict[str, object]:
     """Draw pairs of a coupling, one per row: data x1, the states between, and noise x0.
 
     x1 and x0 are (B, H, W, C), the states (B, S, H, W, C). Returns the picture (`png`) and the times of its
@@ -160,7 +159,9 @@ def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: st
     return {"png": png, "times": times}
 
 
-def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[dict[str, Any]]:
+def draw_neighbours(
+    samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray
+) -> list[dict[str, object]]:
     """Draw each sample (B, H, W, C) above its nearest training image; returns pictures with distances."""
     factor = enlarge(_STRIP, samples.shape[2] + 2)
     alt = "A sample above the training image nearest to it, at {:,.0f}"

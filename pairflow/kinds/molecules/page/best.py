@@ -11,10 +11,10 @@ from rdkit.Chem import rdFMCS
 from pairflow import rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
-from pairflow.data.known import KnownMolecules
 from pairflow.kinds import kind_of
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.descriptors import ring_systems
+from pairflow.kinds.molecules.known import KnownMolecules
 from pairflow.kinds.molecules.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import chemistry_settings, identity_of

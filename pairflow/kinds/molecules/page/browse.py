@@ -1,11 +1,10 @@
 """Writes a page to look through molecules: structures, filters and files of a selection, in one file."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
@@ -59,7 +58,7 @@ def _list_settings(metadata: Metadata) -> list[str]:
     return [name if text is True else f"{name} {text}" for name, text in texts.items()]
 
 
-def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:
+def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, object]:
     """Collect the script's data: columns with values, structures by SMILES, and the lines of a CSV file."""
     columns = [
         {"name": name, "label": _LABELS.get(name, name.replace("_", " ")), **_read(name, table[name])}
@@ -70,13 +69,13 @@ def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, Any]:
     return {"columns": columns, "head": head, "lines": lines, "size": SIZE, "drawings": _draw_all(smiles)}
 
 
-def _write_line(cells: Iterable[Any]) -> str:
+def _write_line(cells: Iterable[object]) -> str:
     line = StringIO()
     csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue()
 
 
-def _read(name: str, column: pd.Series) -> dict[str, Any]:
+def _read(name: str, column: pd.Series) -> dict[str, object]:
     """Describe a column as numbers (null if missing), choices, lists or texts (empty if missing)."""
     known = column.dropna().infer_objects()
     if is_numeric_dtype(known) and len(known):
@@ -88,7 +87,7 @@ def _read(name: str, column: pd.Series) -> dict[str, Any]:
     return {"kind": "choice" if len(known) and _CHOICES.issuperset(known) else "text", "values": texts}
 
 
-def _draw_all(texts: set[str]) -> dict[str, Any]:
+def _draw_all(texts: set[str]) -> Mapping[str, object]:
     """Draw structures by SMILES; strings that RDKit cannot read are left out."""
     drawings = {}
     with rdBase.BlockLogs():

@@ -85,7 +85,7 @@ def draw_survivors(
 
 def compare_with_start(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid]
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Compare fine-tuned methods with the model that they started from, at the same number of steps `nfe`;
     None without such a model. Each of `rows` has the name of a metric and its `shares` of the samples, one
     for each of `columns`."""
@@ -111,10 +111,10 @@ def compare_with_start(
 
 def draw_properties(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
-) -> dict[int, list[dict[str, Any]]]:
+) -> dict[int, list[dict[str, object]]]:
     """Draw the distributions of properties. Returns a list of properties for each NFE, the highest first. A
     property has a picture and, as text, every method's distance (`metric`) from the training molecules."""
-    properties: dict[int, list[dict[str, Any]]] = {}
+    properties: dict[int, list[dict[str, object]]] = {}
     for nfe, methods in sorted(contents.part["properties"].get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
         for name, label in PROPERTIES.items():
@@ -176,7 +176,7 @@ def measure_speed(
     }
 
 
-def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, Any] | None:
+def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, object] | None:
     """Draw an evaluation with several guidance weights; None without them, or if no class was counted.
 
     `trades` maps what is asked for, then NFE, to a chart of the share of novel molecules against how well the
@@ -213,7 +213,7 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
     return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
 
 
-def describe_nearest(contents: Contents, evaluation: str) -> dict[str, Any] | None:
+def describe_nearest(contents: Contents, evaluation: str) -> dict[str, object] | None:
     """Say how often the nearest training molecule is in the class that a sample was asked for, by columns of
     the user's table; None if that was not measured.
 

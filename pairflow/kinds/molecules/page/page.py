@@ -46,7 +46,7 @@ class MoleculesPage(KindPage):
     things, section, shown = "molecules", "kinds/molecules/page/section.html", None
     counted: ClassVar = {"rejected": "Rejected rows", "smiles": "Molecules of the data set"}
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
         """Read what only pages of molecules show.
 
         - `samples`: method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn.
@@ -193,7 +193,7 @@ class MoleculesPage(KindPage):
         measured = {table.metric: table for table in tables}
         return describe_molecules(contents, evaluation, measured, prefix, is_complete(contents.experiment))
 
-    def draw(self, contents: Contents) -> dict[str, Any]:
+    def draw(self, contents: Contents) -> dict[str, object]:
         from pairflow.kinds.molecules.page.best import BestRun
         from pairflow.kinds.molecules.page.gallery import draw_gallery
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class TextPage(KindPage):
     section, controls = "kinds/text/page/section.html", tuple(CONTROLS)
     counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
         """Read some `rows` as text, and some `pairs` of each coupling: lines from data x1 to noise x0."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {

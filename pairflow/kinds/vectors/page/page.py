@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.collections import LineCollection
@@ -29,7 +28,7 @@ Clouds = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, d)
 class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
         """Read the first two coordinates of some vectors, all (B, 2).
 
         Returns `training` vectors; `points`, samples by method and number of steps (NFE); and `ends`, for
@@ -47,7 +46,7 @@ class VectorsPage(KindPage):
             "ends": {name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
         }
 
-    def draw(self, contents: Contents) -> dict[str, Any]:
+    def draw(self, contents: Contents) -> dict[str, object]:
         """Draw `clouds` of the data and of each method's samples by NFE, and `lines` between pairs."""
         part = contents.part
         return {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.known import KnownMolecules
 
 SMILES = [f"C{'C' * length}O" for length in range(300)]
 

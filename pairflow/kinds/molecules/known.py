@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, read_table, write_table
 
-_KIND = "known molecules"
+KNOWN = "known molecules"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,18 @@ class KnownMolecules:
         index = np.searchsorted(self.hashes, query)
         return bool(index < len(self.hashes) and self.hashes[index] == query)
 
+    @property
+    def table(self) -> pa.Table:
+        return pa.table({"hash": self.hashes})
+
     def save(self, file: Any, **metadata: Any) -> None:
         """Write a Parquet file to a path or into an open file, with these `metadata`."""
-        write_table(file, pa.table({"hash": self.hashes}), Metadata(kind=_KIND, **metadata))
+        write_table(file, self.table, Metadata(kind=KNOWN, **metadata))
 
     @classmethod
     def load(cls, path: str | Path) -> "KnownMolecules":
         """Read a file that `save` wrote; InputError if it is missing or has other content."""
-        table, _ = read_table(Path(path), _KIND)
+        table, _ = read_table(Path(path), KNOWN)
         return cls(table["hash"].to_numpy())
 
 
