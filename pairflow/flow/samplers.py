@@ -165,9 +165,9 @@ class Sampler:
         tail takes the mode of the combined predictions.
 
         Args:
+            x_t: as in `step`, as are `t`, `s` and `plan`.
             predictions: log-probabilities (B, N, K), and for guidance also those without labels. The list is
                 emptied.
-            x_t, t, s, plan: as in `step`.
         """
         alpha_t, alpha_s = plan.schedule.kappa(t), plan.schedule.kappa(s)
         predicted = (self._predict(predictions.pop(0), x_t, alpha_t, plan) for _ in range(len(predictions)))

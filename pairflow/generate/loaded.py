@@ -85,8 +85,9 @@ def sample(
     """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
 
     Args:
-        model, device: as in `load`.
-        count, nfe, seed, sampler, temperature: as in `LoadedModel.sample`.
+        model: as in `load`.
+        count: as in `LoadedModel.sample`, as are `nfe`, `seed`, `sampler` and `temperature`.
+        device: as in `load`.
 
     Returns:
         (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
