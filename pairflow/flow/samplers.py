@@ -162,12 +162,11 @@ class Sampler:
         normalised over the symbols of x_s. Both factors are the sampler's transitions of a position: by the
         conditional and by the unconditional denoiser. A sampler of masks (`guides_symbols`) combines the
         predictions of x1 instead, so that guidance does not change when a position loses its mask. The greedy
-        tail takes the mode of the combined predictions.
+        tail takes the mode of the combined predictions. `step` describes the other arguments.
 
         Args:
             predictions: log-probabilities (B, N, K), and for guidance also those without labels. The list is
                 emptied.
-            x_t, t, s, plan: as in `step`.
         """
         alpha_t, alpha_s = plan.schedule.kappa(t), plan.schedule.kappa(s)
         predicted = (self._predict(predictions.pop(0), x_t, alpha_t, plan) for _ in range(len(predictions)))

@@ -65,9 +65,7 @@ def sample(
 ) -> np.ndarray:
     """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
 
-    Args:
-        model, device: as in `load`.
-        count, nfe, seed, sampler, temperature: as in `LoadedModel.sample`.
+    `load` and `LoadedModel.sample` describe the arguments.
 
     Returns:
         (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
