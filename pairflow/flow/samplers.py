@@ -162,7 +162,7 @@ class Sampler:
         normalised over the symbols of x_s. Both factors are the sampler's transitions of a position: by the
         conditional and by the unconditional denoiser. A sampler of masks (`guides_symbols`) combines the
         predictions of x1 instead, so that guidance does not change when a position loses its mask. The greedy
-        tail takes the mode of the combined predictions.
+        tail takes the mode of the combined predictions. `step` describes the other arguments.
 
         Args:
             x_t: as in `step`, as are `t`, `s` and `plan`.

@@ -84,10 +84,7 @@ def sample(
 ) -> np.ndarray:
     """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
 
-    Args:
-        model: as in `load`.
-        count: as in `LoadedModel.sample`, as are `nfe`, `seed`, `sampler` and `temperature`.
-        device: as in `load`.
+    `load` and `LoadedModel.sample` describe the arguments.
 
     Returns:
         (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
