@@ -96,9 +96,7 @@ def _require_deliverable(delivery: OnDemand, rows: str, folder: Path, settings: 
     given = (name for name, field in fields if getattr(settings, name) != field.default)
     if name := next((name for name in given if name not in delivery.supports), ""):
         deliveries = {kind.rows: kind.delivery for kind in on_demand_kinds()}
-        users = " or ".join(
-            sorted(makes for makes, each in deliveries.items() if each and name in each.supports)
-        )
+        users = sorted(makes for makes, each in deliveries.items() if each and name in each.supports)
         option = "--" + name.replace("_", "-").replace("three-d", "3d")
         raise InputError(f"{folder}: {option} is for {' or '.join(users)}; this model makes {rows}")
 
