@@ -60,7 +60,9 @@ def parse(text: str) -> Chem.Mol:
 def say_problem(molecule: Chem.Mol | None) -> str:
     """What is wrong with a molecule that RDKit reads only without checks, to follow "unparsable"; empty if
     that is not known."""
-    for problem in Chem.DetectChemistryProblems(molecule) if molecule else ():
+    if molecule is None:
+        return ""
+    for problem in Chem.DetectChemistryProblems(molecule):
         if problem.GetType() != "AtomValenceException":
             return " (no Kekulé structure)"
         atom = molecule.GetAtomWithIdx(problem.GetAtomIdx())
