@@ -188,21 +188,10 @@ def prepare(
     vocabulary = (parent or Vocabulary(kind=kind)).extended(read.tokens)
     table = np.full((len(read), length), PAD, token_dtype(vocabulary.size))
     read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
-    if (mixed := read.counts[_MIXED]) and settings.stereo == "keep":
-        print(
-            f"pairflow preprocess: note: {mixed:,} molecules have racemic or relative stereocentres: one "
-            "form of each is kept, as drawn",
-            file=sys.stderr,
-        )
+    _say_kept(read, settings)
     groups, indices = None, read.column("rows")
     if settings.own_split:
         validation_rows = indices[read.column("held_out") == 1]
-        if read.in_both:
-            print(
-                f"pairflow preprocess: note: {read.in_both:,} rows are left out, because they repeat a "
-                "molecule of the other part of your split: the first row counts",
-                file=sys.stderr,
-            )
     elif settings.split == "scaffold":
         validation_rows, groups = None, read.column("scaffolds")
     else:
@@ -228,6 +217,22 @@ def prepare(
         ),
         repeats=read.repeats,
     )
+
+
+def _say_kept(read: ReadMolecules, settings: Molecules) -> None:
+    """Say on stderr how many molecules are kept in one form only, or left out by the split of the user."""
+    if (mixed := read.counts[_MIXED]) and settings.stereo == "keep":
+        print(
+            f"pairflow preprocess: note: {mixed:,} molecules have racemic or relative stereocentres: one "
+            "form of each is kept, as drawn",
+            file=sys.stderr,
+        )
+    if settings.own_split and read.in_both:
+        print(
+            f"pairflow preprocess: note: {read.in_both:,} rows are left out, because they repeat a "
+            "molecule of the other part of your split: the first row counts",
+            file=sys.stderr,
+        )
 
 
 def _count_mixed(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
