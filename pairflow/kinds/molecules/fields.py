@@ -94,7 +94,7 @@ def why_no_molecule(molecule: Chem.Mol) -> str:
     atoms = atoms_of(molecule)
     groups = [*Chem.GetMolSubstanceGroups(molecule)]
     if any(group.GetProp("TYPE") in _POLYMERS for group in groups) or molecule.HasProp("_molLinkNodes"):
-        return "a polymer, or a unit that may repeat"
+        return "a polymer or repeating unit"
     if any(map(_has_variable_end, map(molecule.GetBondWithIdx, range(molecule.GetNumBonds())))):
         return "a substituent without a certain place"
     if any(map(_is_query, filter(Chem.Atom.HasQuery, atoms))):

@@ -150,7 +150,7 @@ class PreparedMolecules:
 
 
 def _note_kept(read: ReadMolecules, settings: Molecules) -> None:
-    """Say on stderr how many molecules were kept in one of their forms, or left out of one part of a split."""
+    """Say on stderr how many molecules are kept in one form only, and how many are left out of a split."""
     if (mixed := read.counts[_MIXED]) and settings.stereo == "keep":
         print(
             f"pairflow preprocess: note: {mixed:,} molecules have racemic or relative stereocentres: one "

@@ -41,8 +41,8 @@ def test_a_cx_extension_is_read_and_one_that_is_cut_off_is_named():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("OCCCl |Sg:n:1,2::ht|", "a polymer, or a unit that may repeat"),
-        ("OCCCl |LN:1:1.3|", "a polymer, or a unit that may repeat"),
+        ("OCCCl |Sg:n:1,2::ht|", "a polymer or repeating unit"),
+        ("OCCCl |LN:1:1.3|", "a polymer or repeating unit"),
         ("Cl*.Cc1ccccc1 |m:1:3.4.5|", "a substituent without a certain place"),
         ("CCO |$Boc;;$|", "an abbreviation (Boc) drawn as an atom"),
         ("CCO |$CH3;2;OH$|", "CCO"),

@@ -79,7 +79,7 @@ def test_records_that_run_into_each_other_are_one_rejected_row(read):
         ("V    1 R1\n", "an abbreviation (R1) drawn as an atom"),
         ("G    1  2\nPh\n", "an abbreviation (Ph) drawn as an atom"),
         (group("SUP", "CF3", 1), "an abbreviation (CF3) drawn as an atom"),
-        (group("SRU", "n", 1), "a polymer, or a unit that may repeat"),
+        (group("SRU", "n", 1), "a polymer or repeating unit"),
         ("M  APO  1   1   1\n", "an attachment point"),
         *((more, "") for more in ("A    1\nH3C\n", "V    1 0.5\n", group("SUP", "MeNH2", 1, 2))),
         *((group(kind, "x", 1), "") for kind in ("DAT", "GEN", "MUL")),
