@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 
 from pairflow.config import BASES, DISTILLATIONS, FLOWS, Experiment
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and its baseline
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the data, in words
@@ -94,8 +97,10 @@ def name_distillation(method: str) -> str:
     return getattr(DISTILLATIONS.get(last), "label", "") or last
 
 
-def make_breakable(method: str) -> Markup:
+def make_breakable(method: str) -> "Markup":
     """Return a method's name with places where a narrow table may break it: before its distillations."""
+    from markupsafe import Markup  # which `pairflow --help` does without
+
     return Markup("<wbr>+").join(method.split("+"))
 
 

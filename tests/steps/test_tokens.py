@@ -57,7 +57,7 @@ def test_a_row_of_an_unknown_class_is_named(tmp_path, step, refused):
     pq.write_table(table, tmp_path / "rows.parquet")
     condition = {"column": "kind", "classes": ["a", "b"]}
     data = {"source": "tokens", "file": str(tmp_path / "rows.parquet"), "vocabulary_size": K}
-    names = ("train.parquet", "validation.parquet", "known.parquet", "vocabulary.json")
+    names = ("train.parquet", "validation.parquet", "vocabulary.json")
     files = {Path(name).stem: tmp_path / "data" / name for name in names}
     done = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
     refused(done, "preprocess", "column 'kind': row 2: expected one of a, b, found 'c'")
