@@ -39,6 +39,8 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
         text = _with_radicals("".join(block).replace("\r\n", "\n").replace("\r", "\n"))
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock(text)
+        if molecule is not None:
+            _free_amines(molecule)
         if not single:
             yield Row(number, name, reason="several molecules in a record: a line $$$$ is missing")
         elif molecule is None:
@@ -74,6 +76,15 @@ def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
     if abbreviation := _ABBREVIATION.search(block):
         return f"an abbreviation ({abbreviation[1].strip()}) drawn as an atom"
     return why_no_molecule(molecule)
+
+
+def _free_amines(molecule: Chem.Mol) -> None:
+    """Remove the stereocentres that RDKit finds by 3D coordinates at protonated amines: these invert freely,
+    so that the poses of a ligand would become different molecules."""
+    if molecule.GetNumConformers() and molecule.GetConformer().Is3D():
+        for atom in molecule.GetAtoms():
+            if atom.GetAtomicNum() == 7 and atom.GetTotalNumHs():
+                atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
 
 
 def _say_problem(block: str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 from rdkit import Chem
+from rdkit.Chem import AllChem
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.draft import _read_head
@@ -133,3 +134,14 @@ def test_radicals_and_faults_of_atom_lines_are_read(read):
         ("[CH2]N", "", ""),
         ("", "", "broken record (a valence is too high): atom 2, O"),
     ]
+
+
+def test_poses_of_a_protonated_amine_are_one_molecule(read):
+    """Its nitrogen inverts freely, unlike the carbon that is a stereocentre."""
+    poses = []
+    for tag in ("@", "@@"):
+        pose = Chem.AddHs(Chem.MolFromSmiles(f"CC[N{tag}H+](CCO)C[C@H](F)C"))
+        assert AllChem.EmbedMolecule(pose, randomSeed=1) == 0
+        poses.append(Chem.MolToMolBlock(pose) + "$$$$\n")
+    (first, *_), (second, *_) = read(*poses)
+    assert first == second == "CC[NH+](CCO)C[C@@H](C)F"
