@@ -14,7 +14,7 @@ from pairflow.kinds.molecules.fields import QUERY, why_no_molecule
 from pairflow.kinds.molecules.rows import Row, name_column
 from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS, has_mixed_stereo, say_problem
 
-# Of labels of atoms, and of properties that may be those of queries, polymers and the like.
+# Of labels of atoms, and of properties that queries, polymers and the like may have.
 _LINE = re.compile(r"\n(?:[AGV]  |M  (?!CHG|ISO|RAD|END|V30))")
 _WORD = re.compile("=(?<!CHG=)(?<!MASS=)(?<!RAD=)(?<!CFG=)(?<!VAL=)")  # the same in V3000
 _ABBREVIATION = re.compile(r"\nG  [ \d]{6}\n(.*)")  # which RDKit skips
