@@ -45,6 +45,7 @@ _ION = "became an ion"
 SAMPLED_ROWS = 200
 
 MIXED = "with racemic or relative centres"
+RADICALS = "with radicals (a lost hydrogen?)"
 TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
 REMEDIES = {  # reason to reject a row -> what to do
     FOREIGN["SELFIES"]: "decode them first: selfies.decoder(text)",
@@ -59,6 +60,7 @@ REMEDIES = {  # reason to reject a row -> what to do
 FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done
     "of several fragments": "fragments",
     "with charges, nitro groups aside": "charges",
+    RADICALS: "they stay",
     "with isotope labels": "isotopes",
     "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
@@ -291,6 +293,7 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
     present = (
         len(Chem.GetMolFrags(molecule)) > 1,
         any(map(_is_charged, atoms)),
+        any(atom.GetNumRadicalElectrons() for atom in atoms),
         any(atom.GetIsotope() for atom in atoms),
         molecule.HasProp(MAPPED) == 1,
         any(atom.GetChiralTag() != unknown for atom in atoms),

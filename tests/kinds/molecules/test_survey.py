@@ -13,6 +13,7 @@ from pairflow.kinds.molecules.prepare import SPECIALS, prepare
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.survey import (
     FEATURES,
+    RADICALS,
     Survey,
     draw_rows,
     find_column,
@@ -67,7 +68,7 @@ def test_counts():
     assert found.rejects.values.tolist() == rejected
     firsts = [("unparsable", 2, 3, "x"), ("broken record", 1, 4, "mol3")]
     assert list(first_rejected(found.rejects)) == firsts
-    assert list(found.features.values()) == [1, 1, 1, 0, 1, 1, 0, 0, 0, 3]
+    assert list(found.features.values()) == [1, 1, 0, 1, 0, 1, 1, 0, 0, 0, 3]
     assert found.ions == 1
     assert found.lengths.tolist() == [5, 9, 13, 9, 3, 12]
     assert found.groups.tolist() == [0, 0, 0, 0, 0, 1]
@@ -81,6 +82,7 @@ def test_what_rules_reject_is_counted_all_the_same():
     assert list(found.rejects["reason"]) == reasons
     counts = {FEATURES[name]: number for name, number in found.features.items()}
     assert (counts["dummies"], counts["metals"], counts["min_heavy_atoms"]) == (1, 2, 5)
+    assert survey_texts(["C[CH]C", "C[C](C#N)O", "CCO"]).features[RADICALS] == 2
     assert found.ions == 1
 
 
