@@ -266,7 +266,13 @@ class OwnText(RowFile, TextSource):
                     f"{self.path}: expected FASTA or other text in a folder, found both, the second in "
                     f"{path.name}; use two folders, or read all as plain text (`format: plain`, --as text)"
                 )
-            yield read_fasta(path, text) if form == "fasta" else text
+            if form != "fasta":
+                yield text
+                continue
+            records = read_fasta(path, text)
+            broken = [record for record in records if record.reason]
+            rejected += (Rejected(f"{path.name}, line {row.number}", row.text, row.reason) for row in broken)
+            yield [record for record in records if not record.reason]
         rejected += [Rejected(name, "", reason) for name, reason in left_out.items()]
         if not forms:
             first = "" if self.path.is_file() else f"no text: {rejected[0].place}: "

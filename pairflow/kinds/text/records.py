@@ -10,6 +10,7 @@ from pairflow.files import split_lines, suffix_of, unify_line_ends
 from pairflow.kinds.text.settings import FASTA_SUFFIXES
 
 _HEADER, _COMMENT = ">", ";"
+_DIGIT, _NUMBERED = re.compile("[0-9]"), "digits inside the sequence, which are no residues"
 _SEQUENCE = re.compile(r"[A-Za-z*-]+")
 _SAMPLED = 100_000  # characters
 
@@ -35,7 +36,8 @@ def is_fasta(path: Path, text: str) -> bool:
 
 def read_fasta(path: Path, text: str) -> list[Record]:
     """Return the records of a FASTA file. The name of a record is its header without `>`; its text is the
-    sequence, joined without white space. Raises InputError for other text before the first header."""
+    sequence, joined without white space. One with digits has a reason to be rejected: they are positions, as
+    GenBank writes them, and no residues. Raises InputError for other text before the first header."""
     records = list[tuple[int, str, list[str]]]()
     for number, line in enumerate(split_lines(text), 1):
         if line.startswith(_HEADER):
@@ -45,7 +47,8 @@ def read_fasta(path: Path, text: str) -> list[Record]:
                 expected = "expected FASTA, in which each record begins with >"
                 raise InputError(f"{path}: {expected}; found {line[:40]!r} in line {number}")
             records[-1][2].extend(line.split())
-    return [Record(number, name, "".join(parts)) for number, name, parts in records]
+    sequences = ((number, name, "".join(parts)) for number, name, parts in records)
+    return [Record(*record, _NUMBERED * bool(_DIGIT.search(record[2]))) for record in sequences]
 
 
 def read_column(path: Path, column: str, sheet: str | None = None) -> list[Record]:

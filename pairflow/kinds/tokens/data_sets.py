@@ -1,5 +1,6 @@
 """Sources of token rows, which are read, checked and split into training rows and held-out rows."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,13 +47,16 @@ class TokenFile(RowFile):
 
 
 def label(words: list[str], condition: RowClasses, path: Path) -> Labelled:
-    """Return the classes of rows (M) that are named by words, empty for none, and what they mean. Raises
-    InputError for any other word, with its row."""
+    """Return the classes of rows (M) that are named by words, empty for none, and what they mean. Says on
+    stderr how many rows have none. Raises InputError for any other word, with its row."""
     names, known = condition.classes, [*condition.classes, ""]
     for row, word in enumerate(words):
         if word not in known:
             expected = f"expected one of {', '.join(names)}, found {word!r:.60}"
             raise InputError(f"{path}: column {condition.column!r}: row {row}: {expected}")
+    if absent := words.count(""):
+        text = f"{absent:,} of {len(words):,} rows have no class in column {condition.column!r}"
+        print(f"pairflow preprocess: note: {text}", file=sys.stderr)
     between = tuple(number + 0.5 for number in range(len(names) - 1))
     classes = Classes(property=condition.column, names=names, thresholds=between)
     return Labelled(

@@ -27,6 +27,8 @@ def test_records():
     text = "; comment\n> P1 a name \r\nMK\r\nT V\r\n\r\n>P2\n>\nacg*\n"
     records = [Record(2, "P1 a name", "MKTV"), Record(6, "P2", ""), Record(7, "", "acg*")]
     assert read_fasta(Path("a.fa"), text) == records
+    [numbered] = read_fasta(Path("a.fa"), ">P3\n  1 mktv acde\n 21 ghik\n")
+    assert (numbered.text, numbered.reason[:6]) == ("1mktvacde21ghik", "digits")
     with pytest.raises(InputError, match=r"^a\.fa: expected FASTA, .* found 'MKT' in line 2$"):
         read_fasta(Path("a.fa"), "\nMKT\n>P1\n")
 
