@@ -1,1 +1,1 @@
-"""What the settings of the workflow and those of the kinds of data share: base classes, types and checks."""
+"""What all settings share, of the workflow and of the kinds of data: base classes, types and checks."""
