@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 
 from pairflow.artifacts import Provenance
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data_sets import DATA_SETS
 from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
@@ -12,7 +14,13 @@ from pairflow.steps.options import existing, out, quiet, threads
 
 @step(LibraryRules)
 @click.argument("molecules", type=click.Path(path_type=Path))
-@existing("--reference", help="The library: any file of molecules that `pairflow new` reads.")
+@existing("--reference", required=False, help="The library: any file of molecules that `pairflow new` reads.")
+@click.option(
+    "--standard",
+    type=click.Choice([*DATA_SETS]),
+    help="Instead of --reference: count as publications on this data set do, each row as one attempt, with "
+    "the Fréchet ChemNet Distance to its test molecules.",
+)
 @out(
     "--out",
     required=False,
@@ -21,7 +29,7 @@ from pairflow.steps.options import existing, out, quiet, threads
 )
 @threads
 @quiet
-def main(settings: LibraryRules, molecules: Path, reference: Path, out: Path | None, threads, quiet):
+def main(settings: LibraryRules, molecules: Path, reference, standard, out: Path | None, threads, quiet):
     """Measure the molecules in the file MOLECULES, and compare them with a library; no model is needed.
 
     It prints how many are valid, different, novel and plausible, and how similar they are to the library. Any
@@ -30,12 +38,19 @@ def main(settings: LibraryRules, molecules: Path, reference: Path, out: Path | N
 
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv
+      pairflow metrics samples.smi --standard zinc250k
     """
     from pairflow.kinds.molecules import against_library
+    from pairflow.kinds.molecules.standard import Standard
     from pairflow.runtime.threads import available_cpus
 
+    if (standard is None) == (reference is None) or (standard and out):
+        raise InputError("expected --reference FILE, perhaps with --out, or only --standard")
     provenance = Provenance()
     work = threads or available_cpus(), not quiet
+    if standard:
+        click.echo(Standard.read(standard, *work).report(molecules, *work))
+        return
     measured = against_library.measure(molecules, reference, settings, out, *work)
     click.echo(measured.summary)
     if out:
