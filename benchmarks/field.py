@@ -52,12 +52,12 @@ def write_controls(name: str, model: Path, out: Path) -> None:
     """Write a file of molecules for each control."""
     generator = np.random.default_rng(0)
     train, _ = read_published(name)
-    smiles = [train[row].smiles for row in generator.permutation(len(train))]
+    smiles = [train[row] for row in generator.permutation(len(train))]
     words = Vocabulary.load(model / "vocabulary.json")
     rows = np.array(
         [*encoded(words, smiles[:ENCODED], json.loads((model / "model.json").read_text())["length"])]
     )
-    known = frozenset(molecule.smiles for molecule in train)
+    known = frozenset(train)
     controls = {
         "training": smiles[:COUNT],
         "one_carbon": [*add_carbon(smiles[:COUNT], known, generator)],

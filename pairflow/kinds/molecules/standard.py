@@ -1,4 +1,8 @@
-"""Measures molecules as publications on ZINC-250k and QM9 do: every row of a file counts as one attempt."""
+"""Measures molecules as publications on graphs of ZINC-250k and QM9 do.
+
+Every row of a file counts as one attempt. A molecule is valid if RDKit reads it as it is, and is identified by
+its canonical SMILES without stereochemistry, which graphs do not have; distances use the same SMILES.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,13 +27,6 @@ from pairflow.runtime.processes import map_chunks
 _CHUNK = 2_000  # rows that are sent to a process at a time
 
 
-class Spellings(NamedTuple):
-    """The canonical SMILES of a molecule, and without its stereochemistry, which graphs do not have."""
-
-    smiles: str
-    flat: str
-
-
 class Values(NamedTuple):
     """How many of the attempts are valid; also unique (VU); also not a training molecule (VUN); and the
     Fréchet ChemNet Distance of the valid ones to test and to training molecules."""
@@ -47,8 +44,8 @@ _LABELS = ("attempts", "valid", "valid and unique (VU)", "valid, unique and nove
 
 @dataclass(frozen=True)
 class Standard:
-    """A published data set by its split: the training molecules without stereochemistry, and the moments of
-    ChemNet's features of the test molecules and of 10,000 training molecules."""
+    """A published data set by its split: the SMILES of the training molecules, and the moments of ChemNet's
+    features of the test molecules and of 10,000 training molecules."""
 
     name: str
     train: frozenset[str]
@@ -60,10 +57,10 @@ class Standard:
         train, test = read_published(name, threads, progress)
         chosen = [train[row] for row in some(len(train), CHEMNET_ROWS)]
         moments = _moments(test, progress), _moments(chosen, progress)
-        return cls(name, frozenset(molecule.flat for molecule in train), moments)
+        return cls(name, frozenset(train), moments)
 
-    def measure(self, samples: Sequence[Spellings | None], progress: bool = False) -> Values:
-        """Count the attempts, None for invalid ones. Molecules are one if only their stereochemistry differs.
+    def measure(self, samples: Sequence[str | None], progress: bool = False) -> Values:
+        """Count the attempts, which are SMILES as `spell` returns them, None for invalid ones.
 
         Raises InputError if fewer than two are valid, which have no distance.
         """
@@ -72,7 +69,7 @@ class Standard:
             raise InputError(
                 f"expected at least 2 valid molecules, found {len(valid)} in {len(samples)} rows"
             )
-        unique = {sample.flat for sample in valid}
+        unique = {*valid}
         moments = _moments(valid, progress)
         distances = (frechet_distance(moments, reference) for reference in self.moments)
         return Values(len(samples), len(valid), len(unique), len(unique - self.train), *distances)
@@ -90,9 +87,7 @@ class Standard:
         )
 
 
-def read_published(
-    name: str, threads: int = 1, progress: bool = False
-) -> tuple[list[Spellings], list[Spellings]]:
+def read_published(name: str, threads: int = 1, progress: bool = False) -> tuple[list[str], list[str]]:
     """Return the training and the test molecules of a published data set: by its own validation split, or
     by that of the experiments if it has none."""
     source = DATA_SETS[name]
@@ -100,34 +95,32 @@ def read_published(
     spelled = spell(source.rows(settings.column, progress), threads)
     split = settings.validation_fraction, settings.split_seed, None, source.validation_rows()
     sides = split_rows(range(len(spelled)), *split)
-    parts: dict[str, list[Spellings]] = {"train": [], "validation": []}
+    parts: dict[str, list[str]] = {"train": [], "validation": []}
     for molecule, side in zip(spelled, sides, strict=True):
         if molecule:
             parts[side].append(molecule)
     return parts["train"], parts["validation"]
 
 
-def spell(rows: Iterable[Row], threads: int = 1) -> list[Spellings | None]:
-    """Return the spellings of each row; None for a row that is no molecule."""
+def spell(rows: Iterable[Row], threads: int = 1) -> list[str | None]:
+    """Return the canonical SMILES of each row, without stereochemistry; None for a row that is no molecule."""
     every = [*rows]
     chunks = [every[first : first + _CHUNK] for first in range(0, len(every), _CHUNK)]
     return [*chain.from_iterable(map_chunks(_spell, chunks, threads if len(chunks) > 1 else 1))]
 
 
-def _spell(rows: Sequence[Row]) -> list[Spellings | None]:
+def _spell(rows: Sequence[Row]) -> list[str | None]:
     with rdBase.BlockLogs():
         return [_spell_row(row) for row in rows]
 
 
-def _spell_row(row: Row) -> Spellings | None:
+def _spell_row(row: Row) -> str | None:
     try:
         molecule = read_molecule(row)
     except InputError:
         return None
-    return Spellings(Chem.MolToSmiles(molecule), Chem.MolToSmiles(molecule, isomericSmiles=False))
+    return Chem.MolToSmiles(molecule, isomericSmiles=False)
 
 
-def _moments(molecules: Sequence[Spellings], progress: bool) -> Moments:
-    return Moments.from_features(
-        chemnet_features([molecule.smiles for molecule in molecules], progress=progress)
-    )
+def _moments(molecules: Sequence[str], progress: bool) -> Moments:
+    return Moments.from_features(chemnet_features(molecules, progress=progress))
