@@ -1,7 +1,7 @@
 """Measures molecules as publications on graphs of ZINC-250k and QM9 do.
 
-Every row of a file counts as one attempt. A molecule is valid if RDKit reads it as it is, and is identified by
-its canonical SMILES without stereochemistry, which graphs do not have; distances use the same SMILES.
+Every row of a file counts as one attempt. A molecule is valid if RDKit reads it as it is. It is identified by
+its canonical SMILES without stereochemistry, which graphs do not have, and distances use the same SMILES.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,7 +103,7 @@ def read_published(name: str, threads: int = 1, progress: bool = False) -> tuple
 
 
 def spell(rows: Iterable[Row], threads: int = 1) -> list[str | None]:
-    """Return the canonical SMILES of each row, without stereochemistry; None for a row that is no molecule."""
+    """Return the canonical SMILES of each row, without stereochemistry; None if it is no molecule."""
     every = [*rows]
     chunks = [every[first : first + _CHUNK] for first in range(0, len(every), _CHUNK)]
     return [*chain.from_iterable(map_chunks(_spell, chunks, threads if len(chunks) > 1 else 1))]
