@@ -23,10 +23,10 @@ import numpy as np
 from pairing import commit, machine
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.plausible import add_carbon, draw_independent
-from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.standard import Standard, read_published, spell
-from pairflow.kinds.molecules.survey import read_found
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.data.survey import read_found
+from pairflow.kinds.molecules.measures.plausible import add_carbon, draw_independent
+from pairflow.kinds.molecules.measures.standard import Standard, read_published, spell
 
 COUNT = 10_000
 ENCODED = 100_000  # training molecules, at most, whose tokens are counted

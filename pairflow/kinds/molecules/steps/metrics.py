@@ -6,7 +6,7 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data_sets import DATA_SETS
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS
 from pairflow.kinds.molecules.settings import LibraryRules
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
@@ -40,8 +40,8 @@ def main(settings: LibraryRules, molecules: Path, reference, standard, out: Path
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv
       pairflow metrics samples.smi --standard zinc250k
     """
-    from pairflow.kinds.molecules import against_library
-    from pairflow.kinds.molecules.standard import Standard
+    from pairflow.kinds.molecules.measures.standard import Standard
+    from pairflow.kinds.molecules.on_demand import against_library
     from pairflow.runtime.threads import available_cpus
 
     if (standard is None) == (reference is None) or (standard and out):
