@@ -27,7 +27,7 @@ from pairflow.runtime.processes import map_chunks
 _CHUNK = 2_000  # rows that are sent to a process at a time
 
 
-class Values(NamedTuple):
+class FieldValues(NamedTuple):
     """How many of the attempts are valid; also unique (VU); also not a training molecule (VUN); and the
     Fréchet ChemNet Distance of the valid ones to test and to training molecules."""
 
@@ -59,7 +59,7 @@ class Standard:
         moments = _moments(test, progress), _moments(chosen, progress)
         return cls(name, frozenset(train), moments)
 
-    def measure(self, samples: Sequence[str | None], progress: bool = False) -> Values:
+    def measure(self, samples: Sequence[str | None], progress: bool = False) -> FieldValues:
         """Count the attempts, which are SMILES as `spell` returns them, None for invalid ones.
 
         Raises InputError if fewer than two are valid, which have no distance.
@@ -72,7 +72,7 @@ class Standard:
         unique = {*valid}
         moments = _moments(valid, progress)
         distances = (frechet_distance(moments, reference) for reference in self.moments)
-        return Values(len(samples), len(valid), len(unique), len(unique - self.train), *distances)
+        return FieldValues(len(samples), len(valid), len(unique), len(unique - self.train), *distances)
 
     def report(self, path: Path, threads: int, progress: bool) -> str:
         """Measure the molecules of a file, and return the values as text."""
