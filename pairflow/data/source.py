@@ -147,9 +147,9 @@ def files(
 ) -> list[Path]:
     """The files with these suffixes below a folder, sorted by their path in it.
 
-    Other files, hidden folders, and hidden files with these suffixes are added to `left_out`: their paths in
-    the folder, and the reasons. Raises InputError if there are none, or if there are so many others that it
-    must be the wrong folder, such as `/`; the message calls them `name` files.
+    Other files, hidden and linked folders, and hidden files with these suffixes are added to `left_out`:
+    their paths in the folder, and the reasons. Raises InputError if there are none, or if there are so many
+    others that it must be the wrong folder, such as `/`; the message calls them `name` files.
     """
     root, paths, others = Path(folder), list[Path](), 0
     if not root.is_dir():
@@ -158,10 +158,11 @@ def files(
     for place, folders, names in os.walk(root):
         found = [Path(place, name) for name in names if Path(name).suffix.lower() in suffixes]
         paths += [path for path in found if path.is_file() and not is_hidden(path.name)]
-        skipped = [name for name in folders if is_hidden(name)]
-        folders[:] = sorted({*folders} - {*skipped})
-        skipped += [path.name for path in found if is_hidden(path.name)]
-        reasons = dict.fromkeys(skipped, "hidden") | {
+        links = [each for each in folders if Path(place, each).is_symlink()]
+        reasons = dict.fromkeys(links, "a link to a folder")
+        reasons |= dict.fromkeys(filter(is_hidden, folders), "hidden")
+        folders[:] = sorted({*folders} - {*reasons})
+        reasons |= dict.fromkeys((path.name for path in found if is_hidden(path.name)), "hidden") | {
             each: f"not {name}"
             for each in names
             if not is_hidden(each) and Path(each).suffix.lower() not in suffixes

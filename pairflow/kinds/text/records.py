@@ -11,6 +11,7 @@ from pairflow.kinds.text.settings import FASTA_SUFFIXES
 
 _HEADER, _COMMENT = ">", ";"
 _DIGIT, _NUMBERED = re.compile("[0-9]"), "digits inside the sequence, which are no residues"
+_PIR = re.compile(r">(P1|F1|D[LC]|R[LC]|N[13]|XX);")
 _SEQUENCE = re.compile(r"[A-Za-z*-]+")
 _SAMPLED = 100_000  # characters
 
@@ -37,12 +38,15 @@ def is_fasta(path: Path, text: str) -> bool:
 def read_fasta(path: Path, text: str) -> list[Record]:
     """Return the records of a FASTA file. The name of a record is its header without `>`; its text is the
     sequence, joined without white space. One with digits has a reason to be rejected: they are positions, as
-    GenBank writes them, and no residues. Raises InputError for other text before the first header."""
+    GenBank writes them, and no residues. Raises InputError for PIR, whose headers have a second line, and for
+    other text before the first header."""
     records = list[tuple[int, str, list[str]]]()
-    for number, line in enumerate(split_lines(text), 1):
+    for number, line in enumerate(map(str.strip, split_lines(text)), 1):
+        if _PIR.match(line):
+            raise InputError(f"{path}: expected FASTA, found {line[:40]!r} of PIR in line {number}")
         if line.startswith(_HEADER):
             records.append((number, line[1:].strip(), []))
-        elif line.strip() and not line.startswith(_COMMENT):
+        elif line and not line.startswith(_COMMENT):
             if not records:
                 expected = "expected FASTA, in which each record begins with >"
                 raise InputError(f"{path}: {expected}; found {line[:40]!r} in line {number}")

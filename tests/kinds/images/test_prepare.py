@@ -270,6 +270,8 @@ def test_hidden_files_and_folders_are_left_out(folder):
     raw = read_folder(root, progress=False)
     assert raw.images[:, 0, 0, 0].tolist() == [10]
     assert raw.notes == (f"{root}: files and folders that were left out: 3 hidden, such as ._a.png",)
+    (root / "more").symlink_to(root)
+    assert read_folder(root, progress=False).notes[0].endswith("1 a link to a folder, such as more")
     hidden = root.rename(root.with_name(".images"))  # the user chose this one
     assert len(read_folder(hidden, progress=False).images) == 1
 

@@ -29,6 +29,9 @@ def test_records():
     assert read_fasta(Path("a.fa"), text) == records
     [numbered] = read_fasta(Path("a.fa"), ">P3\n  1 mktv acde\n 21 ghik\n")
     assert (numbered.text, numbered.reason[:6]) == ("1mktvacde21ghik", "digits")
+    assert read_fasta(Path("a.fa"), ">P1\nMK\n >P2\nTV\n") == [Record(1, "P1", "MK"), Record(3, "P2", "TV")]
+    with pytest.raises(InputError, match=r"^a\.fa: expected FASTA, found '>P1;X' of PIR in line 1$"):
+        read_fasta(Path("a.fa"), ">P1;X\na protein\nMK*\n")
     with pytest.raises(InputError, match=r"^a\.fa: expected FASTA, .* found 'MKT' in line 2$"):
         read_fasta(Path("a.fa"), "\nMKT\n>P1\n")
 

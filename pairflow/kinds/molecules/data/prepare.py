@@ -22,7 +22,7 @@ from pairflow.data.classes import Properties
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.files import escaped, shown
-from pairflow.kinds.molecules.data.fields import Row
+from pairflow.kinds.molecules.data.fields import LOST, Row
 from pairflow.kinds.molecules.data.own_column import OwnColumn, divide
 from pairflow.kinds.molecules.data.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.data.representations import Representation, get_representation
@@ -31,7 +31,7 @@ from pairflow.kinds.molecules.structures.descriptors import compute
 from pairflow.kinds.molecules.structures.standardise import has_mixed_stereo
 
 BOS, EOS, MASK, PAD, UNK = range(5)
-_MIXED = "mixed stereo"  # what is counted
+_MIXED = "mixed stereo"  # what is counted, as LOST is
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
 
@@ -151,12 +151,13 @@ class PreparedMolecules:
 
 def _note_kept(read: ReadMolecules, settings: Molecules) -> None:
     """Say on stderr how many molecules are kept in one form only, and how many are left out of a split."""
-    if (mixed := read.counts[_MIXED]) and settings.stereo == "keep":
-        print(
-            f"pairflow preprocess: note: {mixed:,} molecules have racemic or relative stereocentres: one "
-            "form of each is kept, as drawn",
-            file=sys.stderr,
-        )
+    words = {
+        _MIXED: "have racemic or relative stereocentres: one form of each is kept, as drawn",
+        LOST: "have stereo marks that RDKit drops: they mark no stereocentre, or an axis, as of an allene",
+    }
+    for name, text in words.items() if settings.stereo == "keep" else ():
+        if count := read.counts[name]:
+            print(f"pairflow preprocess: note: {count:,} molecules {text}", file=sys.stderr)
     if settings.own_split and read.in_both:
         print(
             f"pairflow preprocess: note: {read.in_both:,} rows are left out, because they repeat a "
@@ -189,7 +190,7 @@ def prepare(
     split leaves no validation rows or fewer training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
-    read = ReadMolecules(rows, settings, length, processes, _count_mixed, saved)
+    read = ReadMolecules(rows, settings, length, processes, _count_stereo, saved)
     overlong = len(read.too_long)
     if overlong > share * (total := overlong + len(read)):
         raise InputError(
@@ -235,8 +236,9 @@ def prepare(
     )
 
 
-def _count_mixed(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
-    return [_MIXED] if standardised and has_mixed_stereo(molecule) else []
+def _count_stereo(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
+    present = {_MIXED: has_mixed_stereo(molecule), LOST: molecule.HasProp(LOST)} if standardised else {}
+    return [name for name, found in present.items() if found]
 
 
 def as_series(texts: pa.LargeStringArray) -> pd.Series:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from rdkit import Chem, rdBase
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.fields import HELD_OUT, Row, read_smiles
+from pairflow.kinds.molecules.data.fields import HELD_OUT, LOST, Row, read_smiles
 from pairflow.kinds.molecules.data.known import hash_text
 from pairflow.kinds.molecules.data.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
@@ -36,7 +36,10 @@ def read_molecule(row: Row) -> Chem.Mol:
     """Read the molecule of a raw row, not yet standardised. Raises InputError if the row is no molecule."""
     if row.reason:
         raise InputError(row.reason)
-    return read_smiles(row.text.strip())
+    molecule = read_smiles(row.text.strip())
+    if row.lost:
+        molecule.SetBoolProp(LOST, True)
+    return molecule
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation, text: str = "") -> tuple[Chem.Mol, str]:

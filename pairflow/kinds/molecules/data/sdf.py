@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 
 from rdkit import Chem, rdBase
 
 from pairflow.data.tabular import Record
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.fields import QUERY, Row, name_column, why_no_molecule
+from pairflow.kinds.molecules.data.fields import QUERY, UNKNOWN, Row, name_column, why_no_molecule
 from pairflow.kinds.molecules.structures.standardise import (
     MOST_ATOMS,
     TOO_MANY_ATOMS,
@@ -22,6 +22,8 @@ from pairflow.kinds.molecules.structures.standardise import (
 _LINE = re.compile(r"\n(?:[AGV]  |M  (?!CHG|ISO|RAD|END|V30))")
 _WORD = re.compile("=(?<!CHG=)(?<!MASS=)(?<!RAD=)(?<!CFG=)(?<!VAL=)")  # the same in V3000
 _ABBREVIATION = re.compile(r"\nG  [ \d]{6}\n(.*)")  # which RDKit skips
+_WEDGE = re.compile(r"\n[ \d]{9}  [16](?!\S)")
+_WEDGES = {*product(["_MolFileBondStereo"], (1, 6)), *product(["_MolFileBondCfg"], (1, 3))}
 _SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")
 _LONGEST_RECORD = 100_000  # lines
 _STEREO, _AS_DRAWN = Chem.CXSmilesFields.CX_ENHANCEDSTEREO, Chem.SmilesWriteParams()
@@ -46,7 +48,7 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
         if molecule is not None:
             _free_amines(molecule)
         if not single:
-            yield Row(number, name, reason="several molecules in a record: a line $$$$ is missing")
+            yield Row(number, name, reason="several lines M  END in a record: is a line $$$$ missing?")
         elif molecule is None:
             yield Row(number, name, reason="broken record" + _say_problem(text))
         elif molecule.GetNumAtoms() > MOST_ATOMS:
@@ -56,7 +58,7 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
         elif "MDLV30/STE" in text and has_mixed_stereo(molecule):
             yield Row(number, Chem.MolToCXSmiles(molecule, _AS_DRAWN, _STEREO), name)
         else:
-            yield Row(number, smiles, name)
+            yield Row(number, smiles, name, lost=_loses_wedge(molecule, text))
     if not named:
         raise InputError(f"{path}: no data item {column!r}")
 
@@ -88,7 +90,15 @@ def _free_amines(molecule: Chem.Mol) -> None:
     if molecule.GetNumConformers() and molecule.GetConformer().Is3D():
         for atom in molecule.GetAtoms():
             if atom.GetAtomicNum() == 7 and atom.GetTotalNumHs():
-                atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
+                atom.SetChiralTag(UNKNOWN)
+
+
+def _loses_wedge(molecule: Chem.Mol, block: str) -> bool:
+    """Whether a bond is drawn as a wedge that makes no stereocentre, such as at an axis of chirality."""
+    if not (_WEDGE.search(block) or " CFG=" in block):
+        return False
+    wedges = (bond for bond in molecule.GetBonds() if _WEDGES & {*bond.GetPropsAsDict(True).items()})
+    return any(bond.GetBeginAtom().GetChiralTag() == UNKNOWN for bond in wedges)
 
 
 def _say_problem(block: str) -> str:

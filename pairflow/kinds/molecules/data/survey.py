@@ -21,7 +21,9 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.fields import (
     FOREIGN,
+    LOST,
     MAPPED,
+    UNKNOWN,
     Row,
     count_atoms,
     is_molecule,
@@ -65,6 +67,7 @@ FEATURES = {  # feature whose molecules are counted -> the rule that applies to 
     "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
+    "with stereo marks that RDKit drops": "they mark no stereocentre, or an axis, as of an allene",
     MIXED: "one form is kept, as drawn",
     "with R groups or dummy atoms": "dummies",
     "with metals": "metals",
@@ -288,7 +291,7 @@ def _is_charged(atom: Chem.Atom) -> bool:
 
 def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str]:
     """Yield the FEATURES that a molecule has, and _ION if its standardised form has become an ion."""
-    atoms, unknown = atoms_of(molecule), Chem.ChiralType.CHI_UNSPECIFIED
+    atoms = atoms_of(molecule)
     bonds = map(molecule.GetBondWithIdx, range(molecule.GetNumBonds()))
     present = (
         len(Chem.GetMolFrags(molecule)) > 1,
@@ -296,8 +299,9 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
         any(atom.GetNumRadicalElectrons() for atom in atoms),
         any(atom.GetIsotope() for atom in atoms),
         molecule.HasProp(MAPPED) == 1,
-        any(atom.GetChiralTag() != unknown for atom in atoms),
+        any(atom.GetChiralTag() != UNKNOWN for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
+        molecule.HasProp(LOST) == 1,
         has_mixed_stereo(molecule),
         has_dummy(molecule),
         has_metal(molecule),
