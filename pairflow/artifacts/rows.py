@@ -138,7 +138,8 @@ def read_array(path: Path) -> np.ndarray:
     """The array in a .npy file; InputError with the file's name if it is another file or cannot be read."""
     with named_when_damaged(path, "not a .npy array of numbers"), path.open("rb") as file:
         rows = np.load(file, allow_pickle=False)
-    if not isinstance(rows, np.ndarray):
+        more = not isinstance(rows, np.ndarray) or file.read(1)
+    if more:
         raise InputError(f"{path}: several arrays; expected a .npy file with one")
     return rows
 

@@ -270,6 +270,18 @@ def test_an_archive_that_is_none_is_no_array(tmp_path):
         read_rows(tmp_path / "rows.npy", 6)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_that_were_appended_to_one_file_are_refused(tmp_path, order):
+    rows = np.zeros((4, 6), "u1", order)
+    with (tmp_path / "rows.npy").open("wb") as file:
+        np.save(file, rows)
+    assert len(read_rows(tmp_path / "rows.npy", 6)) == 4
+    with (tmp_path / "rows.npy").open("ab") as file:
+        np.save(file, rows)
+    with pytest.raises(InputError, match=r"rows\.npy: several arrays; expected a \.npy file with one"):
+        read_rows(tmp_path / "rows.npy", 6)
+
+
 LIST = ".pairflow-files"
 
 
