@@ -218,14 +218,14 @@ FD = {"settings": IMAGES, "metric": "fd", "reference": "train", "extractor": "cl
 @pytest.mark.parametrize(
     ("first", "others", "said"),
     [
-        ({}, [{"settings": IMAGES}], ["compares: data.source is digits in b and small_molecules in a."]),
+        ({}, [{"settings": IMAGES}], ["compared: data.source is digits in b and small_molecules in a."]),
         ({}, [{"settings": LONGER}], ["Nothing can be compared: data.length is 24 in b and 16 in a."]),
         ({"tokens": b"1"}, [{"tokens": b"2"}], ["the same settings, but different training rows"]),
         (
             {},
             [{"settings": FEWER, "plus": 3}],
             [
-                "compares: b has valid from 512 samples and a has valid from 1,024 samples.",
+                "compared: b has valid from 512 samples and a has valid from 1,024 samples.",
                 "Shown separately. b has it from 512 samples. These values cannot be compared.",
                 "Mean, deviation and 95 % interval, from 512 samples",
             ],
