@@ -14,18 +14,18 @@ REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "reliability.md"
 START, END = "<!-- promises -->\n", "<!-- end of promises -->"
 PROMISES = {
-    "kill": "A step that is killed with kill -9 ends in the bytes of an undisturbed one.",
-    "signal": "So does a step that a signal stops or warns, and a second signal is not held back.",
-    "state": "A saved state that was altered, cut or swapped, or is of another run, is not used.",
-    "disk": "A full or sealed disk gives one line, and leaves no file in part.",
+    "kill": "A step that is killed (kill -9) and restarted gives the bytes of an undisturbed one.",
+    "signal": "So does a step that a signal stops or warns; a second signal acts at once.",
+    "state": "A saved state is not used if it was altered, cut or swapped, or is of another run.",
+    "disk": "A full or read-only disk gives a one-line error and leaves no partial file.",
     "damage": "A damaged file is refused by name.",
     "contents": "A table with intact metadata and the wrong contents is refused in one line.",
     "exchange": "A file of another data set, split, run or kind is refused by name.",
     "download": "A download that fails or is not the expected file leaves nothing that passes for it.",
-    "options": "Nonsense in an option of a command gives one line and exit code 2.",
-    "locks": "A lock of another user, a link or a pipe in its place stops and redirects no step.",
+    "options": "Nonsense in an option gives a one-line error and exit code 2.",
+    "locks": "Another user's lock, or a link or pipe in its place, stops and redirects no step.",
     "json": "JSON that is huge or nested deeply is refused before it takes memory.",
-    "code": "No pickle, no name and no text from outside is run as code.",
+    "code": "Pickles, file names and other outside text are never executed.",
 }
 
 

@@ -65,8 +65,8 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
     if not nfes:
         return ""
     return (
-        f"{pair} differ in entropy at {join_steps(nfes, grid.unit)}, and perplexities compare only where it "
-        f"is equal: compare over temperatures (evaluations.{grid.evaluation}.temperatures)."
+        f"{pair} differ in entropy at {join_steps(nfes, grid.unit)}, and perplexities can only be compared "
+        f"at equal entropy: measure several temperatures (evaluations.{grid.evaluation}.temperatures)."
     )
 
 

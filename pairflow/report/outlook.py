@@ -127,7 +127,7 @@ def expect(
         return f"{text} Training has {iterations:,} iterations: where far more were tried, samples got worse."
     if forecast.wall_seconds <= 3600 * hours:
         return f"{text} Training is fitted to {hours:g} hours: {iterations:,} iterations."
-    return f"{text} {hours:g} hours are too short: training has the fewest iterations, {iterations:,}."
+    return f"{text} {hours:g} hours are too short: training gets the minimum of {iterations:,} iterations."
 
 
 def basis(forecast: Forecast) -> str:

@@ -46,10 +46,9 @@ if TYPE_CHECKING:
 @model_folder(
     "--from",
     "parent",
-    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k), "
-    "whose weights, length, network and symbols the experiment starts from (fine-tuning); `none` "
-    "to start from scratch. The default for fewer than 20,000 drug-like molecules is a model that comes with "
-    "pairflow.",
+    help="Start from this model of molecules (fine-tuning), with its weights, length, network and symbols: a "
+    "folder, or the name of a model that comes with pairflow (zinc250k). `none` starts from scratch. The "
+    "default for fewer than 20,000 drug-like molecules is a model that comes with pairflow.",
 )
 @device
 @quiet

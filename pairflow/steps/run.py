@@ -35,8 +35,8 @@ _LONG = 12 * 3600  # seconds on a CPU from which on a smaller experiment is advi
 @click.option(
     "--scale",
     type=RealRange(1e-4, 1, max_open=True),
-    help="Try a smaller version with this share of the iterations, rows, samples, batch and network, each of "
-    "which has a least size. It is written to experiments/.",
+    help="Try a smaller version with this share of the iterations, rows, samples, batch and network, each "
+    "with a minimum. It is written to experiments/.",
 )
 @click.option("--print", "show", is_flag=True, help="Print the Snakemake command, and run nothing.")
 @click.argument("arguments", nargs=-1, metavar="[-- SNAKEMAKE'S ARGUMENTS]")

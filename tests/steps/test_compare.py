@@ -205,7 +205,7 @@ def test_one_method_and_one_value_is_a_page_without_differences(compare, finish)
     done, page, numbers = compare(finish(values={("udlm", 1): [(3,)]}, settings=settings))
     assert done.exit_code == 0
     assert numbers.row.tolist() == ["mean"]
-    said = "Nothing compares: a has no two methods at the same number of sampling steps."
+    said = "Nothing can be compared: a has fewer than two methods at the same number of sampling steps."
     assert done.output == f"{said}\n"
     assert said in page
 
@@ -218,15 +218,15 @@ FD = {"settings": IMAGES, "metric": "fd", "reference": "train", "extractor": "cl
 @pytest.mark.parametrize(
     ("first", "others", "said"),
     [
-        ({}, [{"settings": IMAGES}], ["compares: data.source is digits in b and small_molecules in a."]),
-        ({}, [{"settings": LONGER}], ["Nothing compares: data.length is 24 in b and 16 in a."]),
+        ({}, [{"settings": IMAGES}], ["compared: data.source is digits in b and small_molecules in a."]),
+        ({}, [{"settings": LONGER}], ["Nothing can be compared: data.length is 24 in b and 16 in a."]),
         ({"tokens": b"1"}, [{"tokens": b"2"}], ["the same settings, but different training rows"]),
         (
             {},
             [{"settings": FEWER, "plus": 3}],
             [
-                "compares: b has valid from 512 samples and a has valid from 1,024 samples.",
-                "Shown separately. b has it from 512 samples. These values do not compare.",
+                "compared: b has valid from 512 samples and a has valid from 1,024 samples.",
+                "Shown separately. b has it from 512 samples. These values cannot be compared.",
                 "Mean, deviation and 95 % interval, from 512 samples",
             ],
         ),
@@ -234,7 +234,7 @@ FD = {"settings": IMAGES, "metric": "fd", "reference": "train", "extractor": "cl
             FD,
             [FD | {"extractor": "classifier-5e6f7a8b"}, FD | {"reference": "test"}],
             [
-                "b has it by classifier-5e6f7a8b from 1,024 samples. These values do not compare",
+                "b has it by classifier-5e6f7a8b from 1,024 samples. These values cannot be compared",
                 "FD to the training images, by classifier-1a2b3c4d",
                 "FD to the test images, by classifier-1a2b3c4d",
             ],
@@ -253,7 +253,7 @@ def test_what_does_not_compare_is_shown_apart(compare, finish, first, others, sa
     done, page, numbers = compare(*folders)
     assert set(numbers.row) == {"mean"}
     assert [text for text in said if text not in page] == []
-    assert done.output.startswith("Nothing compares: ")
+    assert done.output.startswith("Nothing can be compared: ")
     assert done.output.strip() in page
     assert "Differences from" not in page
 
@@ -265,7 +265,7 @@ def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, t
     rows.loc[rows.method == "udlm", "samples"] = 300
     write_table(folder / "metrics.parquet", as_metrics(rows), metadata)
     _, page, numbers = compare(folder)
-    assert "not tested: does not compare: 1,024 samples against 300 samples" in page
+    assert "not tested: cannot be compared: 1,024 samples against 300 samples" in page
     assert numbers[numbers.row == "difference"].value.isna().all()
 
 

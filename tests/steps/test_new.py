@@ -164,7 +164,7 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     assert run.exit_code == 0, run.stderr
     assert 60 <= experiment(project, "a").training.iterations < 150  # and then those of DCD
     run = new("a.smi", "--estimate", "--hours", "0.01", "--max-too-long-share", "0", "--force")
-    assert " 0.01 hours are too short: training has the fewest iterations, 100.\n" in run.stdout
+    assert " 0.01 hours are too short: training gets the minimum of 100 iterations.\n" in run.stdout
 
 
 @pytest.mark.parametrize(("options", "epochs"), [(("--from", "none"), 100), (("--from", "zinc250k"), 40)])
@@ -614,7 +614,7 @@ def test_lines_of_few_words_are_rows(project):
     rejected = (project / "peptides.rejected.csv").read_text()
     assert rejected.splitlines()[1].startswith(f"row 1 of train,{'A' * 60},")
     (project / "sorted.txt").write_text("\n".join(sorted(peptides)))
-    assert "The lines are sorted, and the last of them are held out" in new("sorted.txt").stdout
+    assert "The lines are sorted and the last ones are held out" in new("sorted.txt").stdout
     assert new("peptides.txt", "--name", "joined", "--rows", "packed").exit_code == 0
     assert experiment(project, "joined").data.rows == "packed"
 

@@ -166,7 +166,7 @@ def _advice(kind: str, lines: Sequence[str], has_records: bool, guessed: bool) -
         yield "Rows are pieces of running text. If each line stands by itself: --rows lines."
     if kind == "lines" and [*lines] == sorted(lines):
         yield (
-            "The lines are sorted, and the last of them are held out, so that these are of another kind. "
+            "The lines are sorted and the last ones are held out, so they differ from the training lines. "
             "Shuffle the file first (`shuf`)."
         )
 

@@ -101,7 +101,7 @@ class ComparedGrid(Grid):
         counts = self.cell_counts[ours], self.cell_counts[baseline]
         if counts[0] != counts[1]:
             ours_of, baseline_of = map(count_samples, counts)
-            return Difference(np.nan, reason=f"does not compare: {ours_of} against {baseline_of}")
+            return Difference(np.nan, reason=f"cannot be compared: {ours_of} against {baseline_of}")
         return super().test(ours, baseline)
 
     @cached_property

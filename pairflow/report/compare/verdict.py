@@ -17,7 +17,7 @@ from pairflow.report.words import join_steps, join_words
 def write_verdict(sections: Sequence[DataSection]) -> list[str]:
     """Say what is better in what, by how much, and what is undecided; or why nothing compares."""
     sentences = [sentence for section in sections for sentence in _judge(section)]
-    return sentences or [f"Nothing compares: {_explain(sections)}."]
+    return sentences or [f"Nothing can be compared: {_explain(sections)}."]
 
 
 def _explain(sections: Sequence[DataSection]) -> str:
@@ -32,7 +32,7 @@ def _explain(sections: Sequence[DataSection]) -> str:
         values = [f"{grid.full_label} from {grid.samples}" for grid in same]
         return join_words([f"{run} has {value}" for run, value in zip(runs, values, strict=True)])
     names = join_words([run.name for run in first.runs])
-    missing = "have no methods of one name" if len(first.runs) > 1 else "has no two methods"
+    missing = "share no methods" if len(first.runs) > 1 else "has fewer than two methods"
     return f"{names} {missing} at the same number of sampling steps"
 
 

@@ -88,9 +88,9 @@ def _describe_distance(contents: Contents) -> str:
         return ""
     length, size = contents.data["length"], contents.data["vocabulary_size"]
     measured = contents.couplings[OURS]["hamming_mean"]
-    meaning = "there is less to undo"
+    meaning = "the model has less to undo"
     if OURS in contents.independent:
-        meaning = "it is nearly independent of the data, because hardly any weight counts but a row's own"
+        meaning = "it is nearly independent of the data, because hardly any weight counts except a row's own"
     return (
         f"The {OURS} coupling leaves source and data {measured:.2f} of {length} tokens apart on average, "
         f"where random sources would be {independent_distance(length, size):.2f} apart: {meaning}."

@@ -206,8 +206,8 @@ def test_what_equal_steps_hide_is_said(make_run, metric_rows):
     assert write_verdict(sections)[1:3] == [
         "mdlm of a and udlm of a are compared at equal steps: at 1 sampling step they make 1 and 2 calls of "
         "the network.",
-        "mdlm of a and udlm of a differ in entropy at 32 sampling steps, and perplexities compare only where "
-        "it is equal: compare over temperatures (evaluations.main.temperatures).",
+        "mdlm of a and udlm of a differ in entropy at 32 sampling steps, and perplexities can only be "
+        "compared at equal entropy: measure several temperatures (evaluations.main.temperatures).",
     ]
     table = tabulate(sections[0].grids)
     assert set(table[table.nfe == 4].groupby("method")["calls"].first().items()) == {("mdlm", 4), ("udlm", 5)}

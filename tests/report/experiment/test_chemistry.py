@@ -190,7 +190,7 @@ def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_sam
     assert all(table.floor is None for table in block.tables)
     assert "held-out molecules" not in block.details.shown["survivors"].alt
     page = render(contents)
-    assert "5 of 8 held-out molecules are, which are too few for a comparison." in page
+    assert "5 of 8 held-out molecules are, too few for a comparison." in page
     assert '<td class="real">5 of 8</td>' in page
     for wrong in ("640", "62.5 %", "dotted line"):
         assert wrong not in page, wrong

@@ -195,7 +195,7 @@ def test_masks_and_uniform_noise_are_compared_at_equal_calls(make, metric_rows):
         ("mdlm", 2, 2),
         ("pairflow", 2, 3),
     }
-    assert "make one call of the network more than mdlm" in render(contents)
+    assert "make one more call of the network than mdlm" in render(contents)
 
 
 def test_perplexities_at_unequal_entropy_are_no_verdict(make, metric_rows):
@@ -209,7 +209,7 @@ def test_perplexities_at_unequal_entropy_are_no_verdict(make, metric_rows):
         metrics=pd.concat([perplexity, entropy], ignore_index=True),
     )
     assert write_summary(contents)[0].endswith(
-        "pairflow and udlm differ in entropy at 32 sampling steps, and perplexities compare only where it is "
-        "equal: compare over temperatures (evaluations.main.temperatures)."
+        "pairflow and udlm differ in entropy at 32 sampling steps, and perplexities can only be compared at "
+        "equal entropy: measure several temperatures (evaluations.main.temperatures)."
     )
-    assert " entropies, 2.20 to 2.40 nats, are too different for" in make_headline(contents).sentence
+    assert " entropies, 2.20 to 2.40 nats, differ too much for" in make_headline(contents).sentence

@@ -53,8 +53,8 @@ class DraftCondition(NamedTuple):
         origin = "" if self.column else ", as RDKit computes it"
         what = f"{', '.join(others)} or {last}" + " values" * (not self.settings.named())
         yield (
-            f"The model also learns {name}{origin}: samples can be asked for {what}, as by `pairflow sample "
-            f"--condition {example}`. {sizes}"
+            f"The model also learns {name}{origin}: samples can be asked for {what}, for example by "
+            f"`pairflow sample --condition {example}`. {sizes}"
         )
 
     def unused(self) -> pd.DataFrame:

@@ -251,7 +251,10 @@ class OwnColumn:
             what = "several numbers, which differ by up to {:.4g}"
             counting = {"first": "the first", "median": "their median", "reject": "none"}[replicates]
             if self.classes:
-                what, median = "several classes", "the most frequent one (none of equally frequent ones)"
+                what, median = (
+                    "several classes",
+                    "the most frequent one (none if several are equally frequent)",
+                )
                 counting = median if replicates == "median" else counting
             column._repeated = (
                 f"{number:,} molecule{'s have' if number > 1 else ' has'} "

@@ -175,7 +175,7 @@ def list_counts(
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
-    reference = ("  only for reference", left_out, "not novel, but not trained on")
+    reference = ("  only for reference", left_out, "known, but not trained on")
     key = next(key for key in ("split_column", "held_out", "split") if key in data)
     split, own = f"{key}: {data[key]}", key != "split"
     return [
@@ -192,7 +192,7 @@ def list_counts(
 
 def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
     """Yield the lines on rows, rejected ones, duplicates and FEATURES."""
-    sampled = "drawn at random; what follows, until the training, counts these"
+    sampled = "drawn at random; the counts below are of these"
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
     yield "rows", counts.of, ""

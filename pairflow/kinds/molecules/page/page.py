@@ -124,7 +124,7 @@ class MoleculesPage(KindPage):
             )
             real, held_out = measures["plausible"].real, find_held_out(results.metrics, leading.evaluation)
             if few_held_out(results.metrics, leading.evaluation):
-                text += f"{real} held-out molecules are, which are too few for a comparison."
+                text += f"{real} held-out molecules are, too few for a comparison."
             else:
                 text += f"of {f'{held_out:,} ' * bool(held_out)}held-out molecules {real} are."
         if is_complete(results.experiment) and "novel" in measures:

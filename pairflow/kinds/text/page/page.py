@@ -68,8 +68,8 @@ class TextPage(KindPage):
         limit = ""
         if differ_in_entropy(min(entropies), max(entropies)):
             limit = (
-                f" The methods’ entropies, {min(entropies):.2f} to {max(entropies):.2f} nats, are too "
-                "different for a comparison of perplexities, so that best here only means likeliest."
+                f" The methods’ entropies, {min(entropies):.2f} to {max(entropies):.2f} nats, differ too "
+                "much for a comparison of perplexities, so best here only means likeliest."
             )
         return (
             f"{name_best(leading, best, 'The')} writes text of perplexity "

@@ -226,7 +226,7 @@ def test_of_different_classes_of_a_molecule_the_most_frequent_one_counts(column)
         "y: 6 of 7 rows have a class; the others: 1 none of the classes (line 7; the first: 'c')"
         in own.tally()
     )
-    text = "2 molecules have several classes (lines 2-6): the most frequent one (none of equally"
+    text = "2 molecules have several classes (lines 2-6): the most frequent one (none if several are equally"
     assert text in own.summarise()
 
 
