@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pairflow.checkup import machine
 from pairflow.checkup.packages import CORE, PACKAGES, check, python
+from pairflow.config.experiment import CommonExperiment
 from pairflow.config.file import experiment_files, names_in, read
-from pairflow.data.source import RowFile
+from pairflow.data.source import DataSource, RowFile
 from pairflow.data.status import Condition, Finding, described
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of, source_of
@@ -66,7 +66,7 @@ def guarded(look: Callable[[], Finding]) -> Finding:
         return Finding.attention(described(error))
 
 
-def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
+def _configuration(path: Path) -> tuple[dict[str, CommonExperiment], Finding]:
     try:
         workflow = read(path)
     except InputError as error:
@@ -78,11 +78,11 @@ def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
 
 
 def _data(
-    experiments: dict[str, Any], own: set[str], configuration: Path, offline: bool
+    experiments: dict[str, CommonExperiment], own: set[str], configuration: Path, offline: bool
 ) -> Iterator[tuple[str, Finding]]:
     """Check all data sets. Yields a name and a finding for each user's file, and for each data set that an
     experiment in `own` needs, with these experiments; and one finding for the other data sets."""
-    users: dict[Any, list[str]] = {}
+    users: dict[DataSource, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, configuration.parent), []).append(name)
     others: dict[str, Finding] = {}

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -53,7 +54,7 @@ class _Loader(yaml.SafeLoader):
         self.values = self.depth = 0
         self.sizes: dict[yaml.Node, int] = {}  # finished node -> the number of values in it
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+    def compose_node(self, parent: yaml.Node | None, index: int) -> Any:
         event, before = self.peek_event(), self.values
         self._require(self.depth < DEEPEST, f"more than {DEEPEST} levels", event)
         # These are explicit tags; `_require_plain` checks implicit ones, such as that of a date.
@@ -106,7 +107,7 @@ def load(text: str, path: Path) -> Any:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 
 
-def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> Json:
+def parse(text: str, path: Path, known: Mapping[str, object] = MappingProxyType({})) -> Json:
     """Parse the text of the file `path`. Raises InputError unless it is a valid configuration.
 
     `known` are experiments of other files, which an experiment of this file may be like.
@@ -120,7 +121,7 @@ def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})
     return values
 
 
-def _complete(values: Json, known: Mapping[str, Any], origin: str | Path) -> Json:
+def _complete(values: Json, known: Mapping[str, object], origin: str | Path) -> Json:
     """The values of a file with complete experiments."""
     experiments = values.get("experiments")
     if not isinstance(experiments, dict):
@@ -176,7 +177,7 @@ def complete(values: Json, path: Path, origin: str | Path) -> Workflow:
     return check(Workflow, {**values, "experiments": experiments, "mistakes": mistakes}, origin)
 
 
-def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, Any]) -> Json:
+def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, object]) -> Json:
     """Read a file of experiments. Raises InputError unless it is valid and none of its names is in `homes`.
 
     `homes` is a dict from the name of each experiment that has been read to its file, `known` one to its
@@ -245,8 +246,8 @@ def describe(configuration: Path, name: str, values: Json, comment: str) -> str:
 
     `comment` is one line, which the text has above the experiment.
     """
-    form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
-    entry = yaml.dump({"experiments": {name: values}}, Dumper=_Dumper, allow_unicode=True, **form)
+    write = partial(yaml.dump, Dumper=_Dumper, allow_unicode=True, width=_LONGEST_LINE)
+    entry = write({"experiments": {name: values}}, default_flow_style=None, sort_keys=False)
     text = f"# yaml-language-server: $schema=../config/schema.json\n# {comment}\n{entry}"
     parse(text, experiment_file(configuration, name))
     return text

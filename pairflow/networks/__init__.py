@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from pairflow.config import CONTINUOUS, DISCRETE, NETWORKS
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.networks.mlp import MLP
 from pairflow.networks.transformer import DiffusionTransformer
 from pairflow.networks.unet import UNet
@@ -31,7 +32,7 @@ VELOCITIES: dict[str, type[nn.Module]] = {
 
 
 def build(
-    settings: dict[str, Any],
+    settings: Json,
     *,
     length: int,
     vocabulary_size: int,
@@ -68,7 +69,7 @@ def build(
     return network(**{key: value for key, value in rows.items() if key in parameters}, **sizes)
 
 
-def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
+def build_velocity(settings: Json, shape: Sequence[int]) -> nn.Module:
     """Make a new velocity network, which is called with x (B, *shape) and t (B,).
 
     Args:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.limits import MAX_LENGTH
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.settings.check import Seed, Settings, nearest
@@ -93,12 +94,12 @@ class ExtractorSettings(Settings):
             raise ValueError("sha256: expected weights, whose checksum this is; found none")
         return self
 
-    def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def recorded(self, parameters: Mapping[str, object]) -> Json:
         """Return the `extractor` that a metric file with these settings has among its `parameters`. A
         classifier's name has the hash of its weights. For another extractor any hash is accepted."""
         if self.extractor == "classifier":
             return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
-        name = parameters.get("extractor", "")
+        name = str(parameters.get("extractor", ""))
         return {"extractor": name if name.partition("-")[0] == self.extractor else self.extractor}
 
 
