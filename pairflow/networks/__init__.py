@@ -3,7 +3,7 @@
 The networks of continuous flows are in `velocity`; `config.networks.NETWORKS` lists all networks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -96,7 +96,9 @@ def names_of(flow: str) -> list[str]:
 class Uninitialised(TorchFunctionMode):
     """Skips the initialisation of parameters, which takes seconds on the device "meta"."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__module__", None) == nn.init.__name__:
-            return kwargs["tensor"]
-        return func(*args, **(kwargs or {}))
+    def __torch_function__(
+        self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> object:
+        kwargs = kwargs or {}
+        initialises = getattr(func, "__module__", None) == nn.init.__name__
+        return kwargs["tensor"] if initialises else func(*args, **kwargs)

@@ -111,7 +111,7 @@ class DataSettings(SplitSettings):
     groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
 
     if TYPE_CHECKING:  # each subclass defines them with its own help
-        source: Any
+        source: str
         training_rows: int | None
 
         @property

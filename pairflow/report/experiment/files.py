@@ -13,7 +13,7 @@ from pairflow.pixels import Png
 from pairflow.report.drawing import RC, Picture
 from pairflow.report.words import name_file
 
-_RC: dict[object, object] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
+_RC = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # A PDF does not use the tables that position glyphs. To reduce them took a third of the time of saving.
 getattr(Options, "_drop_tables_default", []).extend(["GDEF", "GPOS", "GSUB"])
