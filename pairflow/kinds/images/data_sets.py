@@ -238,7 +238,7 @@ _TORCHVISION = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedImages(ImageSource):
     """Images with a published test set, from a local copy or downloaded by torchvision."""
 
@@ -291,7 +291,7 @@ def split_size(total: int, levels: int, shape: tuple[int, ...], settings: Images
     return DatasetSize.shaped(total - held_out, held_out, levels, shape).limited(settings)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
     """Published colour images, without labels or a test set, in a folder that the user prepares. The folder
     has one of the names `folders`. Each image is resized to the shape of `size`."""
@@ -392,8 +392,10 @@ class ImageFolder(RowFile, ImageSource):
 def _known_source(name: str, known: KnownImages) -> ImageSource:
     size = DatasetSize.shaped(known.rows, known.held_out, known.levels, known.shape)
     if known.torchvision:
-        return PublishedImages(name, size, known)
-    return PublishedFolder(name, size, known.folders) if known.folders else EmbeddedDigits(name, size)
+        return PublishedImages(name=name, size=size, known=known)
+    if known.folders:
+        return PublishedFolder(name=name, size=size, folders=known.folders)
+    return EmbeddedDigits(name, size)
 
 
 DATA_SETS = {name: _known_source(name, known) for name, known in IMAGES.items()}
