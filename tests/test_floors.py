@@ -39,7 +39,7 @@ FLOORS = (
     ("learning",),
     ("pairflow",),
 )
-EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
+EXTRAS = ("extras.py", "checkup.py")  # which name the extras of the package
 PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,6 @@ import yaml
 
 from pairflow import files
 from pairflow.config.configuration import Configuration, Experiment
-from pairflow.config.like import LIKE, complete_likes
 from pairflow.errors import InputError
 from pairflow.files import Json
 from pairflow.settings.check import check, nearest
@@ -25,6 +23,9 @@ from pairflow.settings.check import check, nearest
 MOST_BYTES = 2**20  # thirty times the size of the shipped workflow_config.yaml
 MOST_VALUES = 10_000  # an alias counts as all values that it repeats: a small file can stand for billions
 DEEPEST = 30  # levels of nested lists and mappings
+LIKE = "like"
+LONGEST = 30  # chain of experiments each of which is like the next
+_CHOICES = ("name", "source")  # keys that decide which other keys a mapping has
 _LONGEST_NUMBER = 100  # characters
 _LONGEST_LINE = 4096  # characters; a list stays on one line
 _IN_BRACES = 5  # keys at most in a mapping that is written on one line
@@ -127,6 +128,41 @@ def _complete(values: Json, known: Mapping[str, object], origin: str | Path) -> 
     if not isinstance(experiments, dict):
         return values
     return {**values, "experiments": complete_likes(experiments, known, origin)}
+
+
+def complete_likes(
+    experiments: Mapping[str, object], known: Mapping[str, object], origin: str | Path
+) -> Json:
+    """Return the entries of `experiments`, those with the key `like` completed by the entry that it names.
+
+    `known` are complete entries of other files. Raises InputError, which begins with `origin`, if there is no
+    experiment of that name, or if the entries name each other in a circle.
+    """
+    entries = {**known, **experiments}
+
+    def complete(name: str, chain: tuple[str, ...]) -> object:
+        entry = entries[name]
+        if not isinstance(entry, dict) or LIKE not in entry:
+            return entry
+        other, key = entry[LIKE], f"{origin}: experiments.{name}.{LIKE}"
+        if not isinstance(other, str) or other not in entries:
+            raise InputError(f"{key}: no experiment '{other}'{nearest(str(other), entries)}")
+        if len(chain) == LONGEST:
+            raise InputError(f"{key}: a circle, or a chain of more than {LONGEST} experiments")
+        changes = {key: value for key, value in entry.items() if key != LIKE}
+        return _merge(complete(other, (*chain, name)), changes)
+
+    return {name: complete(name, ()) for name in experiments}
+
+
+def _merge(settings: object, changes: object) -> object:
+    """Settings with changes: mappings are merged, other values are replaced, and null removes a key."""
+    if not (isinstance(settings, dict) and isinstance(changes, dict)):
+        return changes
+    if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
+        return changes
+    merged = {**settings, **{key: _merge(settings.get(key), value) for key, value in changes.items()}}
+    return {key: value for key, value in merged.items() if changes.get(key, ...) is not None}
 
 
 class Workflow(Configuration):
@@ -246,7 +282,7 @@ def describe(configuration: Path, name: str, values: Json, comment: str) -> str:
 
     `comment` is one line, which the text has above the experiment.
     """
-    write = partial(yaml.dump, Dumper=_Dumper, allow_unicode=True, width=_LONGEST_LINE)
+    write = functools.partial(yaml.dump, Dumper=_Dumper, allow_unicode=True, width=_LONGEST_LINE)
     entry = write({"experiments": {name: values}}, default_flow_style=None, sort_keys=False)
     text = f"# yaml-language-server: $schema=../config/schema.json\n# {comment}\n{entry}"
     parse(text, experiment_file(configuration, name))

@@ -13,7 +13,7 @@ from pairflow.errors import InputError
 from pairflow.files import Json
 from pairflow.kinds import kind_of_model, on_demand_kinds
 from pairflow.kinds.kind import AnyKind
-from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
+from pairflow.metrics.metric import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model import DiscreteModel, Model

@@ -11,8 +11,7 @@ import pandas as pd
 
 from pairflow.config import Experiment
 from pairflow.limits import FEW_REAL
-from pairflow.metrics.metric import HELD_OUT, Metric
-from pairflow.metrics.ranking import Row, best_run
+from pairflow.metrics.metric import HELD_OUT, Metric, Row, best_run
 from pairflow.report.stats import (
     REPETITIONS,
     Difference,

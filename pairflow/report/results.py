@@ -13,7 +13,7 @@ from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_tab
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.files import checked_path, shown
-from pairflow.metrics.ranking import leading_evaluation, mean_values
+from pairflow.metrics.metric import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.costs import training_costs
 from pairflow.report.grid import REAL, Grid, list_grids

@@ -33,8 +33,8 @@ class KnownText(NamedTuple):
 
     Attributes:
         file: the name of its file.
-        format: how it is written: "plain" UTF-8; a part of the "package", compressed by xz; "letters" in a ZIP
-            archive, as text8; or files of "sentences" in a tar archive, as LM1B.
+        format: how it is written: "plain" UTF-8; a file of the "package", compressed by xz; "letters" in a
+            ZIP archive, as text8; or files of "sentences" in a tar archive, as LM1B.
         url, sha256: the address of the file, if it is not a part of the package, and perhaps its checksum.
         in_paper: whether it is in the paper's tables.
     """
