@@ -1,4 +1,4 @@
-"""Training on a teacher's pairs: ReDi (Yoo et al. 2025), and ReFlow in a continuous flow (Liu et al. 2023)."""
+"""Training on pairs of a teacher: ReDi (Yoo et al. 2025), and ReFlow for vectors (Liu et al. 2023)."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -283,9 +283,7 @@ def test_names_with_line_ends_stay_on_their_lines(tmp_path, monkeypatch):
 
 
 def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "pairflow.checkup.check", lambda package, needed, gpus: Finding.ok(str(needed))
-    )
+    monkeypatch.setattr("pairflow.checkup.check", lambda package, needed, gpus: Finding.ok(str(needed)))
     path = tmp_path / "workflow_config.yaml"
     found = dict(findings(path, offline=True))
     advice = "no such file; run the command in the workflow's folder, or name the file with --config"

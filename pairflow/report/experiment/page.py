@@ -30,7 +30,7 @@ class Parts(TypedDict):
     drawn: Mapping[str, object]
     blocks: list[EvaluationBlock]
     coupling: Mapping[str, object] | None
-    correlation: sheets.Correlation | None
+    correlation: sheets.CorrelationPart | None
     training: Mapping[str, object] | None
 
 
@@ -103,7 +103,7 @@ def _draw_coupling(contents: Contents) -> dict[str, object] | None:
     }
 
 
-def _draw_correlation(contents: Contents) -> sheets.Correlation | None:
+def _draw_correlation(contents: Contents) -> sheets.CorrelationPart | None:
     """Draw the total correlation of each method, its standard error, and the ceiling that methods share."""
     methods = [name for name in contents.methods if name in contents.correlations]
     settings = contents.experiment.correlation

@@ -14,7 +14,7 @@ from pairflow.report.stats import REPETITIONS
 from pairflow.report.words import format_count, format_duration, format_percent
 
 
-class Correlation(TypedDict):
+class CorrelationPart(TypedDict):
     """The total correlation of each method and its standard error, and the ceiling that methods share."""
 
     rows: dict[str, tuple[float, float]]
@@ -29,7 +29,7 @@ def list_sheets(
     contents: Contents,
     headline: Headline | None,
     blocks: Sequence[EvaluationBlock],
-    correlation: Correlation | None,
+    correlation: CorrelationPart | None,
     costs: Sequence[Mapping[str, Any]],
 ) -> list[Sheet]:
     """Make a sheet of each table of a page, in the order of the page."""
@@ -84,7 +84,7 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
     return _text_sheet(contents, "headline", title, columns, records, "", origin)
 
 
-def correlation_sheet(contents: Contents, correlation: Correlation) -> Sheet:
+def correlation_sheet(contents: Contents, correlation: CorrelationPart) -> Sheet:
     """List the total correlation per method, and its ceiling; `correlation` is that part of the page."""
     rows, ceiling = correlation["rows"], correlation["ceiling"]
     texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
