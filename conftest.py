@@ -51,7 +51,7 @@ _IMPORTED = [
     "pairflow.training.loop",
     "pairflow.generate.demand",
     "pairflow.report.experiment.page",
-    "pairflow.kinds.molecules.chemistry",
+    "pairflow.kinds.molecules.measures.chemistry",
     "rdkit.Chem",
     "snakemake.cli",
     "snakemake.dag",
@@ -274,7 +274,7 @@ def made_once(tmp_path_factory):
 @pytest.fixture(scope="session")
 def qm9(data_dir, made_once):
     """QM9, prepared as the paper does."""
-    from pairflow.kinds.molecules.data_sets import source_of
+    from pairflow.kinds.molecules.data.data_sets import source_of
     from pairflow.kinds.molecules.settings import Molecules
 
     def make(folder: Path) -> None:

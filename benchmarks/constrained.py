@@ -26,8 +26,8 @@ from pairflow.artifacts import read_table
 from pairflow.config import DemandSettings
 from pairflow.flow.given import OPEN
 from pairflow.generate.demand import SampleStream
-from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.representations import tokenize
+from pairflow.kinds.molecules.data.representations import tokenize
+from pairflow.kinds.molecules.measures.counts import canonical
 
 STARTS = ({}, {"prefix": "C=CC"}, {"prefix": "N#CC"}, {"template": "CC(*)C(*)"}, {"template": "C*1C*1"})
 SHARES = ("valid", "free", "kept", "known", "found")

@@ -29,8 +29,8 @@ from pairflow.config import Dcd, Training
 from pairflow.flow.corruption import Uniform
 from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.schedule import DIFFUSION
-from pairflow.kinds.molecules.counts import count
-from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures.counts import count
 from pairflow.networks.layers import TimeEmbedding
 from pairflow.training import dcd
 from pairflow.training.loop import optimise

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from rdkit import Chem
 
-from pairflow.kinds.molecules.representations import tokenize
+from pairflow.kinds.molecules.data.representations import tokenize
 
 MAX_ATOMS = 7
 MAX_RINGS = 2

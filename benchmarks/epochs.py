@@ -189,8 +189,8 @@ def measure_of(root: Path, x1: np.ndarray, metadata: Metadata) -> Callable[[list
 
 
 def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
-    from pairflow.kinds.molecules.counts import count
-    from pairflow.kinds.molecules.prepare import Vocabulary
+    from pairflow.kinds.molecules.data.prepare import Vocabulary
+    from pairflow.kinds.molecules.measures.counts import count
 
     words = Vocabulary.load(root / "data/vocabulary.json")
     known = {words.decode(row) for row in x1}

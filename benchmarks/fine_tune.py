@@ -31,10 +31,11 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 from pairflow import rng
 from pairflow.artifacts import read_object, read_provenance, read_table, token_array
 from pairflow.config import suggest
-from pairflow.kinds.molecules import chemistry, library, training_molecules
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.plausible import Norms, is_plausible
-from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures import chemistry, training_molecules
+from pairflow.kinds.molecules.measures.plausible import Norms, is_plausible
 
 INDOLE = Chem.MolFromSmarts("c1ccc2[nH]ccc2c1")
 REPOSITORY = Path(__file__).parents[1]

@@ -27,9 +27,9 @@ from pairing import commit, machine
 
 from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.samplers import euler, unmask
-from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import compute
-from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures.counts import canonical
+from pairflow.kinds.molecules.structures.descriptors import compute
 from pairflow.training.model import Model
 
 LAWS = {"symbols": unmask, "transitions": euler}

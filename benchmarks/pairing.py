@@ -102,9 +102,9 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
-    from pairflow.kinds.molecules import library
-    from pairflow.kinds.molecules import prepare as molecules
-    from pairflow.kinds.molecules.data_sets import DATA_SETS  # needs RDKit, unlike the rest
+    from pairflow.kinds.molecules.data import library
+    from pairflow.kinds.molecules.data import prepare as molecules
+    from pairflow.kinds.molecules.data.data_sets import DATA_SETS  # needs RDKit, unlike the rest
     from pairflow.kinds.molecules.settings import Molecules
 
     source = DATA_SETS[name]

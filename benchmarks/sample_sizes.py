@@ -21,10 +21,10 @@ from rdkit import Chem
 
 from pairflow.config import DemandSettings
 from pairflow.generate.demand import SampleStream
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.data_sets import DATA_SETS
-from pairflow.kinds.molecules.training_molecules import chemnet_features
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS
+from pairflow.kinds.molecules.measures.counts import canonical
+from pairflow.kinds.molecules.measures.training_molecules import chemnet_features
 from pairflow.metrics.frechet import Moments, frechet_distance
 
 MODEL, WITHIN = "zinc250k", 0.05

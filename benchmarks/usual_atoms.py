@@ -1,6 +1,6 @@
 """Finds the atoms of drug-like molecules that count as usual in any library (docs/metrics.md, `plausible`).
 
-    python benchmarks/usual_atoms.py --out pairflow/kinds/molecules/usual_atoms.parquet
+    python benchmarks/usual_atoms.py --out pairflow/kinds/molecules/measures/usual_atoms.parquet
 
 An atom is known by a hash of itself, its bonds and its neighbours. The file has the hash of each atom that at
 least --least molecules of ZINC-250k have, and the number of these molecules. The command also prints which
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.descriptors import tabulate
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.structures.descriptors import tabulate
 
 
 def main() -> None:

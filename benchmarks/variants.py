@@ -19,8 +19,8 @@ import pandas as pd
 from pairing import commit, machine
 from rdkit import Chem
 
-from pairflow.kinds.molecules.known import KnownMolecules
-from pairflow.kinds.molecules.plausible import Norms, is_plausible
+from pairflow.kinds.molecules.data.known import KnownMolecules
+from pairflow.kinds.molecules.measures.plausible import Norms, is_plausible
 from pairflow.published import FOLDER
 
 NOISES, NFE = ("0.02:0.2", "0.3:0.9"), (1, 8, 32)

@@ -7,10 +7,10 @@ from rdkit import Chem
 from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
 from benchmarks.enumerate_molecules import enumerate_molecules, write
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.prepare import prepare
-from pairflow.kinds.molecules.representations import tokenize
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data.prepare import prepare
+from pairflow.kinds.molecules.data.representations import tokenize
 from pairflow.kinds.molecules.settings import Molecules
 
 PACKAGED = MOLECULES["small_molecules"].fetch()

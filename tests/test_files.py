@@ -17,7 +17,7 @@ from pairflow.artifacts import read_object, read_rows, read_table
 from pairflow.config.file import read
 from pairflow.errors import InputError
 from pairflow.kinds.images.data_sets import read_image
-from pairflow.kinds.molecules.library import read_rows as read_molecules
+from pairflow.kinds.molecules.data.library import read_rows as read_molecules
 from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.kinds.vectors.data_sets import VectorFile

@@ -39,6 +39,18 @@ FLOORS = (
     ("learning",),
     ("pairflow",),
 )
+# The folders and modules at the top of each kind of more than ten modules, lowest first.
+ROOMS = {
+    "images": (
+        *("settings", "prepare", "measures", "extractors", "data_sets", "rows", "on_demand"),
+        *("measure", "page", "kind", "steps"),
+    ),
+    "text": (
+        *("settings", "ngrams", "kneser_ney", "gpt2", "controls", "tokenisers", "records", "prepare"),
+        *("data_sets", "survey", "on_demand", "measure", "page", "kind"),
+    ),
+    "molecules": ("settings", "structures", "data", "measures", "page", "on_demand", "kind", "steps"),
+}
 EXTRAS = ("extras.py", "checkup.py")  # which name the extras of the package
 PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -61,7 +73,7 @@ def room_of(module: str) -> str:
     if name in FLOOR:
         return name
     if first == "kinds":
-        lowest = rest[1:] == ["settings"] or name in ("kinds.molecules.metrics", "kinds.molecules.demand")
+        lowest = rest[1:2] == ["settings"]
         return "kinds.*.settings" if lowest else "kinds.*.steps" if rest[1:2] == ["steps"] else "kinds.*"
     if first == "report" and rest and rest[0] in ("experiment", "compare", "headline", "outlook"):
         return "report.pages"
@@ -119,6 +131,28 @@ def test_packages_import_only_lower_floors():
         own = room_of(module)
         for other in arrows()[module] if path.name == "__init__.py" else ():
             assert room_of(other) == own or FLOOR[room_of(other)] < FLOOR[own], f"{path} imports {other}"
+
+
+def rooms_of(kind: str) -> dict[str, str]:
+    """The modules of a kind, each with the folder or the module at the top of the kind that it belongs to."""
+    begin = f"pairflow.kinds.{kind}."
+    return {name: name.removeprefix(begin).split(".")[0] for name in name_modules() if name.startswith(begin)}
+
+
+def test_large_kinds_have_few_rooms():
+    files = {kind: [path for path in modules() if path.parts[:2] == ("kinds", kind)] for kind in KINDS}
+    assert {kind for kind in KINDS if len(files[kind]) > 10} == {*ROOMS}
+    for kind, rooms in ROOMS.items():
+        assert {*rooms_of(kind).values()} == {*rooms}, kind
+        assert len(rooms) <= 8 or len(files[kind]) <= 20, kind
+
+
+@pytest.mark.parametrize("kind", ROOMS)
+def test_rooms_of_a_kind_import_only_lower_ones(kind):
+    rooms, height = rooms_of(kind), ROOMS[kind].index
+    for module, own in rooms.items():
+        for other in arrows()[module] & {*rooms}:
+            assert height(rooms[other]) <= height(own), f"{module} imports {other}"
 
 
 def test_modules_do_not_import_one_another_in_a_circle():

@@ -19,7 +19,7 @@ from pairflow.data.status import Condition, Finding
 from pairflow.kinds import kind_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.settings import Images
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.runtime import memory
 

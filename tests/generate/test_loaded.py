@@ -15,7 +15,7 @@ from pairflow.config import DemandSettings, ScoreSettings
 from pairflow.data.delivery import Candidate
 from pairflow.generate.demand import SampleStream
 from pairflow.generate.score import Scorer
-from pairflow.kinds.molecules.prepare import PAD
+from pairflow.kinds.molecules.data.prepare import PAD
 from pairflow.training.model_files import write_description
 
 TOP = np.array([0] * 8 + [-1] * 56)

@@ -12,8 +12,8 @@ from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.kinds.images.settings import Images
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.data_sets import MoleculeFile, MoleculeTable
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data.data_sets import MoleculeFile, MoleculeTable
 from pairflow.kinds.molecules.settings import MOLECULE_SOURCES, Molecules
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -8,9 +8,9 @@ from pages import Document
 from rdkit import Chem
 
 from pairflow.artifacts import Metadata
-from pairflow.kinds.molecules.descriptors import describe
-from pairflow.kinds.molecules.files import writer
+from pairflow.kinds.molecules.on_demand.files import writer
 from pairflow.kinds.molecules.page.drawing import draw, draw_compact
+from pairflow.kinds.molecules.structures.descriptors import describe
 
 HOSTILE = "</script><b>=1+1"
 SMILES = [

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import from_cell
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table, sort_keys
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 from pairflow.report.grid import Grid

@@ -24,7 +24,7 @@ def test_an_entry_is_its_words_as_html():
     assert entry.names == ("unique", "novel")
     assert entry.text == "The same counts on the strings themselves, as the paper has them."
     assert list(entry.facts) == [*FACTS]
-    assert entry.facts["Source"].endswith("(<code>pairflow/kinds/molecules/counts.py</code>)")
+    assert entry.facts["Source"].endswith("(<code>pairflow/kinds/molecules/measures/counts.py</code>)")
     assert "<em>Empty</em>: only padding." in read_entries()["invalid_empty"].text
 
 

@@ -17,7 +17,7 @@ from pairflow.artifacts import Metadata, atomic
 from pairflow.cli import COMMANDS, STEPS, main
 from pairflow.config.file import read
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import files as molecule_files
+from pairflow.kinds.molecules.on_demand import files as molecule_files
 from pairflow.runtime.snapshots import Snapshots
 
 CALLS = {}  # a command's name, and the kind of data -> the first such command of the small experiments

@@ -12,9 +12,9 @@ from miniatures import data_files
 
 from pairflow.artifacts import read_metadata, read_table, token_array
 from pairflow.data.classes import Classes
-from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import compute
-from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures.counts import canonical
+from pairflow.kinds.molecules.structures.descriptors import compute
 from pairflow.training.model_files import write_description
 
 NETWORK = {"name": "mlp", "width": 64, "blocks": 1, "time_width": 16}

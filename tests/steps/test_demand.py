@@ -25,12 +25,12 @@ from pairflow.artifacts import (
 )
 from pairflow.config import DemandSettings
 from pairflow.generate import demand
-from pairflow.kinds.molecules import files
-from pairflow.kinds.molecules.known import KnownMolecules
-from pairflow.kinds.molecules.plausible import Norms
-from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.scaffolds import read_scaffolds
-from pairflow.kinds.molecules.selection import KnownByRules
+from pairflow.kinds.molecules.data.known import KnownMolecules
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures.plausible import Norms
+from pairflow.kinds.molecules.on_demand import files
+from pairflow.kinds.molecules.on_demand.scaffolds import read_scaffolds
+from pairflow.kinds.molecules.on_demand.selection import KnownByRules
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.training.model_files import write_description
 
@@ -90,7 +90,7 @@ def test_the_last_lines_sum_up_and_warn(sample, tmp_path, made, monkeypatch):
     assert f"20 molecules ({count} of them in the data set) from " in first
     assert "replaces" not in first
     assert "not usable" not in first
-    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.USABLE", 1.01)
+    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.delivery.USABLE", 1.01)
     *_, summary, warning = sample("x.smi", novel=True).stderr.splitlines()
     assert summary.startswith("20 molecules from ")
     assert summary.endswith("x.smi, which replaces an earlier file")

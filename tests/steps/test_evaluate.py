@@ -12,11 +12,11 @@ from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, read_metadata, read_table, token_column, write_table
-from pairflow.kinds.molecules import training_molecules
-from pairflow.kinds.molecules.descriptors import PROPERTIES, tabulate
-from pairflow.kinds.molecules.library import Row
-from pairflow.kinds.molecules.prepare import Vocabulary, prepare
+from pairflow.kinds.molecules.data.library import Row
+from pairflow.kinds.molecules.data.prepare import Vocabulary, prepare
+from pairflow.kinds.molecules.measures import training_molecules
 from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, tabulate
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
 TRIALS = [

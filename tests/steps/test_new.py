@@ -19,9 +19,9 @@ from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
 from pairflow.estimate.rates import Rate
 from pairflow.kinds import source_of
-from pairflow.kinds.molecules import draft
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.library import read_rows
+from pairflow.kinds.molecules.data import draft
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data.library import read_rows
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
@@ -137,7 +137,7 @@ def test_drug_like_molecules_are_groups_unless_they_may_have_several_parts(proje
 
 
 def test_without_the_library_new_says_how_to_install_it(project, monkeypatch):
-    monkeypatch.setattr("pairflow.kinds.molecules.representations.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.kinds.molecules.data.representations.find_spec", lambda name: None)
     (project / "a.smi").write_text("\n".join(SMILES))
     run = new("a.smi")
     assert (run.exit_code, run.stderr.count("\n")) == (2, 1)

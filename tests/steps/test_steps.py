@@ -16,7 +16,7 @@ from miniatures import data_files
 
 import pairflow
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
-from pairflow.kinds.molecules import reading
+from pairflow.kinds.molecules.data import reading
 from pairflow.limits import KEYS
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer

@@ -17,8 +17,6 @@ from pairflow.kinds.kind import (
     Reference,
     Scoring,
 )
-from pairflow.kinds.molecules.demand import MoleculeDemand
-from pairflow.kinds.molecules.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.settings import (
     DESCRIBED_ROWS,
     Chemistry,
@@ -29,13 +27,15 @@ from pairflow.kinds.molecules.settings import (
     own_columns,
     start_settings,
 )
+from pairflow.kinds.molecules.settings.demand import MoleculeDemand
+from pairflow.kinds.molecules.settings.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.kinds.molecules.data_sets import MoleculeSource
-    from pairflow.kinds.molecules.on_demand import MoleculeDelivery, ScoredMolecules
+    from pairflow.kinds.molecules.data.data_sets import MoleculeSource
+    from pairflow.kinds.molecules.on_demand.delivery import MoleculeDelivery, ScoredMolecules
     from pairflow.kinds.molecules.page.page import MoleculesPage
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import DiscreteModel
@@ -98,7 +98,7 @@ class MoleculeReference(Reference[Chemistry, MoleculeFiles]):
     ) -> "Measurement":
         """Count each trial's valid, unique and novel molecules, and the reasons why samples are invalid.
         Compare the distinct molecules with the training molecules."""
-        from pairflow.kinds.molecules.measure import measure_samples
+        from pairflow.kinds.molecules.measures.measure import measure_samples
 
         return measure_samples(settings, samples, real, machine)
 
@@ -139,27 +139,27 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
 
         Up to 1,000 of each are drawn, and the numbers are scaled to the number of samples.
         """
-        from pairflow.kinds.molecules.measure import measure_floor
+        from pairflow.kinds.molecules.measures.measure import measure_floor
 
         return measure_floor(settings, real, machine)
 
 
 def _draft(request: "DraftRequest") -> "Draft | None":
-    from pairflow.kinds.molecules.draft import draft_molecules, recognise
+    from pairflow.kinds.molecules.data.draft import draft_molecules, recognise
 
     reason = recognise(request)
     return draft_molecules(request, reason) if reason else None
 
 
 def _deliver(model: "DiscreteModel", settings: DemandSettings) -> "MoleculeDelivery":
-    from pairflow.kinds.molecules.on_demand import MoleculeDelivery
+    from pairflow.kinds.molecules.on_demand.delivery import MoleculeDelivery
 
     assert isinstance(settings, MoleculeDemand)  # as all DemandSettings are
     return MoleculeDelivery(model, settings)
 
 
 def _score(model: "DiscreteModel") -> "ScoredMolecules":
-    from pairflow.kinds.molecules.on_demand import ScoredMolecules
+    from pairflow.kinds.molecules.on_demand.delivery import ScoredMolecules
 
     return ScoredMolecules(model)
 
@@ -177,7 +177,7 @@ class MoleculesKind(Kind[Molecules]):
     scoring = Scoring(_score)
 
     def source(self, settings: Molecules, folder: Path = Path()) -> "MoleculeSource":
-        from pairflow.kinds.molecules.data_sets import source_of
+        from pairflow.kinds.molecules.data.data_sets import source_of
 
         return source_of(settings, folder)
 
@@ -187,7 +187,7 @@ class MoleculesKind(Kind[Molecules]):
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        from pairflow.kinds.molecules.data_sets import store
+        from pairflow.kinds.molecules.data.data_sets import store
 
         store(self.source(settings), settings, task.files, task.parent, task.progress, task.work)
 

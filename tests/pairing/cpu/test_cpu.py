@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
-from pairflow.kinds.molecules import library
-from pairflow.kinds.molecules import prepare as molecules
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data import prepare as molecules
+from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.pairing import oracle, rule
 from pairflow.pairing import pair as engine

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.kinds.molecules.chemistry import histograms
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.measures.chemistry import histograms
 from pairflow.kinds.molecules.page.best import BestRun, Core
 from pairflow.kinds.molecules.page.charts import STAGES
+from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.experiment.quality import evaluation_blocks

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.kinds.molecules.chemistry import histograms
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.measures.chemistry import histograms
+from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 

@@ -1,4 +1,4 @@
-from pairflow.kinds.molecules.page import gallery as molecules
+from pairflow.kinds.molecules.page import drawing as molecules
 from pairflow.kinds.molecules.page import page
 from pairflow.report.experiment.page import render
 

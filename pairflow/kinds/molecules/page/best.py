@@ -12,14 +12,14 @@ from pairflow import rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
-from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.descriptors import ring_systems
-from pairflow.kinds.molecules.known import KnownMolecules
-from pairflow.kinds.molecules.plausible import Norms, is_plausible
-from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.data.known import KnownMolecules
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures.counts import canonical
+from pairflow.kinds.molecules.measures.plausible import Norms, is_plausible
+from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, draw
 from pairflow.kinds.molecules.settings import chemistry_settings, identity_of
-from pairflow.kinds.molecules.standardise import identify
-from pairflow.kinds.molecules.training_molecules import DatasetMolecules, draw
+from pairflow.kinds.molecules.structures.descriptors import ring_systems
+from pairflow.kinds.molecules.structures.standardise import identify
 from pairflow.plan import paths
 
 _COMPARED = 30  # training molecules of which the common substructure is searched

@@ -14,10 +14,10 @@ from rdkit import rdBase
 
 from pairflow.artifacts import Metadata
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.demand import MoleculeDemand
-from pairflow.kinds.molecules.descriptors import DIGITS
 from pairflow.kinds.molecules.page.drawing import SIZE, draw_compact
-from pairflow.kinds.molecules.standardise import parse
+from pairflow.kinds.molecules.settings.demand import MoleculeDemand
+from pairflow.kinds.molecules.structures.descriptors import DIGITS
+from pairflow.kinds.molecules.structures.standardise import parse
 from pairflow.report.templates import make_environment
 
 _FOLDER = Path(__file__).parent

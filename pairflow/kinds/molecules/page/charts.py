@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report import drawing
 from pairflow.report.colours import Fill, Style, contrast
 from pairflow.report.drawing import Picture, describe, describe_lines, line_chart

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.measures.plausible import START
 from pairflow.kinds.molecules.page import charts
-from pairflow.kinds.molecules.plausible import START
 from pairflow.kinds.molecules.settings import own_columns
+from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, legend

@@ -1,20 +1,25 @@
-"""Draws structures of molecules with RDKit, in the colours of the pages."""
+"""Draws structures of molecules with RDKit, in the colours of the pages, and galleries of samples."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from markupsafe import Markup
 from matplotlib.colors import to_rgb
-from rdkit import Chem
+from rdkit import Chem, rdBase
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from pairflow.report.colours import HEX
+from pairflow import rng
+from pairflow.report.colours import HEX, themed
 
 _ATOMS = {-1: "ink", 6: "ink", 7: "blue", 8: "vermillion", 9: "green", 16: "orange", 17: "green"}
 _COLOURS = {value.upper(): name for name, value in HEX.items()}
 _PROPERTY = re.compile(r"([a-z-]+):([^;]+)")
 _PART = re.compile(r"([A-Z]) ?([-\d., ]*)")
 _LETTER = 0.047  # least height of a letter, as a share of a drawing's width
+_GALLERY = (200, 147)  # width and height of a drawing in a gallery
 SIZE = (600, 440)  # of a compact drawing, whose coordinates are whole numbers
 Shapes = list[list[Any]]
 
@@ -71,3 +76,38 @@ def _shorten(path: str) -> str:
         short += (f"M{step[0]} {step[1]}" if letter == "M" else f"l{step[0]} {step[1]}").replace(" -", "-")
         here = x, y
     return short
+
+
+@dataclass(frozen=True)
+class Molecule:
+    """A valid sample and its drawing."""
+
+    smiles: str
+    svg: Markup
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Some valid samples, and the numbers of valid, empty and all samples."""
+
+    molecules: list[Molecule]
+    valid: int
+    empty: int
+    count: int
+
+
+def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
+    """Draw up to `number` of the valid samples, chosen at random by `seed`; duplicates are not removed."""
+    with rdBase.BlockLogs():
+        parsed = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
+        valid = [text for text in samples if parsed.get(text) is not None]
+        chosen = rng.random_order(rng.stream_seed(seed, "gallery"), len(valid))[:number]
+        molecules = [Molecule(valid[i], _draw_for_gallery(parsed[valid[i]])) for i in chosen]
+    return Gallery(molecules, len(valid), sum(not text for text in samples), len(samples))
+
+
+def _draw_for_gallery(molecule: Chem.Mol) -> Markup:
+    svg = draw(molecule, *_GALLERY, bond=30, line=1.6)
+    width, height = _GALLERY
+    # Without a width and a height in pixels, the drawing scales with the page.
+    return Markup(themed(svg.replace(f"width='{width}px' height='{height}px' ", "aria-hidden='true' ", 1)))

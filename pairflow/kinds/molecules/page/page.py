@@ -13,7 +13,7 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds.molecules.page.details import describe_molecules
 from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings, identity_of
-from pairflow.kinds.molecules.standardise import IDENTITIES
+from pairflow.kinds.molecules.structures.standardise import IDENTITIES
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
@@ -55,8 +55,8 @@ class MoleculesPage(KindPage):
         - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
           numbers of molecules in each bin of a property, by `chemistry.histograms`.
         """
+        from pairflow.kinds.molecules.data.prepare import Vocabulary
         from pairflow.kinds.molecules.page.best import describe_best
-        from pairflow.kinds.molecules.prepare import Vocabulary
 
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
         table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
@@ -195,7 +195,7 @@ class MoleculesPage(KindPage):
 
     def draw(self, contents: Contents) -> dict[str, object]:
         from pairflow.kinds.molecules.page.best import BestRun
-        from pairflow.kinds.molecules.page.gallery import draw_gallery
+        from pairflow.kinds.molecules.page.drawing import draw_gallery
 
         part, seed = contents.part, contents.experiment.seeds[0]
         galleries = {

@@ -16,7 +16,7 @@ def main(smiles: Path, out: Path, device, threads, quiet):
     ChemNet's features of up to 10,000 training molecules."""
     import pyarrow as pa
 
-    from pairflow.kinds.molecules import training_molecules
+    from pairflow.kinds.molecules.measures import training_molecules
     from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose
 

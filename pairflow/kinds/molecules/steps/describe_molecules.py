@@ -15,7 +15,7 @@ from pairflow.steps.options import existing, out, quiet, threads
 def main(smiles: Path, out: Path, threads, quiet):
     """Compute fingerprint and scaffold of up to 250,000 training molecules, which are drawn at random, and
     properties of up to 20,000 of them."""
-    from pairflow.kinds.molecules import training_molecules
+    from pairflow.kinds.molecules.measures import training_molecules
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()

@@ -31,7 +31,7 @@ def main(settings: LibraryRules, molecules: Path, reference: Path, out: Path | N
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv
     """
-    from pairflow.kinds.molecules import against_library
+    from pairflow.kinds.molecules.on_demand import against_library
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()

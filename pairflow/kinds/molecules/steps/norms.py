@@ -20,8 +20,8 @@ def main(smiles: Path, out: Path, threads, quiet):
     up to 250,000 that it draws at random. For each measure of plausible molecules it finds the limit that
     95 % of up to 2,000 molecules do not exceed.
     """
-    from pairflow.kinds.molecules import plausible
-    from pairflow.kinds.molecules.training_molecules import DatasetMolecules
+    from pairflow.kinds.molecules.measures import plausible
+    from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()

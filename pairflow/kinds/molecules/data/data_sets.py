@@ -1,0 +1,212 @@
+"""Data sets of molecules. A new one is an entry of `_TABLES`, and a name in MOLECULE_SOURCES."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import StrictInt, TypeAdapter, ValidationError
+
+from pairflow.artifacts import digest
+from pairflow.data.download import RawFile
+from pairflow.data.prepared import parent_digest, write_prepared
+from pairflow.data.source import DatasetSize, DataSource, PublishedFile, RowFile
+from pairflow.data.split import held_out_rows
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.fields import HELD_OUT, Row
+from pairflow.kinds.molecules.data.known import KNOWN, KnownMolecules
+from pairflow.kinds.molecules.settings import Molecules
+from pairflow.runtime.threads import granted_threads
+
+if TYPE_CHECKING:
+    from pairflow.kinds.molecules.data.prepare import PreparedMolecules, Vocabulary
+    from pairflow.kinds.molecules.data.reading import SavedChunks
+    from pairflow.runtime.resume import LongWork
+
+
+class MoleculeSource(DataSource):
+    """A file in which each row is one molecule. If `named`, the prepared SMILES have a column `name`, with
+    the names of the rows."""
+
+    named = False
+    held_out: Path | None = None
+
+    @abstractmethod
+    def fetch(self) -> Path:
+        """The local path of the raw file. Raises InputError if its download fails or has another checksum."""
+
+    def validation_rows(self) -> list[int] | None:
+        """Row numbers, from 0, of the published validation split; None if there is none."""
+        return None
+
+    def rows(self, column: str, progress: bool = False, sheet: str | None = None) -> Iterator[Row]:
+        """Yield the rows of the raw file, whose SMILES are in a column, of a sheet, if it is a table."""
+        return library.read_rows(self.fetch(), column, progress, sheet)
+
+    def read(
+        self,
+        settings: Molecules,
+        progress: bool = False,
+        parent: "Vocabulary | None" = None,
+        processes: int | None = None,
+        saved: "SavedChunks | None" = None,
+    ) -> "PreparedMolecules":
+        """Fetch the raw file, and turn it into token rows in several processes (None: one per thread).
+
+        `saved` has what an interrupted run has read. Raises InputError as `fetch` and `prepare` do, and if
+        the number of rows is not the published one.
+        """
+        from pairflow.kinds.molecules.data.prepare import prepare
+
+        rows = self.rows(settings.column, progress, settings.sheet)
+        named = rows if self.named else (row._replace(name="") for row in rows)
+        processes = processes or granted_threads()
+        prepared = prepare(named, settings, self.validation_rows(), parent, processes, saved)
+        number = len(prepared.smiles) + len(prepared.rejected)
+        if self.size and number != self.size.total:
+            raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
+        return prepared
+
+
+@dataclass(frozen=True, eq=False)
+class MoleculeTable(PublishedFile, MoleculeSource):
+    """A published table of molecules, perhaps with a validation split, or the table in the package."""
+
+    size: DatasetSize | None = None
+    validation: RawFile | None = None
+
+    def validation_rows(self) -> list[int] | None:
+        if self.validation is None:
+            return None
+        path = self.validation.fetch()
+        try:
+            return TypeAdapter(list[StrictInt]).validate_json(path.read_bytes())
+        except ValidationError:
+            raise InputError(f"{path}: expected a JSON list of row numbers") from None
+
+    def published_files(self) -> list[RawFile]:
+        return [file for file in (self.file, self.validation) if file]
+
+
+@dataclass(frozen=True)
+class MoleculeFile(RowFile, MoleculeSource):
+    """A user's file of molecules, and the user's own split of it, if there is one: a column, or a second file
+    `held_out`. The numbers of its rows continue after the first file."""
+
+    held_out: Path | None = None
+    split_column: str | None = None
+    named = True
+
+    def rows(self, column: str, progress: bool = False, sheet: str | None = None) -> Iterator[Row]:
+        own_split = self.split_column or self.held_out
+        read = self._split_rows if own_split else super().rows
+        return read(column, progress, sheet)
+
+    def _split_rows(self, column: str, progress: bool, sheet: str | None) -> Iterator[Row]:
+        number, held_out = 0, set[int]()
+        if self.split_column:
+            fields = library.read_fields(self.path, self.split_column, sheet, strict=True)
+            labels = (label for _, label, _ in fields)
+            held_out = {*held_out_rows(labels, f"{self.path}: column {self.split_column!r}")}
+        for index, row in enumerate(library.read_rows(self.path, column, progress, sheet)):
+            number = row.number
+            yield row._replace(part=HELD_OUT) if index in held_out else row
+        for row in library.read_rows(self.held_out, column, progress, sheet) if self.held_out else ():
+            yield row._replace(number=number + row.number, part=HELD_OUT)
+
+
+_GITHUB = "https://raw.githubusercontent.com"
+_QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
+_ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
+_EMBEDDED = Path(__file__).with_name("small_molecules.csv.gz")
+
+_TABLES = (
+    # All small molecules of C, N, O and F, made by benchmarks/enumerate_molecules.py.
+    MoleculeTable(
+        "small_molecules", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), DatasetSize(7_561, 398, 24)
+    ),
+    # QM9, molecules of up to 9 heavy atoms, as DeepChem publishes it.
+    MoleculeTable("qm9", RawFile(("qm9.csv.gz", "qm9.csv"), _QM9), DatasetSize(127_190, 6_695, 40)),
+    # ZINC-250k, drug-like molecules, with the validation split that GDSS publishes.
+    MoleculeTable(
+        "zinc250k",
+        RawFile(
+            ("zinc250k.csv.gz", "zinc250k.csv", _ZINC),
+            f"{_GITHUB}/aspuru-guzik-group/chemical_vae/HEAD/models/zinc_properties/{_ZINC}",
+            "d31726bf929d35cb52fa109db90411c90a000dfe",
+        ),
+        DatasetSize(224_568, 24_887, 72),
+        validation=RawFile(
+            ("valid_idx_zinc250k.json",),
+            f"{_GITHUB}/harryjo97/GDSS/HEAD/data/valid_idx_zinc250k.json",
+            "b4b45d15971cb9115efeb8044195bf3440eb02f8",
+        ),
+    ),
+)
+DATA_SETS: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
+
+
+def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
+    """The source that the settings name; a user's relative path starts at `folder`."""
+    held_out = folder / settings.held_out if settings.held_out else None
+    own = MoleculeFile(folder / settings.source, held_out, settings.split_column)
+    return DATA_SETS.get(settings.source) or own
+
+
+def store(
+    source: MoleculeSource,
+    settings: Molecules,
+    files: Mapping[str, Path],
+    parent: Path | None,
+    progress: bool,
+    work: "LongWork | None" = None,
+) -> None:
+    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows. By
+    `work` it takes several processes, and resumes."""
+    from pairflow.kinds.molecules.data.prepare import MASK, PAD, Vocabulary, label_molecules
+    from pairflow.kinds.molecules.data.reading import SavedChunks
+
+    parameters = settings.model_dump(mode="json")
+    symbols = Vocabulary.load(parent) if parent else None
+    saved = None
+    raw = source.fetch()
+    if work and raw.is_file() and os.access(raw, os.R_OK):  # else `read` says what is wrong
+        identity = {"parameters": parameters, "inputs": _digests(source, parent)}
+        saved = SavedChunks(work, files["train"], identity)
+    processes = work.processes if work else None
+    prepared = source.read(settings, progress, symbols, processes, saved)
+    parts = {"train": prepared.train, "validation": prepared.validation}
+    identities = prepared.smiles["key" if "key" in prepared.smiles else "smiles"]
+    row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
+    labels = None
+    if settings.conditioned:
+        condition, every = label_molecules(
+            settings.conditioned, prepared.smiles, source.fetch(), prepared.repeats, settings.sheet
+        )
+        labels = {split: every[prepared.smiles["split"] == split] for split in parts}
+        row_format["condition"] = condition.facts
+    write_prepared(
+        files,
+        parts,
+        prepared.vocabulary.to_json(),
+        prepared.symbols,
+        parameters,
+        _digests(source, parent),
+        labels=labels,
+        tables={
+            "known": (KnownMolecules.from_smiles(identities).table, KNOWN),
+            "smiles": (prepared.smiles, "smiles"),
+            "rejected": (prepared.rejected, "rejected rows"),
+        },
+        **row_format,
+    )
+    if saved:
+        saved.remove()
+
+
+def _digests(source: MoleculeSource, parent: Path | None) -> dict[str, str]:
+    held_out = {"held_out": digest(source.held_out)} if source.held_out else {}
+    return {"source": digest(source.fetch()), **held_out, **parent_digest(parent)}

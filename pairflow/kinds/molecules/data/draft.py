@@ -1,0 +1,375 @@
+"""Suggests an experiment on a user's molecules: its rules and its scale."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rdkit import rdBase
+
+from pairflow import published
+from pairflow.config import check, parse_method, suggest
+from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, own_split, table_lines
+from pairflow.data.source import DatasetSize
+from pairflow.data.split import is_held_out, split_rows
+from pairflow.data.tabular import columns, describe_sheet, is_table
+from pairflow.errors import InputError
+from pairflow.files import Json, opened, split_lines, suffix_of
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.data_sets import MoleculeFile
+from pairflow.kinds.molecules.data.draft_condition import ask_for_classes, find_condition, suggest_columns
+from pairflow.kinds.molecules.data.library import Row
+from pairflow.kinds.molecules.data.prepare import SPECIALS
+from pairflow.kinds.molecules.data.reading import canonicalise, read_molecule
+from pairflow.kinds.molecules.data.representations import REPRESENTATIONS
+from pairflow.kinds.molecules.data.survey import (
+    SAMPLED_ROWS,
+    TINY,
+    Survey,
+    are_molecules,
+    draw_rows,
+    find_column,
+    find_foreign,
+    find_smiles,
+    list_counts,
+)
+from pairflow.kinds.molecules.settings import (
+    LONGEST,
+    MOLECULE_SOURCES,
+    Molecules,
+    NewLibrary,
+    Notation,
+    Standardisation,
+)
+from pairflow.runtime.progress import bar
+from pairflow.runtime.threads import available_cpus
+from pairflow.training.model_files import read_description, read_symbols
+
+MINIMUM = 100  # distinct molecules
+_HEAD = 2**20  # bytes of a .txt file from which its kind is found
+_EPOCHS = {"from scratch": 100, "fine-tuned": 40}  # of a training on groups, at most
+_SURVEYED = 50_000  # rows that are looked at, because groups take RDKit 3 ms a molecule
+FEW = 20_000  # molecules; with fewer, a training on drug-like ones starts from the model _START
+_START = "zinc250k"  # in groups
+_FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SELFIES also on 7 and 9
+
+
+def recognise(request: DraftRequest) -> str:
+    """Return why a file is taken for molecules; empty if it is not: a table without a column of SMILES, or a
+    .txt file of which few lines hold SMILES."""
+    path, taken_as = request.file, request.taken_as
+    reason = f"by --as {taken_as}" if taken_as else "by its suffix"
+    if taken_as in ("molecules", "text", "rows"):
+        return reason * (taken_as == "molecules")
+    if taken_as or is_table(path):
+        return reason * _has_molecules(path, request.settings)
+    if (suffix := suffix_of(path)) != ".txt":
+        return reason * library.is_known(path)
+    if request.settings.rows or not path.is_file():
+        return ""
+    if library.is_table(path):
+        return "because its header names a column of SMILES"
+    with opened(path, suffix) as (content, _):
+        head = content.read(_HEAD).decode("utf-8-sig", errors="replace")
+    lines = islice((line for line in split_lines(head) if line.strip()), SAMPLED_ROWS)
+    holds = are_molecules(line.split()[0] for line in lines) or library.holds_smiles(path)
+    return "because most of its lines hold a molecule" if holds else ""
+
+
+def _has_molecules(path: Path, settings: NewLibrary) -> bool:
+    """Whether a table has SMILES in a column, or in the given one. True also for what is reported later: no
+    column of that name, and molecules in another notation."""
+    column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
+    if column:
+        heads = [{column: fields[column]} for fields in heads if column in fields]
+    foreign = not column and any(any(find_foreign(fields)) for fields in heads)
+    return not heads or any(map(find_smiles, heads)) or foreign
+
+
+class Start(NamedTuple):
+    """A model to start training from: its `name` in the experiment, and what the new data must agree with.
+    The vocabulary of the data begins with its `symbols`."""
+
+    name: str
+    length: int
+    network: Json
+    representation: str
+    symbols: tuple[str, ...]
+
+
+def draft_molecules(request: DraftRequest, reason: str) -> Draft:
+    """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
+    settings, file = request.settings, request.file
+    if settings.rows:
+        raise InputError(f"{file}: molecules; --rows is for text")
+    if request.taken_as == "table" and not library.is_table(file):
+        raise InputError(f"{file}: a table of molecules needs a name that ends in .csv, or a column SMILES")
+    start = read_start(request.parent, request.start) if request.parent else None
+    if start:
+        kind = start.representation
+        if settings.representation not in (None, kind):
+            raise InputError(
+                f"--representation: {settings.representation}, but the model to start from has {kind}"
+            )
+        settings = settings.model_copy(update={"representation": kind})
+    column, sheet, fields, title = _read_head(file, settings)
+    title += f", {reason}"
+    if request.source in MOLECULE_SOURCES:
+        raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
+    chosen_data = {"column": column, "sheet": sheet, **own_split(request)}
+    data: Entry = {"source": request.source, **{key: value for key, value in chosen_data.items() if value}}
+    if not settings.representation:
+        sample = library.read_rows(file, column or "smiles", sheet=sheet)
+        chosen = choose_representation(islice(sample, SAMPLED_ROWS), settings)
+        settings = settings.model_copy(update={"representation": chosen})
+    condition = None
+    if settings.condition:
+        condition = find_condition(settings.condition, fields, file, settings.replicates, sheet)
+    source = MoleculeFile(file, settings.held_out and Path(settings.held_out), settings.split_column)
+    every = source.rows(column or "smiles", not request.quiet, sheet)
+    rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))
+    rows, total = draw_rows(every, _SURVEYED)
+    surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
+    counts = Survey(surveyed, rules, library.unit_of(file), available_cpus(), total)
+    advice, unused = [*_advice(counts, settings, fields)], None
+    if not condition and not settings.held_out:  # which goes with no condition on a column
+        repeated = library.repeated_names(file, sheet) if library.is_table(file) else ()
+        single = {name: values for name, values in fields.items() if name not in repeated}
+        advice += suggest_columns(single)
+    if condition:
+        condition = condition.fitted(counts)
+        data["condition"] = condition.entry()
+        advice += condition.describe(counts, request.unused)
+        unused = condition.unused()
+    make = partial(_draft, request, settings, counts, data, title)
+    draft = make(start, advice=advice, unused=unused)
+    if start or request.start == NO_START:
+        return draft
+    found, sentence = find_start(counts, settings, draft.size)
+    if not found:
+        return replace(draft, advice=(*advice, *sentence))
+    return make(found, advice=(*advice, *sentence), unused=unused, scratch=draft)
+
+
+def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None, dict[str, list[str]], str]:
+    """Return the column with SMILES (of an SDF file, the data item with names, if one is chosen), its sheet,
+    the first fields of all columns if the file has any, and the file's format in words."""
+    title = library.format_of(file)
+    title = "table" if title == "CSV" and suffix_of(file) != ".csv" else title
+    if title == "SDF":
+        title += ", the structures of its records"
+        title += f", names in {settings.column!r}" * (settings.column not in (None, "smiles"))
+        return settings.column, settings.sheet, library.data_items(file, SAMPLED_ROWS), title
+    if not library.is_table(file):
+        field = library.find_field(file)
+        title += f", in field {field[1] + 1} of each line" if field and field != (None, 0) else ""
+        return None, settings.sheet, {}, title
+    column, sheet, fields, others = find_column(file, settings.column, settings.sheet)
+    names = library.name_column(fields, column)
+    title += f"{describe_sheet(file, sheet=sheet)}, column {column!r}"
+    title += f" (--column chooses another: {', '.join(map(repr, others))})" * bool(others)
+    return column, sheet, fields, title + f", names in {names!r}" * (names is not None)
+
+
+def _draft(
+    request: DraftRequest,
+    settings: NewLibrary,
+    counts: Survey,
+    data: Entry,
+    title: str,
+    start: Start | None,
+    **more: Any,
+) -> Draft:
+    """Suggest an experiment on the molecules that were read, perhaps from a model to start from."""
+    device = request.device
+    if start and start.network.get("width", suggest.WIDE) < suggest.WIDE:
+        device = "cpu"  # small models are tuned on a GPU as on a CPU, where that was measured
+    experiment, size, left_out = plan(counts, settings, data, device, start)
+
+    def with_iterations(iterations: int) -> Entry:
+        return experiment | _scale(settings.representation, size, device, settings.compare, start, iterations)
+
+    return Draft(
+        experiment=experiment,
+        size=size,
+        content=f"{counts.of:,} rows, {len(counts.lengths):,} distinct molecules"
+        + f" among {counts.total:,} of them, drawn at random" * (counts.total < counts.of)
+        + ".",
+        table=table_lines(
+            f"{request.file} ({title})",
+            list_counts(counts, experiment["data"], size, left_out, request.rejects),
+        ),
+        rejected=counts.rejects.rename(columns={"number": counts.unit}),
+        hours=settings.hours or suggest.hours(experiment["network"], device),
+        most=_most_iterations(experiment, size) if device == "cpu" else None,
+        with_iterations=with_iterations,
+        **more,
+    )
+
+
+def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple[Start | None, list[str]]:
+    """Return a model that comes with pairflow, if a training on few drug-like molecules should start from it,
+    and a sentence on it."""
+    few = np.count_nonzero(counts.lengths <= size.length) / counts.share < FEW
+    if settings.representation != "groups" or not few:
+        return None, []
+    start = read_start(published.locate(_START), _START)
+    try:
+        _fitting_length(counts, settings, start)
+    except InputError as reason:
+        return None, [f"The training starts from scratch, not from the model {_START}: {reason}."]
+    return start, [
+        f"With fewer than {FEW:,} molecules the training starts from the weights of {_START}, a model that "
+        "comes with pairflow and has seen many more. To start from scratch: `--from none`."
+    ]
+
+
+def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
+    """The most iterations that a training on groups is worth (docs/results.md, "Groups"); None for others."""
+    if experiment["data"]["representation"] != "groups":
+        return None
+    epochs = _EPOCHS["fine-tuned" if "from" in experiment else "from scratch"]
+    return epochs * size.rows // experiment["training"]["batch_size"]
+
+
+def read_start(folder: Path, name: str) -> Start:
+    """Read what new molecules must agree with to fine-tune the model in `folder` on them. Raises InputError
+    unless it is an unconditional model of molecules with uniform noise."""
+    facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
+    if not vocabulary.is_file():
+        raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
+    symbols = read_symbols(vocabulary)
+    kind = symbols.kind
+    noise = parse_method(facts["method"]).corruption
+    if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
+        raise InputError(
+            f"{folder}: expected an unconditional model of molecules with uniform noise, found "
+            f"{facts['method']} with symbols of {kind}"
+        )
+    return Start(name, facts["length"], facts["network"], kind, symbols.tokens or ())
+
+
+def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
+    """Choose groups for molecules that have usually more than _FEW_ATOMS heavy atoms, and SELFIES for smaller
+    ones, and if molecules may have several parts, which groups cannot write."""
+    sizes = []
+    with rdBase.BlockLogs():
+        for row in rows:
+            with suppress(InputError):
+                sizes.append(canonicalise(read_molecule(row), settings)[0].GetNumHeavyAtoms())
+    small = not sizes or np.median(sizes) <= _FEW_ATOMS
+    return "selfies" if small or settings.fragments == "keep" else "groups"
+
+
+def chosen_rules(settings: NewLibrary) -> Entry:
+    """Return the rules to standardise and split molecules, as keys of an experiment's section `data`."""
+    split = () if settings.own_split else ("split", "validation_fraction")
+    rules = settings.model_dump(include={*Standardisation.model_fields})
+    keys = "representation", *rules, *split, "max_too_long_share"
+    return {key: getattr(settings, key) for key in keys}
+
+
+def plan(
+    counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
+) -> tuple[Entry, DatasetSize, int]:
+    """Return the experiment, the size of its data, and how many molecules are only a reference for novelty.
+    Raises InputError if there are too few molecules, if they are too long, or if they cannot be split."""
+    length = _fitting_length(counts, settings, start)
+    fitting = counts.lengths <= length
+    seed = Molecules.model_fields["split_seed"].default
+    groups = counts.groups[fitting] if settings.split == "scaffold" else None
+    own = np.flatnonzero(fitting & counts.held_out).tolist() if settings.own_split else None
+    split = split_rows(np.flatnonzero(fitting), settings.validation_fraction, seed, None, own, groups)
+    sides = len(split), int((split == "train").sum()), int((split == "validation").sum())
+    total, available, held_out = (round(number / counts.share) for number in sides)
+    training_rows = suggest.training_rows(available, device)
+    data = {
+        **data,
+        "length": length,
+        "drop_duplicates": True,
+        **chosen_rules(settings),
+        **({"training_rows": training_rows} if training_rows else {}),
+    }
+    symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
+    size = DatasetSize(training_rows or available, held_out, symbols, length)
+    number = f"about {total:,}" if counts.total < counts.of else f"{total:,}"
+    scale = _scale(settings.representation, size, device, settings.compare, start)
+    if "condition" in data:
+        scale["evaluations"] |= ask_for_classes(data["condition"])
+    experiment = {
+        "description": f"{number} molecules of {Path(data['source']).name}, at a scale for this machine",
+        "scale": "reduced",
+        "seeds": [0],
+        "data": data,
+        **({"from": start.name} if start else {}),
+        "chemistry": {"plausible": True},
+        **scale,
+    }
+    return experiment, size, available - size.rows
+
+
+def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
+    """Return N, the tokens per row. Raises InputError if it is too large, if more molecules than allowed
+    exceed it, or if fewer than MINIMUM fit."""
+    length = start.length if start else counts.length(settings.max_too_long_share)
+    total = int(np.count_nonzero(counts.lengths <= length))
+    longer = 1 - total / len(counts.lengths)
+    if start and longer > settings.max_too_long_share:
+        raise InputError(
+            f"{longer:.1%} of the molecules are longer than the {length} tokens of the model to start from; "
+            "--max-too-long-share says how many may be left out"
+        )
+    if total < MINIMUM:
+        raise InputError(
+            f"{total} distinct molecules are too few to train on and to hold some out; expected at least "
+            f"{MINIMUM}" + f". Rejected rows: {counts.say_rejected()}" * bool(len(counts.rejects))
+        )
+    if length > LONGEST:
+        raise InputError(
+            f"molecules of {length} tokens are too long; expected at most {LONGEST} (--max-too-long-share)"
+        )
+    return length
+
+
+def _scale(
+    representation: Notation | None,
+    size: DatasetSize,
+    device: str,
+    compare: bool,
+    start: Start | None,
+    iterations: int | None = None,
+) -> Entry:
+    """Choose network, training and evaluations for data of that size, or to fine-tune the model `start`.
+
+    Groups are many, and most of them rare. With the NELBO a model makes too few rare ones, and a temperature
+    below 1 makes them still rarer (docs/results.md, "Groups").
+    """
+    sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
+    if representation == "groups" and device == "cpu":
+        network = network or suggest.TRANSFORMER
+    scale = suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
+    if representation == "groups":
+        scale["training"]["loss"] = "cross_entropy"
+        scale["evaluations"]["main"].pop("temperature", None)
+    return scale
+
+
+def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield sentences that advise further rules if they suit the file."""
+    for name, labels in fields.items() if not settings.own_split else ():
+        if all(is_held_out(label) is not None for label in labels):
+            yield f"The column {name!r} holds a split. To keep it: --split-column {shlex.quote(name)}."
+    charged = counts.features["with charges, nitro groups aside"]
+    if counts.ions and settings.charges == "keep":
+        yield (
+            f"Consider --charges neutralise: {charged:,} of the molecules have charges, {counts.ions:,} of "
+            "them because a counter-ion was removed."
+        )
+    tiny = [*counts.features.values()][-1]
+    if tiny and settings.min_heavy_atoms == 1:
+        yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} here)."

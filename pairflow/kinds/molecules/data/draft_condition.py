@@ -1,0 +1,166 @@
+"""Chooses the condition of an experiment that `pairflow new` suggests, and says what it makes of the file."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import isqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pairflow.arguments import nearest
+from pairflow.config import check
+from pairflow.data.draft import Entry
+from pairflow.data.split import is_held_out
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.own_column import OwnColumn, divide, find_classes, has_decimal_commas
+from pairflow.kinds.molecules.data.survey import Survey
+from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
+
+
+class DraftCondition(NamedTuple):
+    """A condition: its settings in the experiment, and the column of the user's table if it has one."""
+
+    settings: Conditioning
+    column: OwnColumn | None = None
+
+    def entry(self) -> Entry:
+        """The section `condition` of the experiment."""
+        return self.settings.model_dump(mode="json", exclude_defaults=True)
+
+    def fitted(self, counts: Survey) -> "DraftCondition":
+        """The condition with the classes that the molecules that were read allow."""
+        if self.column is None:
+            return self
+        column = self.column.without(counts.rejects["number"])
+        return choose_classes(column, self.settings.replicates, counts.lines, counts.repeats)
+
+    def describe(self, counts: Survey, unused: Path) -> Iterator[str]:
+        """Yield sentences on the column, of which the file `unused` lists what is not used, and on the
+        classes."""
+        name, sizes = self.settings.name(), "Each class is a third of the training molecules."
+        if self.column:
+            text = self.column.summarise()
+            if counts.repeats and counts.total < counts.of:
+                text += f" Equal molecules were looked for among {counts.total:,} of the rows."
+            yield text + f" These rows are listed in {unused}." * bool(len(self.column.unused()))
+            sizes = _describe_classes(self.settings, self.column.at(counts.lines))
+        *others, last = self.settings.labels()
+        example = shlex.quote(f"{name}={last}")
+        origin = "" if self.column else ", as RDKit computes it"
+        what = f"{', '.join(others)} or {last}" + " values" * (not self.settings.named())
+        yield (
+            f"The model also learns {name}{origin}: samples can be asked for {what}, as by `pairflow sample "
+            f"--condition {example}`. {sizes}"
+        )
+
+    def unused(self) -> pd.DataFrame:
+        """The rows of the table whose field in the column is not used, or not by itself."""
+        return self.column.unused() if self.column else pd.DataFrame()
+
+
+def ask_for_classes(condition: Entry) -> Entry:
+    """Return an evaluation that asks for every class in turn, so that the report says whether the model
+    follows the condition; none if the column's name cannot be written in an evaluation."""
+    name = Conditioning(**condition).name()
+    if {",", "="} & {*name}:
+        return {}
+    return {
+        "asked": {"nfe": [8], "samples": 256, "trials": 1, "condition": f"{name}=spread", "guidances": [0, 2]}
+    }
+
+
+def find_condition(
+    name: str,
+    header: Iterable[str],
+    file: Path,
+    replicates: Replicates = "median",
+    sheet: str | None = None,
+) -> DraftCondition:
+    """Return the condition on a column of numbers or classes of a file, or else on a property that RDKit
+    computes. Raises InputError for any other name, and for a column of too few different values."""
+    header = [*header]
+    if name in header:
+        column = OwnColumn.read(file, name, sheet=sheet)
+        try:
+            return choose_classes(column, replicates, column.lines)
+        except InputError:
+            if name not in COMPUTED:
+                raise
+    if name not in COMPUTED:
+        raise InputError(
+            f"--condition: unknown name {name!r}{nearest(name, [*header, *COMPUTED])}: expected a column of "
+            f"numbers or classes of {file}, or a property ({', '.join(COMPUTED)})"
+        )
+    return DraftCondition(Conditioning.model_validate({"property": name}))
+
+
+def choose_classes(
+    column: OwnColumn,
+    replicates: Replicates,
+    lines: Sequence[int] | np.ndarray,
+    repeats: Iterable[tuple[int, int]] = (),
+) -> DraftCondition:
+    """Return a condition by the classes that a column names, or else with three classes of its numbers, or
+    two. None of them is empty in the molecules whose first rows are `lines`; `repeats` has their other rows.
+    Raises InputError if there are no two classes."""
+    names = find_classes(column.fields_at(lines))
+    column = column.divided(names).combined(repeats, replicates)
+    for classes in [names] if names else [3, 2]:
+        settings = {"column": column.name, "classes": classes, "replicates": replicates}
+        condition = check(Conditioning, settings, "--condition")
+        with suppress(InputError):
+            for part in _parts(column.at(lines), margin=not names):
+                divide(condition, part)
+            return DraftCondition(condition, column)
+    raise InputError(
+        f"--condition: {column.tally()}; expected different numbers, well under half of them equal to the "
+        "largest, or a few classes"
+    )
+
+
+def _parts(values: np.ndarray, margin: bool) -> Iterator[np.ndarray]:
+    """Yield the values (M,) and, for a margin, those without the square root of M lowest or highest ones,
+    because the molecules that a split leaves for training differ by fewer."""
+    known = np.sort(values[np.isfinite(values)])
+    few = isqrt(len(known)) * margin
+    yield from (values, known[few:], known[: len(known) - few])
+
+
+def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
+    """Say how many molecules, which have these values (M,), are in each class, and where it ends."""
+    classes = divide(condition, values)
+    sizes = np.bincount(classes.numbers(values), minlength=len(classes.names))
+    ends = [f" (up to {end:.4g})" * (not condition.named()) for end in classes.thresholds]
+    rows = [
+        f"{size:,} {name}{end}" for size, name, end in zip(sizes, classes.names, [*ends, ""], strict=False)
+    ]
+    return f"Of the molecules that were read: {', '.join(rows)}."
+
+
+def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield sentences on the columns of numbers or classes that could be a condition, if there are any.
+    Names, identifiers, splits, and what `choose_classes` refuses are none."""
+    options, commas = dict[str, list[str]](), has_decimal_commas(columns.values())
+    for name, fields in columns.items():
+        is_split = all(is_held_out(field) is not None for field in fields)
+        is_identifier = len({*fields}) == len(fields) and all(map(str.isdecimal, fields))
+        if is_split or is_identifier or library.name_column([name], ""):
+            continue
+        try:
+            rows = ((row, field, "") for row, field in enumerate(fields))
+            column = OwnColumn(name, "row", rows, commas=commas)
+            named = choose_classes(column, "median", column.lines).settings.named()
+        except InputError:
+            continue
+        what = "the classes of a column" if named else "low, middle or high values of a column of numbers"
+        known = column.numbers[np.isfinite(column.numbers)]
+        few = len(known) <= (len(fields) - column.reasons.count("empty")) / 2 or len(np.unique(known)) < 3
+        if few and not named:
+            continue
+        options.setdefault(what, []).append(f"{name}: `--condition {shlex.quote(name)}`")
+    for what, names in options.items():
+        yield f"Samples can be asked for {what}. {', '.join(names)}."

@@ -1,0 +1,275 @@
+"""Turns raw molecules into rows of tokens, of SMILES, SELFIES or groups, and rows back into SMILES."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import model_validator
+from rdkit import Chem
+
+from pairflow.artifacts import read_object, token_dtype
+from pairflow.config import Settings, check
+from pairflow.data.classes import Properties
+from pairflow.data.split import split_rows
+from pairflow.errors import InputError
+from pairflow.files import escaped, shown
+from pairflow.kinds.molecules.data.fields import Row
+from pairflow.kinds.molecules.data.own_column import OwnColumn, divide
+from pairflow.kinds.molecules.data.reading import ReadMolecules, SavedChunks, say_too_long
+from pairflow.kinds.molecules.data.representations import Representation, get_representation
+from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
+from pairflow.kinds.molecules.structures.descriptors import compute
+from pairflow.kinds.molecules.structures.standardise import has_mixed_stereo
+
+BOS, EOS, MASK, PAD, UNK = range(5)
+_MIXED = "mixed stereo"  # what is counted
+SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
+
+
+class UnknownToken(InputError):
+    """A molecule has a token that is not in the vocabulary."""
+
+
+class Vocabulary(Settings):
+    """The symbols of a data set; a token's id is its index in `tokens`.
+
+    Ids 0 to 9 are `SPECIALS` (five named, five reserved). The symbols of the data follow in sorted order. If
+    the vocabulary extends that of a parent model, new symbols come last, sorted as well. `kind` says whether
+    symbols are of SMILES, SELFIES or groups; `encode` takes and `decode` gives SMILES in all cases.
+    """
+
+    kind: Notation = "smiles"
+    tokens: tuple[str, ...] = SPECIALS
+
+    def extended(self, tokens: Iterable[str]) -> "Vocabulary":
+        """This vocabulary with further tokens at its end, in sorted order."""
+        return Vocabulary(kind=self.kind, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
+
+    @model_validator(mode="after")
+    def _tokens_are_specials_and_symbols(self) -> "Vocabulary":
+        if self.tokens[: len(SPECIALS)] != SPECIALS:
+            raise ValueError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
+        if len(set(self.tokens)) != len(self.tokens):
+            raise ValueError("a vocabulary holds every token once; found a repeated one")
+        for token in self.tokens[len(SPECIALS) :]:
+            if not self.representation.accepts(token) or not token.isprintable() or " " in token:
+                name = self.representation.name
+                raise ValueError(f"a vocabulary holds tokens of {name}; found {shown(token)}")
+        return self
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: k for k, token in enumerate(self.tokens)}
+
+    @property
+    def representation(self) -> Representation:
+        """The functions between SMILES and tokens."""
+        return get_representation(self.kind)
+
+    @property
+    def size(self) -> int:
+        """K: the number of symbols, special and reserved ones included."""
+        return len(self.tokens)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of the JSON. A model and its token files must have the same hash."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def encode(self, smiles: str, length: int) -> list[int]:
+        """Return the `length` ids of a molecule: `<bos>`, its tokens, `<eos>`, then `<pad>`. Raises
+        InputError for too many tokens, or for one that is not in the vocabulary."""
+        tokens = self.representation.tokenize(smiles)
+        if len(tokens) > length - 2:
+            raise InputError(say_too_long(len(tokens), length))
+        unknown = next((token for token in tokens if token not in self._ids), None)
+        if unknown is not None:
+            raise UnknownToken(f"unknown token {unknown}")
+        ids = [BOS, *(self._ids[token] for token in tokens), EOS]
+        return ids + [PAD] * (length - len(ids))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the SMILES of one row of ids."""
+        return self.representation.join(self.symbols(ids))
+
+    def symbols(self, ids: Iterable[int]) -> list[str]:
+        """Return the tokens of a row of ids up to its first `<eos>`, without `<bos>` and `<pad>`. Other
+        special symbols are spelt out (`<mask>`), so that the string is not a valid molecule."""
+        written = takewhile(lambda token: token != EOS, map(int, ids))
+        return [self.tokens[token] for token in written if token not in (BOS, PAD)]
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vocabulary":
+        """Read a vocabulary.json. Raises InputError if the file is missing or has other content."""
+        try:
+            content = read_object(Path(path))
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such file; expected a vocabulary") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: not a vocabulary: {error}") from None
+        return check(cls, content, path)
+
+    def to_json(self) -> str:
+        """The content of vocabulary.json."""
+        return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class PreparedMolecules:
+    """A data set of molecules, ready for pairing and training.
+
+    `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
+    `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
+    `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
+    left out of training because of `training_rows`, but does not count as novel. By a rule `identity` other
+    than "smiles" they have a `key`, too, which forms of one molecule share. `rejected` has `row`, `text`
+    (raw), `reason` and `line`, the number of the row in its file; `repeats` has this number
+    of each duplicate, and the index of the first row with its molecule.
+    """
+
+    train: np.ndarray
+    validation: np.ndarray
+    vocabulary: Vocabulary
+    smiles: pd.DataFrame
+    rejected: pd.DataFrame
+    repeats: Sequence[tuple[int, int]] = ()
+
+    @property
+    def symbols(self) -> int:
+        """K, the number of symbols."""
+        return self.vocabulary.size
+
+
+def _note_kept(read: ReadMolecules, settings: Molecules) -> None:
+    """Say on stderr how many molecules are kept in one form only, and how many are left out of a split."""
+    if (mixed := read.counts[_MIXED]) and settings.stereo == "keep":
+        print(
+            f"pairflow preprocess: note: {mixed:,} molecules have racemic or relative stereocentres: one "
+            "form of each is kept, as drawn",
+            file=sys.stderr,
+        )
+    if settings.own_split and read.in_both:
+        print(
+            f"pairflow preprocess: note: {read.in_both:,} rows are left out, because they repeat a "
+            "molecule of the other part of your split: the first row counts",
+            file=sys.stderr,
+        )
+
+
+def prepare(
+    rows: Iterable[Row],
+    settings: Molecules,
+    validation_rows: Sequence[int] | None = None,
+    parent: Vocabulary | None = None,
+    processes: int = 1,
+    saved: SavedChunks | None = None,
+) -> PreparedMolecules:
+    """Turn raw SMILES into token rows of N = `settings.length`, split into training and validation.
+
+    Each row is stripped, standardised, made canonical (RDKit) and written in the representation's tokens.
+    Rows that cannot be used are listed with their reason. Memory holds only canonical SMILES, tokens and
+    rejected texts.
+
+    `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it, and so does the
+    user's own split, which rows have as their `part`. Without either `split_rows` draws one. The vocabulary
+    has the tokens of the `parent`, if there is one, and all tokens of the molecules. `processes` is the
+    number of processes at work, and `saved` has what an interrupted run has read.
+
+    Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
+    if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
+    split leaves no validation rows or fewer training rows than `training_rows`.
+    """
+    length, share = settings.length, settings.max_too_long_share
+    read = ReadMolecules(rows, settings, length, processes, _count_mixed, saved)
+    overlong = len(read.too_long)
+    if overlong > share * (total := overlong + len(read)):
+        raise InputError(
+            f"length: {overlong} of {total} molecules ({overlong / total:.2%}) do not fit N = {length}; "
+            f"the largest share allowed is {share:.2%}; all fit N = {max(read.too_long) + 2}"
+        )
+    if not len(read):
+        raise InputError(f"no molecule is left{read.summarise_rejected()}")
+    kind = settings.representation
+    if parent is not None and parent.kind != kind:
+        raise InputError(f"representation: {kind}, but the model to start from has {parent.kind}")
+    vocabulary = (parent or Vocabulary(kind=kind)).extended(read.tokens)
+    table = np.full((len(read), length), PAD, token_dtype(vocabulary.size))
+    read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
+    _note_kept(read, settings)
+    groups, indices = None, read.column("rows")
+    if settings.own_split:
+        validation_rows = indices[read.column("held_out") == 1]
+    elif settings.split == "scaffold":
+        validation_rows, groups = None, read.column("scaffolds")
+    else:
+        outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
+        if outside is not None:
+            rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
+            raise InputError(f"validation rows: {rows_of_data}, found {outside}")
+    drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
+    names = read.texts("names")
+    side = split_rows(indices, *drawn, validation_rows, groups)
+    columns = {"row": indices, "smiles": as_series(read.texts("smiles")), "split": side}
+    if settings.identity != "smiles":
+        columns["key"] = as_series(read.texts("keys"))
+    if pc.any(pc.not_equal(names, "")).as_py():
+        columns["name"] = as_series(names)
+    return PreparedMolecules(
+        train=table[side == "train"],
+        validation=table[side == "validation"],
+        vocabulary=vocabulary,
+        smiles=pd.DataFrame(columns),
+        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason", "line"]).astype(
+            {"line": "int64"}
+        ),
+        repeats=read.repeats,
+    )
+
+
+def _count_mixed(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
+    return [_MIXED] if standardised and has_mixed_stereo(molecule) else []
+
+
+def as_series(texts: pa.LargeStringArray) -> pd.Series:
+    """Texts as a column that takes no Python object for each."""
+    return pd.Series(texts, dtype=pd.ArrowDtype(pa.large_string()))
+
+
+def label_molecules(
+    conditioned: Sequence[Conditioning],
+    molecules: pd.DataFrame,
+    table: Path,
+    repeats: Sequence[tuple[int, int]] = (),
+    sheet: str | None = None,
+) -> tuple[Properties, np.ndarray]:
+    """Divide properties into classes by their values in training molecules, and label all M molecules.
+
+    Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
+    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`, or of its `sheet`;
+    `repeats` is as in `PreparedMolecules`. Says on stderr which fields of a column are not used. Raises
+    InputError for a column that is missing, and if a class would be empty.
+    """
+    training, values = (molecules["split"] == "train").to_numpy(), []
+    kept = {*molecules["row"]}
+    for setting in conditioned:
+        if setting.property:
+            values.append(compute(setting.property, molecules["smiles"].tolist()))
+            continue
+        column = OwnColumn.read(table, str(setting.column), setting.named(), sheet)
+        pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
+        column = column.combined(pairs, setting.replicates)
+        print(f"pairflow preprocess: note: {escaped(column.summarise())}", file=sys.stderr)
+        values.append(column.numbers[molecules["row"]])
+    condition = Properties(
+        tuple(divide(setting, column[training]) for setting, column in zip(conditioned, values, strict=True))
+    )
+    return condition, condition.labels(values)

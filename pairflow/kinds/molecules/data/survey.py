@@ -1,0 +1,308 @@
+"""Reads a user's file of molecules for `pairflow new`: counts its content, and finds its SMILES column."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress, islice
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from rdkit import Chem
+from scipy.optimize import brentq
+
+from pairflow.arguments import nearest
+from pairflow.data.draft import Entry
+from pairflow.data.source import DatasetSize
+from pairflow.data.tabular import columns, describe_sheets
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data import library
+from pairflow.kinds.molecules.data.fields import (
+    FOREIGN,
+    MAPPED,
+    Row,
+    count_atoms,
+    is_molecule,
+    why_foreign,
+)
+from pairflow.kinds.molecules.data.library import read_rows, usual_place
+from pairflow.kinds.molecules.data.prepare import SPECIALS
+from pairflow.kinds.molecules.data.reading import ReadMolecules
+from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.structures.standardise import (
+    DUMMY,
+    METAL,
+    atoms_of,
+    has_dummy,
+    has_metal,
+    has_mixed_stereo,
+)
+
+_ANY = 2**62  # tokens per row, so that no molecule is too long
+_ION = "became an ion"
+SAMPLED_ROWS = 200
+
+MIXED = "with racemic or relative centres"
+RADICALS = "with radicals (a lost hydrogen?)"
+TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
+REMEDIES = {  # reason to reject a row -> what to do
+    FOREIGN["SELFIES"]: "decode them first: selfies.decoder(text)",
+    FOREIGN["InChI"]: "convert them first: Chem.MolToSmiles(Chem.MolFromInchi(text)) of RDKit",
+    FOREIGN["InChIKey"]: "look them up in a database: they hold no structure",
+    FOREIGN["reaction"]: "keep the products: text.rpartition('>')[2] of Python",
+    FOREIGN["HTML"]: "unescape them first, such as &gt;: html.unescape(text) of Python",
+    DUMMY: "keep them with --dummies keep",
+    METAL: "keep them with --metals keep",
+    **dict.fromkeys(("SELFIES cannot write it", "groups cannot write it"), "try --representation smiles"),
+}
+FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done
+    "of several fragments": "fragments",
+    "with charges, nitro groups aside": "charges",
+    RADICALS: "they stay",
+    "with isotope labels": "isotopes",
+    "with atom maps": "the maps are dropped",
+    "with stereocentres": "stereo",
+    "with double bond geometry": "stereo",
+    MIXED: "one form is kept, as drawn",
+    "with R groups or dummy atoms": "dummies",
+    "with metals": "metals",
+    f"of under {TINY} heavy atoms": "min_heavy_atoms",
+}
+
+
+class Survey(ReadMolecules):
+    """Reads all molecules of a file, standardised as in the experiment, and counts what is in it.
+
+    Attributes:
+        features: how many molecules have each of FEATURES before standardisation; duplicates and molecules
+            that a rule rejects count, too.
+        ions: the number of molecules that are charged because a counter-ion was removed.
+        lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
+        groups: the numbers (D,) of their scaffolds.
+        held_out: whether the user's own split holds them out (D,).
+        lines: the numbers (D,) of their first rows in the file.
+        unit: what the number of a row counts (line, record or row).
+        rejects: a table of the rejected rows, without duplicates: number, text, reason.
+        repeats: each duplicate, and the first row with its molecule, by their numbers in the file.
+        of: the number of rows of the file, of which `total` were read.
+        share: the D molecules as a share of the distinct molecules of the file, an estimate unless all rows
+            were read.
+    """
+
+    lists_duplicates = False
+
+    def __init__(
+        self,
+        rows: Sequence[Row] | Iterable[Row],
+        settings: Molecules,
+        unit: str = "line",
+        processes: int = 1,
+        of: int | None = None,
+    ):
+        """Read all rows, which may be some `of` the rows of a file. Raises InputError without a molecule."""
+        self.unit = unit
+        distinct = settings.model_copy(update={"drop_duplicates": True})
+        super().__init__(rows, distinct, _ANY, processes, _features)
+        self.features, self.ions = {name: self.counts[name] for name in FEATURES}, self.counts[_ION]
+        rejects = [(number, text, reason.partition(":")[0]) for _, text, reason, number in self.rejected]
+        self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
+        if not len(self):
+            raise InputError(f"no usable molecule in {self.total:,} rows: {self.say_rejected()}")
+        self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
+        self.lines, self.held_out = self.column("numbers"), self.column("held_out") == 1
+        line_of = dict(zip(self.column("rows"), self.lines, strict=True))
+        self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
+        self.of = of or self.total
+        self.share = len(self) / self._count_distinct()
+
+    def say_rejected(self) -> str:
+        """Say how many rows are rejected for each reason, and what to do about it."""
+        return "; ".join(
+            f"{reason} ({count:,} row{'s' * (count > 1)}, the first in {self.unit} {number}: {text[:60]!r}"
+            + (f"; {REMEDIES[reason]})" if reason in REMEDIES else ")")
+            for reason, count, number, text in first_rejected(self.rejects)
+        )
+
+    def _count_distinct(self) -> float:
+        """Estimate the number of distinct molecules in the file. If each occurs m times, a random part s of
+        V valid rows has V / m (1 - (1 - s)^m) of them, which is D: m is the solution."""
+        share = self.total / self.of
+        valid = (len(self) + self.duplicates) / share
+        if share == 1 or not self.duplicates:
+            return len(self) / share
+        return valid / brentq(lambda m: valid / m * (1 - (1 - share) ** m) - len(self), 1, valid)
+
+    def length(self, max_too_long_share: float, multiple: int = 8) -> int:
+        """N: the smallest multiple of `multiple` that at most this share of the molecules exceeds."""
+        ordered = np.sort(self.lengths)
+        needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
+        return -(-needed // multiple) * multiple
+
+    def vocabulary_size(self, length: int, known: Sequence[str] = SPECIALS) -> int:
+        """K: the number of `known` symbols, and of others in the molecules that fit `length`."""
+        return len(self.tokens_within(length - 2).union(known))
+
+
+def draw_rows(rows: Iterable[Row], most: int) -> tuple[list[Row], int]:
+    """Return `most` of the rows, drawn at random but in order, and the number of all rows (algorithm R of
+    Vitter 1985). Every call draws the same."""
+    generator, chosen, total = random.Random(0), list[Row](), 0
+    for total, row in enumerate(rows, 1):
+        if total <= most:
+            chosen.append(row)
+        elif (place := int(generator.random() * total)) < most:
+            chosen[place] = row
+    return sorted(chosen, key=lambda row: row.number), total
+
+
+def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
+    """Yield each reason, the most frequent first: reason, number of rows, first row's number and text."""
+    firsts = rejected.drop_duplicates("reason").set_index("reason")
+    for reason, count in Counter(rejected["reason"]).most_common():
+        yield reason, count, *firsts.loc[reason, ["number", "text"]]
+
+
+def list_counts(
+    counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
+) -> list[tuple[str, int, str]]:
+    """Return the lines that describe a file, each a label, a number and a remark. `data` and `size` are those
+    of the experiment, which leaves out `left_out` molecules; `rejects` is the file with rejected rows."""
+    too_long = int(np.count_nonzero(counts.lengths > size.length))
+    quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
+    spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
+    reference = ("  only for reference", left_out, "not novel, but not trained on")
+    key = next(key for key in ("split_column", "held_out", "split") if key in data)
+    split, own = f"{key}: {data[key]}", key != "split"
+    return [
+        *_list_rows(counts, data, rejects),
+        ("N, tokens per row", size.length, spread),
+        ("distinct molecules", len(counts.lengths), ""),
+        ("  longer than N, left out", too_long, f"max_too_long_share: {data['max_too_long_share']:g}"),
+        ("  for training", size.rows, split),
+        ("  for validation", size.validation_rows, f"{counts.in_both:,} more are in both parts" * own),
+        *([reference] if left_out else []),
+        ("K, symbols", size.vocabulary_size, ""),
+    ]
+
+
+def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield the lines on rows, rejected ones, duplicates and FEATURES."""
+    sampled = "drawn at random; what follows, until the training, counts these"
+    part = counts.total < counts.of
+    listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
+    yield "rows", counts.of, ""
+    if part:
+        yield "  looked at", counts.total, sampled
+    yield "rejected", len(counts.rejects), listed * bool(len(counts.rejects))
+    for reason, number, location, text in islice(first_rejected(counts.rejects), 8):
+        yield f"  {reason}", number, f"the first: {counts.unit} {location}, {text[:40]!r}"
+    rule = f", identity: {data['identity']}" * (data["identity"] != "smiles")
+    yield "duplicates", counts.duplicates, "drop_duplicates: true" + rule
+    for name, key in FEATURES.items():
+        yield name, counts.features[name], f"{key}: {data[key]}" if key in data else key
+
+
+class SmilesColumn(NamedTuple):
+    """The column of a table with SMILES: its name, its sheet (None for the first or only one), the first
+    fields of all columns there, and the other columns that also hold SMILES."""
+
+    name: str
+    sheet: str | None
+    fields: dict[str, list[str]]
+    others: list[str]
+
+
+def find_column(path: Path, column: str | None = None, sheet: str | None = None) -> SmilesColumn:
+    """Find the column of a table that has SMILES, unless `column` is given: most of its first fields are
+    molecules. Of an Excel file all sheets are searched, or one `sheet`.
+
+    Of several such columns, one with a usual name is chosen. Raises InputError if there is none, if the
+    choice is not clear, or if the name of the column is a molecule: the header line is missing.
+    """
+    seen = dict[str | None, dict[str, list[str]]]()
+    for title, fields in columns(path, SAMPLED_ROWS, sheet):
+        usable = [name for name in fields if name == column] if column else find_smiles(fields)
+        if usable:
+            name = column or _choose(path, usable)
+            others = [other for other in usable if other != name and max(map(len, fields[other])) > 2]
+            return SmilesColumn(name, title if sheet or seen else None, fields, others)
+        seen[title] = fields
+    for name, reason in () if column else chain.from_iterable(map(find_foreign, seen.values())):
+        raise InputError(f"{path}: column {name!r} holds {reason}; {REMEDIES[reason]}")
+    every = [name for fields in seen.values() for name in fields]
+    problem = (
+        f"no column {column!r}{nearest(column, every)}" if column else "no column holds SMILES in most rows"
+    )
+    raise InputError(f"{path}: {problem}; found {describe_sheets(seen)}")
+
+
+def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns of which most fields are molecules."""
+    return [name for name, fields in columns.items() if are_molecules(fields)]
+
+
+def find_foreign(columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the columns of which most fields are molecules in another notation, and the reason to reject
+    these."""
+    for name, fields in columns.items():
+        reasons = Counter(map(why_foreign, map(str.strip, fields)))
+        yield from ((name, reason) for reason in FOREIGN.values() if reasons[reason] > len(fields) / 2)
+
+
+def _choose(path: Path, usable: list[str]) -> str:
+    """Choose one of several columns with SMILES by its name."""
+    usual = [name for name in usable if usual_place(name) < inf]
+    if not usual and len(usable) > 1:
+        names = ", ".join(map(repr, usable))
+        raise InputError(f"{path}: several columns hold SMILES, {names}: name one with --column")
+    column = min(usual, key=usual_place, default=usable[0])
+    if is_molecule(column):
+        raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
+    return column
+
+
+def read_found(path: Path, column: str | None = None, progress: bool = False) -> Iterator[Row]:
+    """Yield the rows of a file as `read_rows`; of a table with the SMILES in `column`, which is found if it
+    is not given."""
+    if library.is_table(path):
+        found = find_column(path, column)
+        return read_rows(path, found.name, progress, found.sheet)
+    return read_rows(path, column or "smiles", progress)
+
+
+def are_molecules(texts: Iterable[str]) -> bool:
+    """Whether most of the different texts are molecules, at least half of these with several atoms: a single
+    atom may also be a letter of a text, such as a chord."""
+    different = {*texts}
+    sizes = [size for text in different if (size := count_atoms(text))]
+    return len(sizes) > len(different) / 2 and 2 * sum(size > 1 for size in sizes) >= len(sizes)
+
+
+def _is_charged(atom: Chem.Atom) -> bool:
+    """Whether an atom has a charge that no neighbour balances, as in a nitro group."""
+    charge = atom.GetFormalCharge()
+    return charge != 0 and all(charge * other.GetFormalCharge() >= 0 for other in atom.GetNeighbors())
+
+
+def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str]:
+    """Yield the FEATURES that a molecule has, and _ION if its standardised form has become an ion."""
+    atoms, unknown = atoms_of(molecule), Chem.ChiralType.CHI_UNSPECIFIED
+    bonds = map(molecule.GetBondWithIdx, range(molecule.GetNumBonds()))
+    present = (
+        len(Chem.GetMolFrags(molecule)) > 1,
+        any(map(_is_charged, atoms)),
+        any(atom.GetNumRadicalElectrons() for atom in atoms),
+        any(atom.GetIsotope() for atom in atoms),
+        molecule.HasProp(MAPPED) == 1,
+        any(atom.GetChiralTag() != unknown for atom in atoms),
+        any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
+        has_mixed_stereo(molecule),
+        has_dummy(molecule),
+        has_metal(molecule),
+        molecule.GetNumHeavyAtoms() < TINY,
+    )
+    yield from compress(FEATURES, present)
+    if standardised and Chem.GetFormalCharge(standardised) != Chem.GetFormalCharge(molecule) == 0:
+        yield _ION

@@ -1,0 +1,1 @@
+"""Metrics of samples of molecules, and what samples are compared with."""

@@ -1,0 +1,269 @@
+"""Measures samples of molecules: rows of metrics, and histograms of properties."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pairflow import rng
+from pairflow.artifacts import Metadata, digest, read_metadata, read_table, token_array
+from pairflow.data.classes import Classes, Properties
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures import chemistry, plausible, training_molecules
+from pairflow.kinds.molecules.measures.counts import canonical, count, count_reasons, spellings
+from pairflow.kinds.molecules.measures.nearest_classes import NearestClasses
+from pairflow.kinds.molecules.measures.plausible import Norms
+from pairflow.kinds.molecules.measures.training_molecules import HELD_OUT_ROWS, DatasetMolecules, common, draw
+from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
+from pairflow.kinds.molecules.settings.metrics import MoleculeFiles, MoleculeFloorFiles
+from pairflow.kinds.molecules.structures import similarity
+from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.structures.standardise import identify_all
+from pairflow.metrics.frechet import Moments, frechet_distance
+from pairflow.metrics.measured import Machine, Measurement
+from pairflow.metrics.metric import HELD_OUT
+from pairflow.settings.conditions import split_conditions
+
+
+def measure_samples(
+    settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine
+) -> Measurement:
+    """Count each trial's valid, unique and novel molecules, and the reasons why samples are invalid. The
+    distinct molecules are also compared with the training molecules."""
+    with machine.provenance.uncounted():
+        similarity.compile_all()
+    sampled = SampledMolecules(settings, samples, files, machine)
+    described = sampled.described
+    rows: list[dict[str, object]] = []
+    properties = []
+    for trial, texts in sampled.strings.groupby(level=0):
+        names = [name for name in map(canonical, texts) if name is not None]
+        valid = described.index.get_indexer(names)
+        distinct = described.iloc[np.unique(valid)].drop_duplicates("key")
+        values = sampled.count(list(texts), described.iloc[valid], distinct)
+        values |= chemistry.compare(distinct, sampled.training)
+        if sampled.origins is not None:
+            values |= measure_variants(sampled.origins.loc[[trial]], texts, described)
+        if settings.moses:
+            values |= chemistry.compare_as_moses(distinct, sampled.held_out)
+        shared = {"trial": int(trial), "samples": sampled.metadata.parameters["samples"]}
+        rows += _metric_rows(values, **shared)
+        if settings.fcd:
+            rows += _metric_rows({"fcd": sampled.measure_frechet(valid)}, **shared | {"samples": len(valid)})
+        properties.append(chemistry.properties_of(distinct))
+    inputs = {"samples": samples, "smiles": files.smiles, "molecules": files.molecules}
+    if sampled.nearest and files.labels:
+        inputs["labels"] = files.labels
+    return Measurement(
+        rows,
+        sampled.metadata.vocabulary,
+        {name: digest(path) for name, path in inputs.items()},
+        sampled.metadata.parameters,
+        sampled.known.rule,
+        histograms=chemistry.histograms(
+            np.concatenate([np.empty((0, len(PROPERTIES))), *properties]), sampled.training.properties
+        ),
+    )
+
+
+def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
+    """Measure held-out molecules (method `data`) and controls, as reference values for samples. Two controls
+    need no model: training molecules with one carbon more, and strings of independent symbols. The third has
+    samples of the model to start from. Counts are scaled to the number of samples of a trial, except for that
+    of the held-out molecules."""
+    words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
+    norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
+    generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
+    held_out, trained = (draw(molecules, plausible.DRAWN) for molecules in (known.held_out, known.trained))
+    rows = []
+    for text in trained:
+        with suppress(InputError):  # a canonical SMILES may have symbols that the data's own spelling lacks
+            rows.append(words.encode(text, LONGEST))
+    count = plausible.DRAWN if rows else 0
+    symbols = plausible.draw_independent(np.array(rows).reshape(-1, LONGEST), count, generator)
+    drawn = {
+        "data": held_out,
+        plausible.ONE_CARBON_MORE: [*plausible.add_carbon(trained, known, generator)],
+        plausible.INDEPENDENT: [*map(words.decode, symbols)],
+    }
+    if files.start:
+        drawn[plausible.START] = read_start(files.start, files.vocabulary)[: plausible.DRAWN]
+    training = training_molecules.read_training(files.molecules, known)
+    counts = []
+    for method, texts in drawn.items():
+        keys = identify_all(filter(None, map(canonical, texts)), known.identity, work[0])
+        others = known.known_among(keys.values(), "train" if method == "data" else "")
+        counted = plausible.count_left(texts, others, norms, *work, keys) if texts else {}
+        if texts and method in ("data", plausible.START):
+            described = chemistry.describe_samples(texts, training, (), *work)
+            counted |= chemistry.count_cores(described["scaffold"], training.scaffolds)
+        counts += [
+            {"method": method, "metric": name, "value": number * settings.samples / len(texts)}
+            for name, number in counted.items()
+        ]
+    counts.append({"method": "data", "metric": HELD_OUT, "value": len(held_out)})
+    read = {"smiles": files.smiles, "norms": files.norms, "start": files.start}
+    inputs = {name: digest(path) for name, path in read.items() if path}
+    shared = {"trial": 0, "samples": settings.samples}
+    return Measurement([row | shared for row in counts], words.hash, inputs, parameters=known.rule)
+
+
+def read_start(path: Path, vocabulary: Path) -> list[str]:
+    """Return samples of the model to start from as strings. Raises InputError unless the `vocabulary` of the
+    data begins with that model's symbols."""
+    table, metadata = read_table(path, "samples")
+    words = Vocabulary.load(vocabulary)
+    first = Vocabulary(kind=words.kind, tokens=words.tokens[: metadata.vocabulary_size])
+    metadata.require_same_vocabulary(first.hash, path, vocabulary)
+    return [words.decode(row) for row in token_array(table["tokens"])]
+
+
+def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
+    """Read the norms of a data set. Raises InputError without a file, or if it is of other molecules."""
+    if path is None:
+        raise InputError("--norms: needed for plausible molecules (see `pairflow norms`)")
+    known.require(read_metadata(path), path)
+    return Norms.read(path)
+
+
+def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
+    """Return the properties that samples were asked for, with labels (B,) of each. A label says what one of
+    the B samples of each trial was asked to have."""
+    condition = Properties.from_facts(metadata.condition)
+    conditions = split_conditions(metadata.parameters.get("condition"))
+    if condition is None or not conditions:
+        return {}
+    asked, count = condition.read(conditions), metadata.parameters["samples"]
+    labels = condition.targets(conditions, 0, count).reshape(count, -1)
+    return {
+        classes: labels[:, column]
+        for column, classes in enumerate(condition.properties)
+        if classes.property in asked
+    }
+
+
+def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) -> dict[str, object]:
+    """Measure how V valid samples, of which `valid` has the properties, meet their labels (V,) in `asked`.
+
+    `in_class` is the number of samples in the class of their target by all properties; if there are several
+    properties, `<property>_in_class` is the number by each.
+    """
+    values: dict[str, object] = {}
+    met = np.ones(len(valid), bool)
+    for classes, labels in asked.items():
+        inside = classes.numbers(valid[classes.property].to_numpy(np.float64)) == labels
+        met &= inside
+        values |= {f"{classes.property}_in_class": int(inside.sum())} if len(asked) > 1 else {}
+    return values | ({"in_class": int(met.sum())} if asked else {})
+
+
+def read_origins(origins: np.ndarray, words: Vocabulary, index: pd.Index) -> pd.Series:
+    """The fingerprints of the molecules `origins` (B, N) of which samples are variants."""
+    smiles = [canonical(text := words.decode(row)) or text for row in origins]
+    names = [*dict.fromkeys(smiles)]
+    fingerprints = dict(zip(names, tabulate(["fingerprint"], names)["fingerprint"], strict=True))
+    return pd.Series([fingerprints[name] for name in smiles], index=index)
+
+
+def measure_variants(origins: pd.Series, texts: Iterable[str], described: pd.DataFrame) -> dict[str, float]:
+    """Measure the mean similarity of the valid samples among `texts` to the molecules that they vary."""
+    names = np.array([*map(canonical, texts)], object)
+    valid = names != None  # noqa: E711 - for each element
+    fingerprints = described.loc[names[valid], "fingerprint"]
+    return {"origin_similarity": _mean(similarity.similarity_of_pairs(fingerprints, origins[valid]))}
+
+
+def _mean(errors: np.ndarray) -> float:
+    return float(errors.mean()) if len(errors) else np.nan
+
+
+class SampledMolecules:
+    """The samples of a model, and the molecules that they are compared with.
+
+    `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
+    are in the data set `known`. `keys` maps canonical SMILES to what identifies them by the rule of the data
+    set, of which `known_keys` are in the data set. `origins` has the fingerprints of the molecules that they
+    vary, if any. `nearest` has what samples were asked for by classes of the user's own columns, if the files
+    have labels. `described` is a table of the distinct SMILES of all trials, with their keys. It has a column
+    for each of `plausible.STAGES` if the settings ask for them.
+    """
+
+    def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
+        """Read the files. Raises InputError unless they belong to one data set."""
+        table, self.metadata = read_table(samples, "samples")
+        words, self.known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
+        self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)
+        self.known.metadata.require_same_vocabulary(words.hash, files.smiles, files.vocabulary)
+        self.metadata.require_same_data(self.known.metadata.data, samples, files.smiles)
+        tokens, self.origins = token_array(table["tokens"]), None
+        decoded = [*map(words.decode, tokens)]
+        self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
+        if "origin" in table.column_names:
+            self.origins = read_origins(token_array(table["origin"]), words, self.strings.index)
+        self.training = training_molecules.read_training(files.molecules, self.known)
+        work = machine.threads or 1, machine.progress
+        self.copies = common(spellings(decoded), self.known.smiles)
+        self.keys = identify_all(filter(None, map(canonical, decoded)), self.known.identity, work[0])
+        self.known_keys = self.known.known_among(self.keys.values())
+        asked = read_asked(self.metadata)
+        self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}
+        further = (*["fragments"] * settings.moses, *(classes.property for classes in self.asked))
+        further += plausible.DESCRIBED if settings.plausible else ()
+        self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
+        self.described["key"] = self.described.index.map(self.keys)
+        self.nearest: NearestClasses | None = None
+        own = {classes: asked[classes] for classes in asked if classes not in self.asked}
+        if own and files.labels:
+            self.nearest = NearestClasses.read(
+                own, self.metadata, files.smiles, files.molecules, files.labels
+            )
+            rows = self.nearest.find(self.described["fingerprint"])
+            self.described = self.described.assign(nearest_row=rows)
+        if settings.fcd:
+            self._read_chemnet(files.chemnet, machine)
+        if settings.plausible:
+            norms = read_norms(files.norms, self.known)
+            new = self.described[~self.described["key"].isin(self.known_keys)]
+            stages = plausible.survive(new, norms, *work)
+            self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
+        if settings.moses:
+            held_out = draw(self.known.held_out, HELD_OUT_ROWS)
+            self.held_out = tabulate((*STRUCTURES, "fragments"), held_out, *work)
+
+    def _read_chemnet(self, statistics: Path | None, machine: Machine) -> None:
+        if statistics is None:
+            raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
+        from pairflow.runtime.device import choose  # needs torch
+
+        table, metadata = read_table(statistics, "ChemNet statistics")
+        self.known.require(metadata, statistics)
+        self.reference = Moments.from_columns(table, metadata.parameters["count"])
+        device, names = str(choose(machine.device, machine.threads)), [*self.described.index]
+        self.features = training_molecules.chemnet_features(names, device, machine.progress)
+
+    def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, object]:
+        """Count the molecules of one trial. `texts` are its strings; `valid` and `distinct` are the rows of
+        `described` for its valid molecules, with and without repeats."""
+        chosen = [name for name in plausible.STAGES if name in distinct]
+        readable = np.array([canonical(text) is not None for text in texts])
+        return {
+            **count(texts, self.copies, self.keys, self.known_keys),
+            **count_reasons(text for text in texts if canonical(text) is None),
+            **{name: int(distinct[name].sum()) for name in chosen},
+            **measure_targets({classes: labels[readable] for classes, labels in self.asked.items()}, valid),
+            **(self.nearest.measure(readable, valid["nearest_row"].to_numpy()) if self.nearest else {}),
+        }
+
+    def measure_frechet(self, rows: np.ndarray) -> float:
+        """The FCD (Fréchet ChemNet Distance) of rows of `described`, repeats included; NaN for under two."""
+        if len(rows) < 2:
+            return np.nan
+        return frechet_distance(Moments.from_features(self.features[rows]), self.reference)
+
+
+def _metric_rows(values: dict[str, object], **shared: int) -> Iterator[dict[str, object]]:
+    for name, value in values.items():
+        yield {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}

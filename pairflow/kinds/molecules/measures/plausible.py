@@ -1,0 +1,234 @@
+"""Finds plausible molecules: little in them is new compared with a library, and they have few alerts.
+
+See docs/metrics.md, `plausible`. An alert is an unwanted group of atoms. What is usual in a library is found
+once and saved as `Norms`: the number of training molecules with each ring system, and with each atom (its
+bonds and neighbours included), and the limit of each measure. Atoms that some molecules of ZINC-250k have are
+usual everywhere.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from rdkit import Chem
+
+from pairflow.artifacts import read_table
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.measures.counts import canonical, count
+from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, some
+from pairflow.kinds.molecules.structures.descriptors import (
+    CHEMBL,
+    DESCRIPTORS,
+    alerts,
+    ring_systems,
+    severity,
+    surroundings,
+    tabulate,
+)
+
+SHARE = 0.95  # share of the library's molecules that are within each limit
+ROWS = 2000  # the limits are found from at most this number of molecules
+DRAWN = 1000  # most held-out molecules, and most molecules of each control
+STAGES = {  # stage -> measures that must be within their limits; the quick ones first
+    "usual_size": ("smallness",),
+    "usual_rings": ("new_rings", "largest_ring"),
+    "usual_atoms": ("new_atoms",),
+    "few_alerts": ("alerts", "severity"),
+    "plausible": ("sa",),
+}
+PARTS = ("ring_systems", "surroundings")
+_OTHERS = ("heavy_atoms", "largest_ring", "sa")
+DESCRIBED = (*_OTHERS, *PARTS)  # the descriptors that `survive` needs
+_COUNTED = ("valid", "unique_strict", "novel_strict")
+ONE_CARBON_MORE, INDEPENDENT, START = "one carbon more", "independent symbols", "the start, untrained"
+KIND = "norms"  # the kind of file
+_USUAL_ATOMS = Path(__file__).with_name("usual_atoms.parquet")  # by benchmarks/usual_atoms.py
+
+
+class Norms(NamedTuple):
+    """What is usual in a library.
+
+    `rings` maps the SMILES of each ring system to the number of training molecules with it, and `atoms` a
+    hash of each atom's surroundings likewise. `limits` has the largest usual value of each measure.
+    """
+
+    rings: Mapping[str, int]
+    atoms: Mapping[int, int]
+    limits: Mapping[str, float]
+
+    @classmethod
+    def read(cls, path: Path) -> "Norms":
+        """Read a table that `table` made. Raises InputError if the file is missing or has other content."""
+        frame = read_table(path, KIND)[0].to_pandas()
+        rings, atoms, limits = (
+            frame[frame.what == what].set_index("name")["value"].to_dict()
+            for what in ("ring system", "atom", "limit")
+        )
+        whole = len(frame) == len(rings) + len(atoms) + len(limits)  # nothing is counted twice, or unknown
+        counts = [*rings.values(), *atoms.values()]
+        known = set(limits) == set(MEASURES) and all(name.isdecimal() for name in atoms)
+        if not (whole and known and all(value >= 1 and value % 1 == 0 for value in counts)):
+            raise InputError(f"{path}: not the norms of molecules; make them again with `pairflow norms`")
+        return cls(rings, {int(name): count for name, count in atoms.items()}, limits)
+
+    def table(self) -> pa.Table:
+        named: dict[str, Mapping[Any, float]] = {
+            "ring system": self.rings,
+            "atom": self.atoms,
+            "limit": self.limits,
+        }
+        rows = [
+            (what, str(name), float(value))
+            for what, values in named.items()
+            for name, value in values.items()
+        ]
+        return pa.Table.from_pandas(pd.DataFrame(sorted(rows), columns=["what", "name", "value"]))
+
+
+MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
+    "smallness": lambda molecule, norms: -molecule.GetNumHeavyAtoms(),  # so that it has an upper limit, too
+    "new_rings": lambda molecule, norms: _count_rare(ring_systems(molecule), norms.rings),
+    "new_atoms": lambda molecule, norms: _count_rare(_unusual(surroundings(molecule)), norms.atoms),
+    "largest_ring": lambda molecule, norms: DESCRIPTORS["largest_ring"](molecule),
+    "alerts": lambda molecule, norms: len(alerts(molecule)),
+    "severity": lambda molecule, norms: severity(molecule),
+    "sa": lambda molecule, norms: DESCRIPTORS["sa"](molecule),
+}
+
+
+def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
+    """Whether all measures of a molecule are within their limits. Novelty is not tested."""
+    return all(
+        MEASURES[name](molecule, norms) <= norms.limits[name] for stage in STAGES.values() for name in stage
+    )
+
+
+def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
+    """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
+    and atoms, NIBR's severity score, the names of the alerts, and of ChEMBL's alerts, which do not count."""
+    names = alerts(molecule)
+    quick = {name: measure(molecule, norms) for name, measure in MEASURES.items() if name != "alerts"}
+    within = all(value <= norms.limits[name] for name, value in (quick | {"alerts": len(names)}).items())
+    shown = {name: quick[name] for name in ("new_rings", "new_atoms", "severity")}
+    named = {"alerts": names, "chembl_alerts": alerts(molecule, CHEMBL)}
+    texts = {column: "; ".join(groups) for column, groups in named.items()}
+    return {"plausible": "yes" if within else "no", **shown, **texts}
+
+
+def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.DataFrame:
+    """Count the ring systems and the unusual atoms of each molecule that no other one of the library has.
+    `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`.
+    `copies` is 1 for molecules that are part of the library, else 0."""
+    return pd.DataFrame(
+        {
+            "new_rings": [_count_rare(systems, norms.rings, copies) for systems in molecules["ring_systems"]],
+            "new_atoms": [
+                _count_rare(_unusual(atoms), norms.atoms, copies) for atoms in molecules["surroundings"]
+            ],
+        },
+        index=molecules.index,
+    )
+
+
+@cache
+def usual_atoms() -> frozenset[int]:
+    """The atoms that at least five of the 249,455 molecules of ZINC-250k have."""
+    return frozenset(pd.read_parquet(_USUAL_ATOMS)["atom"].tolist())
+
+
+def _unusual(atoms: Sequence[int]) -> list[int]:
+    return [atom for atom in atoms if atom not in usual_atoms()]
+
+
+def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], copies: int = 0) -> int:
+    return sum(known.get(part, 0) <= copies for part in parts)
+
+
+def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
+    """Tell whether each molecule passes each of STAGES and all before it: a table with a column per stage.
+
+    `molecules` is indexed by SMILES and has the columns DESCRIBED. Alerts take most of the time, and are
+    looked for only in molecules that have passed until then.
+    """
+    values = pd.concat([_measure_others(molecules), count_new(molecules, norms)], axis=1)
+    left, reached = np.ones(len(molecules), bool), {}
+    for stage, measures in STAGES.items():
+        if stage == "few_alerts":
+            names = molecules.index[left]
+            values = values.join(count_alerts([*names], threads, progress).set_axis(names))
+        left = left & np.all([values[name] <= norms.limits[name] for name in measures], axis=0)
+        reached[stage] = left
+    return pd.DataFrame(reached, index=molecules.index)
+
+
+def count_alerts(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> pd.DataFrame:
+    """Return a table with `alerts`, the number of unwanted groups, and `severity`, NIBR's score."""
+    table = tabulate(("alerts", "severity"), smiles, threads, progress)
+    return table.assign(alerts=table["alerts"].map(len))
+
+
+def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
+    """Find what is usual in a library. The limits are the quantiles SHARE over up to ROWS molecules, each of
+    which is compared with the rest of the library, as if it were held out."""
+    parts = tabulate(PARTS, trained, threads, progress)
+    rings, atoms = (Counter(chain.from_iterable(map(set, parts[name]))) for name in PARTS)
+    norms = Norms(rings, atoms, {})
+    rows = some(len(trained), ROWS)
+    chosen = [trained[row] for row in rows]
+    values = [
+        _measure_others(tabulate(_OTHERS, chosen, threads, progress)),
+        count_new(parts.iloc[rows].reset_index(drop=True), norms, copies=1),
+        count_alerts(chosen, threads, progress),
+    ]
+    limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
+    return norms._replace(limits=limits)
+
+
+def _measure_others(molecules: pd.DataFrame) -> pd.DataFrame:
+    """Return the measures that need no norms, of molecules described by the columns _OTHERS."""
+    measures = molecules[[*_OTHERS]]
+    return measures.assign(smallness=-measures["heavy_atoms"]).drop(columns="heavy_atoms")
+
+
+def count_left(
+    texts: Sequence[str],
+    known: Set[str],
+    norms: Norms,
+    threads: int = 1,
+    progress: bool = False,
+    keys: Mapping[str, str] | None = None,
+) -> dict[str, int]:
+    """Count the texts that are valid, unique and novel, and that pass each of STAGES and all before it.
+    `known` and `keys` are as in `counts.count`."""
+    molecules = sorted({name for name in map(canonical, texts) if name is not None})
+    counts = count(texts, known, keys)
+    first = {keys[name] if keys else name: name for name in reversed(molecules)}
+    names = sorted(name for key, name in first.items() if key not in known)
+    described = tabulate(DESCRIBED, names, threads, progress).set_axis(names)
+    left = survive(described, norms, threads, progress).sum()
+    return {name: counts[name] for name in _COUNTED} | {stage: int(left[stage]) for stage in STAGES}
+
+
+def add_carbon(
+    smiles: Sequence[str], known: Set[str] | DatasetMolecules, generator: np.random.Generator
+) -> Iterator[str]:
+    """Yield molecules with a C inserted into their SMILES, so that they are valid and not known (Renz et al.
+    2019). This control makes novel molecules without a model."""
+    for text in smiles:
+        for position in generator.permutation(len(text) + 1):
+            longer = canonical(text[:position] + "C" + text[position:])
+            if longer is not None and longer not in known:
+                yield longer
+                break
+
+
+def draw_independent(rows: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Draw `count` rows (B, N): at each position a token by its frequency there in `rows` (M, N)."""
+    drawn = generator.integers(len(rows), size=(count, rows.shape[1]))
+    return np.take_along_axis(rows, drawn, axis=0)

@@ -1,0 +1,1 @@
+"""What users ask for without the workflow: samples, scores and metrics, and files with them."""

@@ -1,0 +1,130 @@
+"""Finds what a model has in place of a group that it does not know: other charges, or the nearest group."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data.groups import CUT, is_group, join_groups, tokenize_groups
+
+_MOST_ATOMS = 8  # of a group whose charges are changed, so that there are few ways
+_MOST_CHANGES = 2  # of charges in a group at once
+_CHARGE = re.compile(r"[+-]\d*\]")
+# The parts of SMILES that are atoms; their order is that of the atoms of the molecule.
+_ATOM = re.compile(r"\[[^\[\]]*\]|Br|Cl|[BCNOSPFIbcnosp*]")
+_BRACKET = re.compile(r"\[(\d*)([A-Za-z][a-z]?)(@*)(?:H\d*)?(?:[+-]\d*)?\]")
+
+
+class KnownGroups:
+    """The groups that a model knows."""
+
+    def __init__(self, tokens: Iterable[str]):
+        self.tokens = frozenset(tokens)
+        self._advice: dict[str, str] = {}  # what `explain` says, by unknown group
+
+    def recharge(self, tokens: Sequence[str]) -> list[str] | None:
+        """Return the tokens of the molecule with other charges of its unknown groups, so that all are known;
+        None if there is no such molecule."""
+        left: list[str] | None = [*tokens]
+        while left and self._unknown(left):
+            left = next(self._with_fewer_unknown(left), None)
+        return left
+
+    def explain(self, tokens: Sequence[str]) -> str:
+        """Say what the model has in place of the first unknown group of a molecule: the group with another
+        charge, or the nearest group."""
+        first = self._unknown(tokens)[0]
+        if first not in self._advice:
+            self._advice[first] = self._explain(first, tokens)
+        return self._advice[first]
+
+    def _explain(self, group: str, tokens: Sequence[str]) -> str:
+        if other := next(self._with_fewer_unknown(tokens), None):
+            known = next(token for token in Counter(other) - Counter(tokens) if token in self.tokens)
+            return f"the model has it {'charged' if _CHARGE.search(known) else 'neutral'}, {known}"
+        near = self._nearest(group)
+        return f"the nearest group that the model has is {near}" if near else ""
+
+    def _unknown(self, tokens: Sequence[str]) -> list[str]:
+        return [token for token in tokens if token not in self.tokens]
+
+    def _with_fewer_unknown(self, tokens: Sequence[str]) -> Iterator[list[str]]:
+        """Yield the tokens of the molecules with another charge of the first unknown group, if that leaves
+        fewer unknown ones."""
+        unknown = self._unknown(tokens)
+        place = tokens.index(unknown[0])
+        for other in _other_charges(unknown[0]):
+            # The cuts of a group may come in another order with other charges, so the whole is cut again.
+            whole = join_groups([*tokens[:place], other, *tokens[place + 1 :]])
+            with suppress(InputError):
+                written = tokenize_groups(whole)
+                if len(self._unknown(written)) < len(unknown):
+                    yield written
+
+    def _nearest(self, group: str) -> str:
+        """Return the known group whose Morgan fingerprint is nearest, of those with as many cuts if there are
+        any; empty if the model knows no group."""
+        cuts, wanted = group.count(CUT), _fingerprint(group)
+        prints = {token: known for token, known in self._prints.items() if token.count(CUT) == cuts}
+        prints = prints or self._prints
+        if wanted is None or not prints:
+            return ""
+        likenesses = DataStructs.BulkTanimotoSimilarity(wanted, [*prints.values()])
+        return min(zip(prints, likenesses, strict=True), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))[
+            0
+        ]
+
+    @cached_property
+    def _prints(self) -> dict[str, Any]:
+        return {token: _fingerprint(token) for token in sorted(self.tokens) if is_group(token)}
+
+
+def _fingerprint(group: str) -> Any:
+    """The Morgan fingerprint of a group; None if RDKit cannot read it."""
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(group)
+    return None if molecule is None else GetMorganGenerator(radius=2).GetSparseCountFingerprint(molecule)
+
+
+def _other_charges(group: str) -> Iterator[str]:
+    """Yield the SMILES of a group with a proton more or less at one atom, or at two, in the same order."""
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(group)
+    atoms = [*_ATOM.finditer(group)]
+    if molecule is None or molecule.GetNumAtoms() != len(atoms):
+        return
+    changed = {
+        match.span(): text
+        for match, atom in zip(atoms, molecule.GetAtoms(), strict=True)
+        if (text := _other_charge(match[0], atom))
+    }
+    spans = [*changed][:_MOST_ATOMS]
+    for number in range(1, _MOST_CHANGES + 1):
+        for chosen in combinations(spans, number):
+            text = group
+            for first, last in reversed(chosen):
+                text = text[:first] + changed[first, last] + text[last:]
+            yield text
+
+
+def _other_charge(text: str, atom: Chem.Atom) -> str:
+    """Return an atom with a proton more or less: nitrogen is neutral or positive, oxygen and sulphur neutral
+    or negative. Empty for other atoms, and for those that have no such form."""
+    number, charge, hydrogens = atom.GetAtomicNum(), atom.GetFormalCharge(), atom.GetTotalNumHs()
+    ways = {(7, 0): 1, (7, 1): -1, (8, 0): -1, (8, -1): 1, (16, 0): -1, (16, -1): 1}  # protons to add
+    protons = ways.get((number, charge), 0)
+    if not protons or hydrogens + protons < 0:
+        return ""
+    match = _BRACKET.fullmatch(text if text.startswith("[") else f"[{text}]")
+    if match is None:
+        return ""
+    isotope, symbol, chirality = match.groups()
+    sign = {1: "+", 0: "", -1: "-"}[charge + protons]
+    return f"[{isotope}{symbol}{chirality}H{hydrogens + protons}{sign}]"

@@ -1,0 +1,168 @@
+"""Computes descriptors of molecules, such as weight or fingerprint, and tables of them."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem import BRICS, QED, Crippen, Descriptors, rdFingerprintGenerator, rdMolDescriptors
+from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
+
+from pairflow.kinds.molecules.structures.similarity import BITS
+from pairflow.kinds.molecules.structures.standardise import scaffold
+from pairflow.runtime.processes import map_chunks
+from pairflow.runtime.progress import bar
+
+DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
+"""Digits after the decimal point of each property."""
+_CHUNK = 512  # molecules that are sent to a process at a time
+ALERTS = ("PAINS", "NIH", "BRENK")
+"""RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010), are reactive
+(NIH, Jadhav et al. 2010, Doveston et al. 2015) or unwanted (BRENK, Brenk et al. 2008)."""
+CHEMBL = ("CHEMBL",)  # the seven lists of ChEMBL, such as Glaxo's; 63 % of ZINC-250k has one
+EXCLUDED = 10  # NIBR's severity score of a molecule that must not be screened
+
+
+@cache
+def _morgan() -> Any:
+    return rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+
+
+@cache
+def _atom_generator() -> Any:
+    return rdFingerprintGenerator.GetMorganGenerator(radius=1)
+
+
+@cache
+def _catalogue(*names: str) -> FilterCatalog:
+    parameters = FilterCatalogParams()
+    for name in names:
+        parameters.AddCatalog(getattr(FilterCatalogParams.FilterCatalogs, name))
+    return FilterCatalog(parameters)
+
+
+@cache
+def _nibr() -> FilterCatalog:
+    from rdkit.Contrib.NIBRSubstructureFilters.assignSubstructureFilters import buildFilterCatalog
+
+    return buildFilterCatalog()
+
+
+def ring_systems(molecule: Chem.Mol) -> list[str]:
+    """Return the ring systems of a molecule as SMILES without stereochemistry. Rings that share an atom are
+    one system. Atoms that are double-bonded to a ring belong to it."""
+    systems: list[set[int]] = []
+    for ring in map(set, molecule.GetRingInfo().AtomRings()):
+        joined = [system for system in systems if system & ring]
+        systems = [system for system in systems if not system & ring] + [ring.union(*joined)]
+    for system in systems:
+        bonds = [bond for atom in system for bond in molecule.GetAtomWithIdx(atom).GetBonds()]
+        doubled = [bond for bond in bonds if bond.GetBondType() == Chem.BondType.DOUBLE]
+        system.update(atom for bond in doubled for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))
+    return [Chem.MolFragmentToSmiles(molecule, sorted(system), isomericSmiles=False) for system in systems]
+
+
+def surroundings(molecule: Chem.Mol) -> list[int]:
+    """Return for each atom a hash of the atom, its bonds and its neighbours (Morgan, radius 1)."""
+    output = rdFingerprintGenerator.AdditionalOutput()
+    output.AllocateBitInfoMap()
+    _atom_generator().GetSparseCountFingerprint(molecule, additionalOutput=output)
+    widest: dict[int, tuple[int, int]] = {}  # an atom without neighbours has radius 0 only
+    for number, centres in output.GetBitInfoMap().items():
+        for atom, radius in centres:
+            widest[atom] = max(widest.get(atom, (0, 0)), (radius, number))
+    return [number for _, (_, number) in sorted(widest.items())]
+
+
+def alerts(molecule: Chem.Mol, catalogues: Sequence[str] = ALERTS) -> list[str]:
+    """Return the unwanted groups in a molecule, sorted, each as the text `catalogue: name`."""
+    matches = _catalogue(*catalogues).GetMatches(molecule)
+    return sorted(f"{match.GetProp('FilterSet')}: {match.GetDescription()}" for match in matches)
+
+
+def severity(molecule: Chem.Mol) -> int:
+    """The severity score of NIBR (Schuffenhauer et al. 2020): the number of flagged groups, or EXCLUDED."""
+    flags = [int(match.GetDescription().split("__")[1]) for match in _nibr().GetMatches(molecule)]
+    return EXCLUDED if 2 in flags else sum(flags)
+
+
+def _synthetic_accessibility(molecule: Chem.Mol) -> float:
+    from rdkit.Contrib.SA_Score import sascorer  # its first call reads a table of fragments
+
+    return sascorer.calculateScore(molecule)
+
+
+DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
+    "qed": QED.qed,
+    "sa": _synthetic_accessibility,
+    "logp": Crippen.MolLogP,
+    "weight": Descriptors.MolWt,
+    "heavy_atoms": lambda molecule: molecule.GetNumHeavyAtoms(),
+    "rings": rdMolDescriptors.CalcNumRings,
+    "largest_ring": lambda molecule: max(map(len, molecule.GetRingInfo().AtomRings()), default=0),
+    "scaffold": scaffold,
+    "inchikey": Chem.MolToInchiKey,
+    "fingerprint": lambda molecule: DataStructs.BitVectToBinaryText(_morgan().GetFingerprint(molecule)),
+    "fragments": lambda molecule: Chem.MolToSmiles(BRICS.BreakBRICSBonds(molecule)).split("."),
+    "ring_systems": ring_systems,
+    "surroundings": surroundings,
+    "alerts": alerts,
+    "severity": severity,
+}
+"""The functions that compute descriptors, by name.
+
+- `qed`: quantitative estimate of drug-likeness, from 0 to 1 (best) (Bickerton et al. 2012).
+- `sa`: synthetic accessibility, from 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib).
+- `logp`: octanol-water partition coefficient by atom contributions (Wildman and Crippen 1999).
+- `weight`: molecular weight in g/mol.
+- `heavy_atoms`: number of atoms besides hydrogen.
+- `rings`, `largest_ring`: number of rings, and atoms in the largest (smallest set of smallest rings).
+- `scaffold`: Bemis-Murcko scaffold.
+- `inchikey`: InChIKey, empty if InChI does not support the molecule.
+- `fingerprint`: packed bits, see `similarity.py`.
+- `fragments`: pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts.
+- `ring_systems`, `surroundings`, `alerts`, `severity`: see these functions.
+"""
+PROPERTIES = ("qed", "sa", "logp", "weight")
+STRUCTURES = ("fingerprint", "scaffold")
+_UNREADABLE = {
+    **{"largest_ring": 0, "scaffold": "", "fingerprint": bytes(BITS // 8)},
+    **dict.fromkeys(("fragments", "ring_systems", "surroundings", "alerts"), ()),
+}
+
+
+def describe(molecule: Chem.Mol) -> dict[str, float | str]:
+    """Return the properties of a molecule, its scaffold and its InChIKey, by name."""
+    with rdBase.BlockLogs():
+        return {name: DESCRIPTORS[name](molecule) for name in (*PROPERTIES, "scaffold", "inchikey")}
+
+
+def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
+    """Compute one property of M molecules: (M,) float64, NaN for a string that RDKit cannot read."""
+    return tabulate((name,), smiles)[name].to_numpy(np.float64)
+
+
+def tabulate(
+    names: Sequence[str], smiles: Sequence[str], threads: int = 1, progress: bool = False
+) -> pd.DataFrame:
+    """Describe each molecule in a row of a table, with the DESCRIPTORS `names` as columns.
+
+    It works in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes. Such a
+    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, and NaN for all others.
+    """
+    chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
+    rows: list[list[object]] = []
+    with bar(total=len(smiles), desc="descriptors", unit="molecule", quiet=not progress) as molecules:
+        for chunk in map_chunks(partial(_rows, names), chunks, min(threads, len(chunks))):
+            molecules.update(len(chunk))
+            rows += chunk
+    return pd.DataFrame(rows, columns=[*names])
+
+
+def _rows(names: Sequence[str], smiles: Sequence[str]) -> list[list[object]]:
+    unreadable = [_UNREADABLE.get(name, np.nan) for name in names]
+    with rdBase.BlockLogs():
+        molecules = map(Chem.MolFromSmiles, smiles)
+        return [[DESCRIPTORS[name](one) for name in names] if one else unreadable for one in molecules]

@@ -1,0 +1,157 @@
+"""Metrics of distinct molecules, beside training and held-out ones, by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pairflow.kinds.molecules.measures import chemistry
+from pairflow.kinds.molecules.measures.chemistry import TrainingMolecules
+from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.structures.similarity import Neighbours, internal_diversity
+
+TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "C1CC1C"]
+# Distinct molecules: ethanol, toluene, phenol, cyclopropanol, cyclobutane, pyridine.
+DRAWN = [
+    *("OCC", "CCO", "C1=CC=CC=C1C", "Oc1ccccc1", "C1CC1O", "C1CCC1", "c1ccncc1"),
+    *("C1CC", "", "CC(C)(C)(C)C"),
+]
+
+
+def trained_on(smiles):
+    table = tabulate(PROPERTIES + STRUCTURES, smiles)
+    neighbours, scaffolds = Neighbours(table["fingerprint"]), Counter(table["scaffold"])
+    return TrainingMolecules(neighbours, scaffolds, chemistry.properties_of(table))
+
+
+@pytest.fixture(scope="module")
+def training():
+    return trained_on(TRAINED)
+
+
+def test_molecules_are_distinct_by_canonical_smiles():
+    actual = chemistry.distinct(DRAWN)
+    assert len(actual) == 6
+    assert actual["CCO"] == "CCO"  # the first of its spellings in sorted order
+    assert actual["Cc1ccccc1"] == "C1=CC=CC=C1C"
+
+
+def test_by_hand(training):
+    values = chemistry.compare(chemistry.describe_samples(DRAWN, training), training)
+    assert values["scaffolds"] == 4  # benzene (twice), cyclopropane, cyclobutane, pyridine; ethanol has none
+    assert values["novel_scaffolds"] == 2  # cyclobutane, pyridine
+    assert values["common_scaffolds"] == 3  # toluene, phenol, cyclopropanol
+    assert values["common_frameworks"] == 4  # pyridine has that of benzene
+    assert 2 / 6 < values["nn_similarity"] < 1  # ethanol and toluene are known
+    assert 0 < values["internal_diversity"] < 1
+
+
+def test_the_training_set_is_at_no_distance_and_one_molecule_at_the_mean_distance_of_a_property(training):
+    values = chemistry.compare(chemistry.describe_samples(TRAINED, training), training)
+    assert (values["nn_similarity"], values["novel_scaffolds"]) == (1, 0)
+    assert [values[f"{name}_wasserstein"] for name in PROPERTIES] == [0] * 4
+    distance = chemistry.compare(chemistry.describe_samples(["CCCCO"], training), training)[
+        "weight_wasserstein"
+    ]
+    assert distance == pytest.approx(np.abs(74.123 - training.properties[:, 3]).mean(), abs=1e-3)
+
+
+def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):
+    nothing = chemistry.describe_samples(["", "C1CC"], training)
+    values = chemistry.compare(nothing, training)
+    assert (values["scaffolds"], values["novel_scaffolds"]) == (0, 0)
+    assert np.isnan(
+        [value for name, value in values.items() if "scaffolds" not in name and "frameworks" not in name]
+    ).all()
+    single = chemistry.compare(chemistry.describe_samples(["CCO"], training), training)
+    assert single["nn_similarity"] == 1
+    assert np.isnan(single["internal_diversity"])
+
+
+def test_common_cores_are_the_ten_most_common_scaffolds_and_their_frameworks():
+    trained = Counter({"": 99, "C1CC1": 2, **{f"C1{'C' * n}C1": 3 for n in range(2, 12)}})
+    assert chemistry.count_cores(["C1CC1", "", "C1CCC1", "C1CCC1"], trained) == {
+        "common_scaffolds": 2,
+        "common_frameworks": 2,
+    }
+    assert chemistry.framework("O=C1NC(=O)c2ccccc21") == "C1CCC2CCCC2C1"
+    five = "c1ccc(P(c2ccccc2)(c2ccccc2)(c2ccccc2)c2ccccc2)cc1"
+    assert [chemistry.framework(text) for text in (five, "c1cccc1")] == [five, "c1cccc1"]
+
+
+def test_histograms_count_every_molecule_once(training):
+    actual = chemistry.describe_samples([*DRAWN, "CCCCCCCCCCCC", "O"], training)
+    counts = chemistry.histograms(chemistry.properties_of(actual), training.properties)
+    assert list(counts.columns) == ["property", "low", "high", "samples", "training"]
+    for name, part in counts.groupby("property"):
+        assert part["samples"].sum() == 8, name
+        assert part["training"].sum() == len(TRAINED)
+        assert part["training"].iloc[[0, -1]].tolist() == [0, 0]  # beyond the training molecules' range
+        assert part["low"].iloc[0] == -np.inf
+        assert part["high"].iloc[-1] == np.inf
+        assert (part["low"].iloc[1:].to_numpy() == part["high"].iloc[:-1].to_numpy()).all()
+    weight = counts[counts["property"] == "weight"]
+    assert weight["samples"].iloc[[0, -1]].tolist() == [1, 2]  # water; toluene's heavier: phenol and dodecane
+    counts = chemistry.histograms(np.full((2, 4), 5.0), np.ones((3, 4)))  # training molecules are all alike
+    assert counts["training"].sum() == 12
+    assert counts.loc[counts["high"] == np.inf, "samples"].tolist() == [2] * 4
+
+
+FEW_TRAINED = ["CCO", "c1ccccc1CC"]
+ANISOLE, AMIDE, PYRIDINE = "COc1ccccc1", "CC(=O)NCC", "CCc1ccncc1"
+HELD_OUT = [ANISOLE, AMIDE, PYRIDINE]
+
+
+@pytest.fixture(scope="module")
+def measure():
+    """The metrics of molecules beside HELD_OUT."""
+    few_trained = trained_on(FEW_TRAINED)
+    held_out = tabulate((*STRUCTURES, "fragments"), HELD_OUT)
+
+    def run(smiles):
+        described = chemistry.describe_samples(smiles, few_trained, ["fragments"])
+        return chemistry.compare_as_moses(described, held_out)
+
+    return run
+
+
+def test_the_angle_between_counts_leaves_the_empty_name_out():
+    assert chemistry.cosine(Counter("aab"), Counter("aab")) == pytest.approx(1)
+    assert chemistry.cosine(Counter("ab"), Counter("ac")) == pytest.approx(0.5)
+    assert chemistry.cosine(Counter("a"), Counter("b")) == 0
+    with_empty = Counter({"a": 3, "": 5}), Counter({"a": 1, "": 1, "b": 1})
+    assert chemistry.cosine(*with_empty) == pytest.approx(0.5**0.5)
+    assert np.isnan(chemistry.cosine(Counter({"": 2}), Counter("a")))
+
+
+def test_molecules_are_cut_at_brics_bonds():
+    fragments = tabulate(["fragments"], [ANISOLE, AMIDE, "CCCC"])["fragments"]
+    assert [sorted(pieces) for pieces in fragments] == [
+        ["[16*]c1ccccc1", "[3*]OC"],
+        ["[1*]C(C)=O", "[4*]CC", "[5*]N[5*]"],
+        ["CCCC"],
+    ]
+
+
+def test_the_held_out_molecules_are_like_themselves(measure):
+    values = measure(HELD_OUT)
+    for kind in ("similarity", "fragments", "scaffolds"):
+        assert values[f"held_out_{kind}"] == pytest.approx(1)
+    assert measure([PYRIDINE])["held_out_scaffolds"] == pytest.approx(0.5**0.5)  # of benzene, pyridine
+    assert measure(["C1CC1"])["held_out_scaffolds"] == 0
+
+
+def test_what_rdkit_cannot_read_has_no_fragments():
+    fragments = tabulate(["fragments"], ["CC(C)(C)(C)C", "CCO"])["fragments"]
+    assert [*map(list, fragments)] == [[], ["CCO"]]
+
+
+def test_without_molecules_nothing_is_defined(measure):
+    assert all(np.isnan(value) for value in measure([]).values())
+
+
+def test_internal_diversity_by_hand():
+    """Sets {0}, {0, 1} and {2}: similarities 1/2, 0 and 0."""
+    rows = [bytes([first]) + bytes(255) for first in (1, 3, 4)]
+    assert internal_diversity(rows) == pytest.approx(1 - 1 / 6)
+    assert np.isnan(internal_diversity(rows[:1]))

@@ -1,0 +1,105 @@
+"""The rules, on molecules whose outcome is known."""
+
+import pytest
+from rdkit import Chem
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.data.reading import canonicalise
+from pairflow.kinds.molecules.measures.counts import canonical, reason
+from pairflow.kinds.molecules.settings import Standardisation
+from pairflow.kinds.molecules.structures.standardise import parse, scaffold, standardise
+
+
+def after(text, **rules):
+    return Chem.MolToSmiles(standardise(parse(text), Standardisation(**rules)))
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "expected"),
+    [
+        ("CC(=O)[O-].[Na+]", {}, "CC(=O)[O-].[Na+]"),
+        ("CC(=O)[O-].[Na+]", {"fragments": "largest"}, "CC(=O)[O-]"),
+        ("CCN.F[P-](F)(F)(F)(F)F", {"fragments": "largest"}, "CCN"),  # organic, though smaller
+        ("CC(=O)[O-].[Na+]", {"fragments": "largest", "charges": "neutralise"}, "CC(=O)O"),
+        ("C[NH3+]", {"charges": "neutralise"}, "CN"),
+        ("C[N+](=O)[O-]", {"charges": "neutralise"}, "C[N+](=O)[O-]"),
+        ("C[N+](C)(C)C", {"charges": "neutralise"}, "C[N+](C)(C)C"),  # no proton to give
+        ("[2H]C([2H])([2H])[13CH3]", {"isotopes": "drop"}, "CC"),
+        ("C[C@H](N)C(=O)O", {"stereo": "drop"}, "CC(N)C(=O)O"),
+        ("F/C=C/F", {"stereo": "drop"}, "FC=CF"),
+        ("C[C@H]([13CH3])O", {"isotopes": "drop"}, "CC(C)O"),  # no stereocentre without the label
+        ("C[C@H](N)C(=O)O", {}, "C[C@H](N)C(=O)O"),
+        ("CC(=O)[O-].[Na+]", {"metals": "reject"}, "CC(=O)[O-].[Na+]"),  # a counter-ion
+        ("CC(=O)O.[Na]", {"metals": "reject", "fragments": "largest"}, "CC(=O)O"),
+    ],
+)
+def test_rules(text, rules, expected):
+    assert after(text, **rules) == expected
+    assert Chem.CanonSmiles(expected) == expected
+
+
+def test_without_rules_it_is_the_same_object():
+    molecule = parse("CC(=O)[O-].[Na+]")
+    assert standardise(molecule, Standardisation()) is molecule
+
+
+REASONS = {
+    "": "empty",
+    "C1CC": "unparsable",
+    "C.N.O": "3 fragments (the experiment allows only one)",
+    "C[Mg]C": "with a metal",
+    "[Fe+2].[cH-]1cccc1.[cH-]1cccc1": "with a metal",
+    "[2*]CC": "with an R group or dummy atom",
+    "[Na]": "with a metal",
+    "[Br-]": "under 3 heavy atoms",
+}
+
+
+@pytest.mark.parametrize("text", REASONS)
+def test_reasons(text):
+    with pytest.raises(InputError) as reason:
+        after(text, fragments="reject", dummies="reject", metals="reject", min_heavy_atoms=3)
+    assert str(reason.value) == REASONS[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"), [("*Cl.Cc1ccccc1", "dummies"), ("[Ca+2].[Cl-].[Cl-]", "metals"), ("[Ca+2]", "metals")]
+)
+def test_the_part_that_is_left_out_and_the_one_that_is_kept_are_looked_at(text, rule):
+    with pytest.raises(InputError, match="with a"):
+        after(text, fragments="largest", **{rule: "reject"})
+
+
+def test_scaffolds():
+    assert scaffold(parse("CC(C)Cc1ccc(cc1)C(C)C(=O)O")) == "c1ccccc1"
+    assert scaffold(parse("O[C@H]1CCCC1")) == scaffold(parse("O[C@@H]1CCCC1")) == "C1CCCC1"
+    assert scaffold(parse("CCO")) == ""
+
+
+@pytest.mark.parametrize("text", ["[H]/N=C", "CC(C)=N/[H]", "[H]/[NH+]=C(/C)C", "[H]/N=C/C", "[2H]C"])
+def test_what_is_written_is_written_again(text):
+    """`[H]/N=C` is first written as `[H]N=C`, which is then written as `C=N`."""
+    smiles = canonical(text)
+    assert canonical(smiles) == smiles == Chem.MolToSmiles(Chem.MolFromSmiles(smiles))
+    assert canonicalise(parse(text), Standardisation())[1] == smiles
+    assert canonical("[H]/N=C") == "C=N"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *((text, "over 4,096 atoms") for text in ("C" * 6000, "C" * 20_000, f"C1{'[CH2]' * 5000}1")),
+        ("C" + "1" * 100_000, "over 32,768 characters"),
+    ],
+)
+def test_a_string_that_is_too_large_for_rdkit_does_not_reach_it(monkeypatch, text, why):
+    monkeypatch.setattr(Chem, "MolFromSmiles", None)
+    with pytest.raises(InputError, match=why):
+        parse(text)
+    assert canonical(text) is None
+    assert reason(text) == "syntax"
+
+
+def test_a_long_chain_has_no_scaffold():
+    """RDKit takes minutes to find out."""
+    assert scaffold(parse("C" * 4096)) == ""
