@@ -8,7 +8,7 @@ from pairflow.config.consistency import require_consistency
 from pairflow.config.experiment import CommonExperiment
 from pairflow.kinds.registry import SETTINGS
 from pairflow.settings.check import Name, Settings
-from pairflow.settings.demand import CommonDemand
+from pairflow.settings.sampling import CommonDemand
 
 # The keys that all experiments have come first, then the keys of each kind of data in the order of the list.
 _KEYS = [settings.experiment_keys for settings in SETTINGS if settings.experiment_keys.model_fields]
