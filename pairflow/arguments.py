@@ -4,12 +4,13 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from contextlib import suppress
+from typing import SupportsFloat, SupportsIndex
 
 from pairflow.errors import InputError
 
 
-def checked_integer(name: str, value: Any, low: int, high: int) -> int:
+def checked_integer(name: str, value: object, low: int, high: int) -> int:
     """Return `value` as a Python integer. Raise InputError if it is not an integer in low..high.
 
     Integers of other libraries, such as NumPy, are also taken.
@@ -20,12 +21,12 @@ def checked_integer(name: str, value: Any, low: int, high: int) -> int:
     return number
 
 
-def checked_number(name: str, value: Any, low: float, high: float) -> float:
+def checked_number(name: str, value: object, low: float, high: float) -> float:
     """Return `value` as a float. Raise InputError if it is not a number from low to high."""
-    try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, RuntimeError):
-        number = math.nan
+    number = math.nan
+    with suppress(TypeError, ValueError, RuntimeError):
+        if isinstance(value, SupportsFloat) and not isinstance(value, bool | str):
+            number = float(value)
     if not low <= number <= high:
         raise InputError(f"{name}: expected a number from {low:g} to {high:g}, found {value!r}")
     return number
@@ -70,11 +71,11 @@ def require_unmasked(values: object, name: str) -> None:
         raise InputError(f"{name}: expected an array without masked values, found a masked array with some")
 
 
-def _integer(value: Any) -> int | None:
+def _integer(value: object) -> int | None:
     """Return an integer of any library as a Python integer; None for anything else, including a Boolean."""
     if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
         return None
     try:
-        return operator.index(value)
+        return operator.index(value) if isinstance(value, SupportsIndex) else None
     except TypeError:
         return None

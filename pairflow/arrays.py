@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from pairflow.arguments import require_unmasked
 from pairflow.errors import InputError
@@ -70,7 +70,7 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
 
 
 def checked_pair(
-    name: str, rows: ArrayLike, data: ArrayLike, dtype: Any = None
+    name: str, rows: ArrayLike, data: ArrayLike, dtype: DTypeLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return `rows` (B, d) and `data` (M, d) as arrays. Raise InputError for other shapes, or no data."""
     require_unmasked(rows, name)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from pairflow.errors import InputError
 
@@ -102,7 +102,7 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or name == "__MACOSX"
 
 
-def checked_path(name: str, value: Any) -> Path:
+def checked_path(name: str, value: str | os.PathLike[str]) -> Path:
     """Return `value`, the argument `name`, as a path. Raise InputError if it cannot be a path."""
     try:
         path = Path(value)
@@ -248,7 +248,7 @@ def _content(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
     suffix = path.suffix.lower()
     if suffix not in PACKED:
         return raw
-    source: Any
+    source: io.BufferedIOBase | IO[bytes]
     try:
         if suffix == ".gz":
             source = gzip.GzipFile(fileobj=raw)
@@ -287,7 +287,7 @@ class _Unpacked(io.RawIOBase):
     """Decompressed content. Reading raises InputError as soon as it is implausibly large, and OSError if it
     is damaged."""
 
-    def __init__(self, path: Path, source: Any):
+    def __init__(self, path: Path, source: io.BufferedIOBase | IO[bytes]):
         self.path, self.source, self.size = path, source, 0
 
     def readable(self) -> bool:

@@ -53,7 +53,7 @@ def philox4x32(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tu
     return c0, c1, c2, c3
 
 
-def uniform(w0: Word, w1: Word) -> Any:
+def uniform(w0: Word, w1: Word) -> Word:
     """The float64 ((w0 + 2^32 w1) >> 11) * 2^-53 in [0, 1)."""
     return ((w0 | (w1 << _HALF)) >> _SPARE_BITS) * 2.0**-53
 

@@ -1,6 +1,7 @@
 """A module imports only from lower floors of the house; heavy packages only where they are used."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
@@ -50,7 +51,7 @@ ROOMS = {
     ),
     "molecules": ("settings", "structures", "data", "measures", "page", "on_demand", "kind", "steps"),
 }
-EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
+EXTRAS = ("extras.py", "checkup.py")  # which name the extras of the package
 PLUG_INS = ("kinds/registry.py", "training/catalogue.py")  # which list names of config with their classes
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -264,6 +265,19 @@ def test_only_a_kinds_own_folder_names_it(path):
         named = constants(node) | constants(*(node.comparators if isinstance(node, ast.Compare) else ()))
         assert not named & ({*KINDS} - {"tokens", "vectors", "text"}), named
         assert not [name for name in named if name.endswith(tuple(f"_{kind}" for kind in KINDS))], named
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_settings_list_the_data_sets_of_a_kind(kind):
+    names = {*load_kind(kind).settings.names}
+    for path in (PACKAGE / "kinds" / kind).rglob("*.py"):
+        found = constants(*ast.walk(ast.parse(path.read_text()))) & names
+        assert "settings" in str(path) or len(found) < 3, f"{path}: {found}"  # "mnist" is also a folder
+
+
+def test_any_stands_only_where_a_library_returns_it():
+    lines = [line for path in modules() for line in (PACKAGE / path).read_text().splitlines()]
+    assert sum("import" not in line and bool(re.search(r"\bAny\b", line)) for line in lines) <= 150
 
 
 def test_every_list_stands_once():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.paper.printed import DATASETS, Printed, parse_name, printed
 from pairflow.config import tail_revises
-from pairflow.metrics.ranking import leading_evaluation
+from pairflow.metrics.metric import leading_evaluation
 from pairflow.report.results import FinishedExperiment
 
 _FILE = Path(__file__).with_name("generators.csv")

@@ -8,13 +8,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.limits import MAX_VOCABULARY
 
 _MOST = 2**31 - 1  # the largest count, because metric rows have 32 bits for it
@@ -129,15 +130,16 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
 
-_FACTS: dict[str, tuple[Any, str]] = {  # the type of each entry of the metadata, and the type in words
+_FACTS: dict[str, tuple[type | UnionType, str]] = {  # the type of each entry of the metadata, also in words
     "kind": (str, "a text"),
     **dict.fromkeys(("vocabulary", "data", "split"), (str | None, "a text or null")),
     **dict.fromkeys(("parameters", "inputs"), (Mapping, "names and values")),
 }
-_LINEAGE = {"method": str, "nfe": (1, _MOST), "seed": (0, _MOST_SEED), "samples": (1, _MOST)}
-_COUPLED = {"coupling": str}
-_SHARD = {**_COUPLED, "of": (1, _MOST)}
-_PARAMETERS: dict[str, dict[str, Any]] = {  # parameters that each kind needs: a text, or (lowest, highest)
+_Parameters = Mapping[str, type[str] | tuple[int, int]]  # each is a text, or in (lowest, highest)
+_LINEAGE: _Parameters = {"method": str, "nfe": (1, _MOST), "seed": (0, _MOST_SEED), "samples": (1, _MOST)}
+_COUPLED: _Parameters = {"coupling": str}
+_SHARD: _Parameters = {**_COUPLED, "of": (1, _MOST)}
+_PARAMETERS: dict[str, _Parameters] = {  # that a file of each kind has
     "pairs": _COUPLED,
     "vector pairs": _COUPLED,
     "shard of pairs": _SHARD,
@@ -150,7 +152,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {  # parameters that each kind needs: a
 _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property histograms")
 
 
-def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
+def require_metadata(path: Path, facts: Json) -> None:
     """Raise InputError unless the metadata (`facts`) have valid types, and sizes that fit together."""
     for name, (kind, expected) in _FACTS.items():
         if not isinstance(facts[name], kind):
@@ -172,9 +174,7 @@ def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
         raise InputError(f"{path}: shape: expected C, H, W of {length} pixel values, found {shape!r}")
 
 
-def require_contents(
-    path: Path, table: pa.Table, facts: Mapping[str, Any], row_count: int | None = None
-) -> None:
+def require_contents(path: Path, table: pa.Table, facts: Json, row_count: int | None = None) -> None:
     """Raise InputError, with column and row, unless a table fits its kind and its metadata (`facts`).
 
     `row_count` is the number of rows of a file if only its columns were read, into an empty `table`.
@@ -183,7 +183,7 @@ def require_contents(
     kind, parameters = facts["kind"], facts["parameters"]
     for name, expected in _PARAMETERS.get(kind, {}).items():
         location, value = f"{path}: parameter '{name}'", parameters.get(name)
-        if expected is not str:
+        if isinstance(expected, tuple):
             _require_integer(location, value, *expected)
         elif not isinstance(value, str):
             raise InputError(f"{location}: expected a text, found {value!r}")
@@ -194,8 +194,8 @@ def require_contents(
         hashes = table["hash"]
         row = pc.index(pc.less_equal(hashes[1:], hashes[:-1]), True).as_py() + 1
         if row:
-            expected = f"expected more than {hashes[row - 1]}, found {hashes[row]}"
-            raise InputError(f"{path}: column 'hash': row {row}: {expected}")
+            wrong = f"expected more than {hashes[row - 1]}, found {hashes[row]}"
+            raise InputError(f"{path}: column 'hash': row {row}: {wrong}")
     _require_row_count(path, row_count, facts)
 
 
@@ -204,7 +204,7 @@ def require_columns(
     table: pa.Table,
     columns: Mapping[str, Column],
     kind: str,
-    widths: Mapping[str, Any] | None = None,
+    widths: Json | None = None,
     vocabulary_size: int | None = None,
 ) -> None:
     """Raise InputError, with the row and the position, unless the table has these columns.
@@ -220,11 +220,11 @@ def require_columns(
             raise InputError(f"{path}: {number} '{name}', which a table of {kind} has")
         if column is _TOKENS:
             column = replace(column, highest=(vocabulary_size or 1) - 1)
-        width = (widths or {})[column.width] if column.width else None
+        width = (widths or {})[column.width] if column.width else 0
         _require_values(f"{path}: column '{name}'", table[name], column, width, kind)
 
 
-def _require_values(location: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
+def _require_values(location: str, values: pa.ChunkedArray, column: Column, width: int, kind: str) -> None:
     """Raise InputError unless each row is a value that `column` allows, or a list of `width` such values."""
     # A column in which all values are missing has the type null.
     if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
@@ -261,7 +261,7 @@ def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, object] 
     return (min(indices), values[min(indices)]) if indices else None
 
 
-def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
+def _require_row_count(path: Path, rows: int, facts: Json) -> None:
     """Raise InputError if there are no rows, or not as many as the metadata say."""
     kind, parameters = facts["kind"], facts["parameters"]
     held_out = facts["split"] == "validation" and kind == "tokens"  # may be empty

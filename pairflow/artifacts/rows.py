@@ -5,17 +5,21 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
 
 from pairflow.arguments import nearest
 from pairflow.arrays import as_array, checked_tokens
 from pairflow.errors import InputError
 from pairflow.files import fault, require_plausible, require_regular
+
+if TYPE_CHECKING:
+    import torch
 
 SUFFIXES = (".npy", ".npz", ".parquet", ".pt", ".bin")
 
@@ -47,7 +51,7 @@ def read_rows(
     require_regular(path)
     if (column and suffix in (".npy", ".bin")) or (dtype and suffix != ".bin"):
         raise InputError(f"{path}: a {suffix} file has no {'column' if column else 'dtype'} to choose")
-    rows: Any
+    rows: ArrayLike
     if suffix == ".bin":
         rows = _read_raw(path, dtype, length)
     elif suffix == ".npy":
@@ -86,7 +90,7 @@ def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
     return np.fromfile(path, kind).astype(dtype, copy=False)
 
 
-def _read_archive(path: Path, column: str | None) -> Any:
+def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor":
     """One of the arrays in an .npz file, or of the tensors in a .pt file, which may also be a single one."""
     if path.suffix.lower() == ".npz":
         with named_when_damaged(path, "not an .npz archive of arrays of numbers"):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from pairflow.artifacts.contents import require_contents, require_metadata
 from pairflow.artifacts.provenance import Provenance
 from pairflow.artifacts.rows import named_when_damaged
 from pairflow.errors import InputError
-from pairflow.files import require_regular
+from pairflow.files import Json, require_regular
 from pairflow.limits import MAX_VOCABULARY
 
 Table: TypeAlias = pa.Table | pd.DataFrame
@@ -63,9 +63,9 @@ class Metadata:
     shape: list[int] | None = None
     data: str | None = None
     split: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Json = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
-    condition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    condition: Json | Sequence[Json] | None = None
 
     @property
     def dimensions(self) -> tuple[int, int]:
@@ -286,7 +286,7 @@ METRIC_COLUMNS = {
 }
 
 
-def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
+def as_metrics(rows: pd.DataFrame, **shared: object) -> pd.DataFrame:
     """Make a metric table, with METRIC_COLUMNS in order, of rows with at least `metric` and `value`.
 
     `shared` are columns with one value for all rows. Missing columns become null: `trial` for a metric over

@@ -4,8 +4,7 @@ The check of workflow_config.yaml, the options of each step (`pairflow train --h
 a Snakemake rule passes to its step all come from these classes.
 """
 
-from pairflow.config.configuration import Configuration, Experiment
-from pairflow.config.demand import DemandSettings
+from pairflow.config.configuration import Configuration, DemandSettings, Experiment
 from pairflow.config.methods import BASES, Method, parse_method, tail_revises
 from pairflow.config.networks import NETWORKS
 from pairflow.config.steps import (

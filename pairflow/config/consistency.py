@@ -1,13 +1,13 @@
 """Checks whether the settings of an experiment fit together. Single settings are checked by their classes."""
 
 import functools
-from typing import Any
 
 from pairflow.arguments import checked_choice, nearest
 from pairflow.config.experiment import CommonExperiment
 from pairflow.config.methods import BASES, INDEPENDENT, parse_method
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
 from pairflow.kinds.registry import SETTINGS
+from pairflow.settings.check import Settings
 from pairflow.settings.conditions import ONE_PROPERTY, read_conditions
 from pairflow.settings.flows import FLOWS, Flow
 
@@ -100,7 +100,7 @@ def _flow(experiment: CommonExperiment) -> None:
 
 def _keys_are_unset(experiment: CommonExperiment, flow: Flow) -> None:
     """Raise ValueError if a setting that only `flow` has differs from its default; it names the first."""
-    keys: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
+    keys: list[tuple[str, Settings, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
         keys += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]
     for where, start, key in keys:

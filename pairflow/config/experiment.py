@@ -1,7 +1,7 @@
 """An experiment: an entry of workflow_config.yaml, from which each step gets its settings."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Literal, Union
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, field_validator, model_validator
 
@@ -21,6 +21,7 @@ from pairflow.config.steps import (
 from pairflow.config.training import (
     TAU,
     BaseTraining,
+    Distillation,
     Distillations,
     Pool,
     SolveSettings,
@@ -29,6 +30,7 @@ from pairflow.config.training import (
     Training,
 )
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.kinds.registry import SETTINGS
 from pairflow.limits import KEYS, LONGEST_NAME
 from pairflow.settings.check import Seed, Settings, nearest
@@ -160,13 +162,12 @@ class CommonExperiment(Settings):
     def noised(self) -> dict[str, dict[str, float]]:
         """The evaluations with variants of held-out rows at several noises, such as
         {"main": {"main_n0_1": 0.1, "main_n0_4": 0.4}}."""
-        noises: dict[str, dict[str, Any]] = self._repeated("noises")  # an evaluation may have none itself
         return {
             name: {repeated: noise for repeated, noise in values.items() if noise is not None}
-            for name, values in noises.items()
+            for name, values in self._repeated("noises").items()  # an evaluation may have none itself
         }
 
-    def _repeated(self, further: str) -> dict[str, dict[str, float]]:
+    def _repeated(self, further: str) -> dict[str, Json]:
         """The values of a setting in each evaluation with a list of them, the key `further` of REPEATED, and
         in its copies, by name. Copies that differ from their evaluation in another setting are left out."""
         others = {setting for key, setting in REPEATED.items() if key != further}
@@ -189,7 +190,7 @@ class CommonExperiment(Settings):
             raise InputError(f"unknown evaluation '{evaluation}'{nearest(evaluation, self.evaluations)}")
         return self.evaluations[evaluation]
 
-    def _last_distillation(self, method: str) -> Any:
+    def _last_distillation(self, method: str) -> Distillation:
         name = parse_method(method).distillations[-1]
         if (settings := getattr(self.distillation, name)) is None:
             raise InputError(f"'{method}' needs the settings distillation.{name}, which are not given")
@@ -227,7 +228,7 @@ class CommonExperiment(Settings):
         if method.pairs_name:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if BASES[method.base].closed_form else None
-        subsets: Any = {"subsets": method.subsets}
+        subsets: Json = {"subsets": method.subsets}
         if self.pairing.subsets and steps and method.subsets == 1:
             subsets = {"subsets": self.pairing.subsets, "keys": self.pairing.keys}
         return PairSettings(coupling=method.base, steps=steps, seed=seed, flow=self.flow, **subsets)

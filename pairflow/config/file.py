@@ -16,7 +16,6 @@ import yaml
 
 from pairflow import files
 from pairflow.config.configuration import Configuration, Experiment
-from pairflow.config.like import LIKE, complete_likes
 from pairflow.errors import InputError
 from pairflow.files import Json
 from pairflow.settings.check import check, nearest
@@ -24,6 +23,9 @@ from pairflow.settings.check import check, nearest
 MOST_BYTES = 2**20  # thirty times the size of the shipped workflow_config.yaml
 MOST_VALUES = 10_000  # an alias counts as all values that it repeats: a small file can stand for billions
 DEEPEST = 30  # levels of nested lists and mappings
+LIKE = "like"
+LONGEST = 30  # chain of experiments each of which is like the next
+_CHOICES = ("name", "source")  # keys that decide which other keys a mapping has
 _LONGEST_NUMBER = 100  # characters
 _LONGEST_LINE = 4096  # characters; a list stays on one line
 _IN_BRACES = 5  # keys at most in a mapping that is written on one line
@@ -53,7 +55,7 @@ class _Loader(yaml.SafeLoader):
         self.values = self.depth = 0
         self.sizes: dict[yaml.Node, int] = {}  # finished node -> the number of values in it
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+    def compose_node(self, parent: yaml.Node | None, index: int) -> Any:
         event, before = self.peek_event(), self.values
         self._require(self.depth < DEEPEST, f"more than {DEEPEST} levels", event)
         # These are explicit tags; `_require_plain` checks implicit ones, such as that of a date.
@@ -106,7 +108,7 @@ def load(text: str, path: Path) -> Any:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 
 
-def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> Json:
+def parse(text: str, path: Path, known: Mapping[str, object] = MappingProxyType({})) -> Json:
     """Parse the text of the file `path`. Raises InputError unless it is a valid configuration.
 
     `known` are experiments of other files, which an experiment of this file may be like.
@@ -120,12 +122,47 @@ def parse(text: str, path: Path, known: Mapping[str, Any] = MappingProxyType({})
     return values
 
 
-def _complete(values: Json, known: Mapping[str, Any], origin: str | Path) -> Json:
+def _complete(values: Json, known: Mapping[str, object], origin: str | Path) -> Json:
     """The values of a file with complete experiments."""
     experiments = values.get("experiments")
     if not isinstance(experiments, dict):
         return values
     return {**values, "experiments": complete_likes(experiments, known, origin)}
+
+
+def complete_likes(
+    experiments: Mapping[str, object], known: Mapping[str, object], origin: str | Path
+) -> Json:
+    """Return the entries of `experiments`, those with the key `like` completed by the entry that it names.
+
+    `known` are complete entries of other files. Raises InputError, which begins with `origin`, if there is no
+    experiment of that name, or if the entries name each other in a circle.
+    """
+    entries = {**known, **experiments}
+
+    def complete(name: str, chain: tuple[str, ...]) -> object:
+        entry = entries[name]
+        if not isinstance(entry, dict) or LIKE not in entry:
+            return entry
+        other, key = entry[LIKE], f"{origin}: experiments.{name}.{LIKE}"
+        if not isinstance(other, str) or other not in entries:
+            raise InputError(f"{key}: no experiment '{other}'{nearest(str(other), entries)}")
+        if len(chain) == LONGEST:
+            raise InputError(f"{key}: a circle, or a chain of more than {LONGEST} experiments")
+        changes = {key: value for key, value in entry.items() if key != LIKE}
+        return _merge(complete(other, (*chain, name)), changes)
+
+    return {name: complete(name, ()) for name in experiments}
+
+
+def _merge(settings: object, changes: object) -> object:
+    """Settings with changes: mappings are merged, other values are replaced, and null removes a key."""
+    if not (isinstance(settings, dict) and isinstance(changes, dict)):
+        return changes
+    if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
+        return changes
+    merged = {**settings, **{key: _merge(settings.get(key), value) for key, value in changes.items()}}
+    return {key: value for key, value in merged.items() if changes.get(key, ...) is not None}
 
 
 class Workflow(Configuration):
@@ -176,7 +213,7 @@ def complete(values: Json, path: Path, origin: str | Path) -> Workflow:
     return check(Workflow, {**values, "experiments": experiments, "mistakes": mistakes}, origin)
 
 
-def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, Any]) -> Json:
+def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, object]) -> Json:
     """Read a file of experiments. Raises InputError unless it is valid and none of its names is in `homes`.
 
     `homes` is a dict from the name of each experiment that has been read to its file, `known` one to its
@@ -245,8 +282,8 @@ def describe(configuration: Path, name: str, values: Json, comment: str) -> str:
 
     `comment` is one line, which the text has above the experiment.
     """
-    form: Any = {"default_flow_style": None, "width": _LONGEST_LINE, "sort_keys": False}
-    entry = yaml.dump({"experiments": {name: values}}, Dumper=_Dumper, allow_unicode=True, **form)
+    write = functools.partial(yaml.dump, Dumper=_Dumper, allow_unicode=True, width=_LONGEST_LINE)
+    entry = write({"experiments": {name: values}}, default_flow_style=None, sort_keys=False)
     text = f"# yaml-language-server: $schema=../config/schema.json\n# {comment}\n{entry}"
     parse(text, experiment_file(configuration, name))
     return text

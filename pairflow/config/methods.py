@@ -1,7 +1,7 @@
 """Parses method names, `base[-sub<P>][+distillation]*`. For a user's pairs the base is `pairs-<name>`."""
 
 import re
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from pydantic import Field
 
@@ -187,7 +187,7 @@ def parse_method(name: str) -> Method:
         noise = f"{match['base']} has {base.corruption} noise"
         raise InputError(f"'{name}': distillations need uniform noise; {noise}")
     subsets = int(match["subsets"] or 1)
-    shared: dict[str, Any] = {"base": match["base"], "pairs_name": match["pairs_name"], "subsets": subsets}
+    shared: dict[str, object] = {"base": match["base"], "pairs_name": match["pairs_name"], "subsets": subsets}
     method = Method(name=name, distillations=distillations, **shared)
     if not method.flows:
         flows = {name.partition("+")[0]: Method(name=name, **shared).flows}

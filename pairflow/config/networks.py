@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, WrapValidator, model_validator
 
@@ -224,11 +224,11 @@ NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Enc
 SHIPPED = frozenset(NETWORKS)  # without networks of the user's own, which join the list
 
 
-def _own_or(values: Any, shipped: Callable[[Any], Any]) -> Any:
+def _own_or(values: object, shipped: Callable[[object], object]) -> object:
     """Check settings of a network: of the user's own, which `networks.own` has added to the list, or else of
     a `shipped` one."""
-    name: Any = values.get("name") if isinstance(values, Mapping) else getattr(values, "name", None)
-    own = isinstance(name, str) and name in NETWORKS and name not in SHIPPED
+    name = str(values.get("name") if isinstance(values, Mapping) else getattr(values, "name", ""))
+    own = name in NETWORKS and name not in SHIPPED
     return NETWORKS[name].model_validate(values) if own else shipped(values)
 
 

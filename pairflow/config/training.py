@@ -1,6 +1,6 @@
 """Settings of the training of base models, and of their distillations."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -102,7 +102,9 @@ class Distillation(Optimisation):
     label: ClassVar[str] = ""  # its name on pages (default: the name in methods)
     on_pairs: ClassVar[bool]  # whether it trains on pairs that the parent generates, or on the data
     flow: ClassVar[str] = DISCRETE.name
-    drawing: ClassVar[type[Settings]]  # the settings of the step that generates these pairs
+    drawing: ClassVar[
+        "type[TeachSettings | SolveSettings]"
+    ]  # the settings of the step that generates these pairs
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         {}, description="Different peak learning rates for some bases, such as {pairflow: 3.0e-4}."
@@ -112,6 +114,10 @@ class Distillation(Optimisation):
         "ema", description="The parent's averaged or raw weights, to start from."
     )
     ema: Literal["fresh", "inherit"] = Field("fresh", description="A fresh moving average, or the parent's.")
+
+    if TYPE_CHECKING:  # each subclass defines them
+        name: str
+        pairs: Settings
 
     @model_validator(mode="after")
     def _rates_fit(self) -> Self:
@@ -166,7 +172,7 @@ class Redi(Distillation):
 
     label: ClassVar[str] = "ReDi"
     on_pairs: ClassVar[bool] = True
-    drawing: ClassVar[type[Settings]] = TeachSettings
+    drawing: ClassVar[type[TeachSettings]] = TeachSettings
 
     name: Literal["redi"] = "redi"
     pairs: TeacherPairs = Field(TeacherPairs(), description="How pairs are drawn: `pairflow teach --help`.")
@@ -193,7 +199,7 @@ class Rf(Distillation):
     label: ClassVar[str] = "ReFlow"
     on_pairs: ClassVar[bool] = True
     flow: ClassVar[str] = CONTINUOUS.name
-    drawing: ClassVar[type[Settings]] = SolveSettings
+    drawing: ClassVar[type[SolveSettings]] = SolveSettings
 
     name: Literal["rf"] = "rf"
     pairs: SolvedPairs = Field(SolvedPairs(), description="How the pairs are drawn.")
@@ -203,7 +209,7 @@ class Rf(Distillation):
 DISTILLATIONS: dict[str, type[Distillation]] = by_name(Dcd, Redi, Rf)
 
 if TYPE_CHECKING:
-    AnyDistillation = Any
+    AnyDistillation = Distillation
 else:
     AnyDistillation = any_of(DISTILLATIONS)
 

@@ -6,7 +6,7 @@ name, such as `active`, have their numbers as values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -76,7 +76,7 @@ class Properties(NamedTuple):
     properties: tuple[Classes, ...]
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Self | None:
+    def from_facts(cls, facts: Json | Sequence[Json] | None) -> Self | None:
         """The properties from the entry `condition` of a table's metadata; None if it is empty.
 
         Raises InputError if a model cannot have them.

@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pooch
@@ -113,7 +112,7 @@ def git_blob_id(path: Path) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
+def _load(url: str, output_file: str, _: object, *, resumable: bool) -> None:
     """Download a file for pooch. If `resumable`, continue an interrupted download, from `<name>.part`."""
     part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
     have = part.stat().st_size if resumable and part.exists() else 0

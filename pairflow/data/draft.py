@@ -29,7 +29,7 @@ class DraftRequest(NamedTuple):
 
     file: Path
     source: str
-    settings: Any
+    settings: Any  # of the command `new` for a kind of data: a subclass of `NewSettings`
     parent: Path | None
     start: str
     rejects: Path

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,13 +28,14 @@ from pairflow.artifacts import (
 from pairflow.config import DataSettings
 from pairflow.data.split import describe_split, split_rows
 from pairflow.errors import InputError
+from pairflow.files import Json
 
 
 class Labelled(NamedTuple):
     """The labels of rows (M,), and their meaning, as in a table's metadata."""
 
     labels: np.ndarray
-    condition: dict[str, Any]
+    condition: Json
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class PreparedRows:
     validation: np.ndarray
     symbols: int = 0
     labels: Mapping[str, np.ndarray] | None = None  # of the rows of each part
-    condition: Mapping[str, Any] | None = None  # what the labels mean
+    condition: Json | None = None  # what the labels mean
 
     @classmethod
     def split(
@@ -62,12 +64,11 @@ class PreparedRows:
         split = split_rows(range(len(rows)), validation_rows=validation_rows, **options)
         rows = rows.astype(token_dtype(symbols), copy=False)
         parts = {part: split == part for part in ("train", "validation")}
-        classes: dict[str, Any] = {}
-        if labelled:
-            labels = {part: labelled.labels[chosen] for part, chosen in parts.items()}
-            classes = {"labels": labels, "condition": labelled.condition}
         train, validation = (rows[chosen] for chosen in parts.values())
-        return cls(settings.kind, train, validation, symbols, **classes)
+        if not labelled:
+            return cls(settings.kind, train, validation, symbols)
+        labels = {part: labelled.labels[chosen] for part, chosen in parts.items()}
+        return cls(settings.kind, train, validation, symbols, labels, labelled.condition)
 
     def write(self, files: Mapping[str, Path], settings: DataSettings, *sources: Path | None) -> None:
         """Write both parts, and a vocabulary with the kind, N and K. `sources` are the files that they come
@@ -79,9 +80,9 @@ class PreparedRows:
         inputs = {
             key: digest(path) for key, path in zip(("source", "held_out"), sources, strict=False) if path
         }
-        labels: dict[str, Any] = {"labels": self.labels, "condition": self.condition} if self.labels else {}
-        parameters = settings.model_dump(mode="json")
-        write_prepared(files, parts, contract(**facts), self.symbols, parameters, inputs, **labels)
+        vocabulary, parameters = contract(**facts), settings.model_dump(mode="json")
+        write = partial(write_prepared, labels=self.labels, condition=self.condition)
+        write(files, parts, vocabulary, self.symbols, parameters, inputs)
 
 
 def contract(**facts: object) -> str:
@@ -94,10 +95,10 @@ def write_prepared(
     parts: Mapping[str, np.ndarray],
     vocabulary: str,
     symbols: int,
-    parameters: Mapping[str, object],
+    parameters: Json,
     inputs: Mapping[str, str],
     *,
-    labels: Mapping[str, Any] | None = None,
+    labels: Mapping[str, np.ndarray | pa.Array] | None = None,
     tables: Mapping[str, tuple[pd.DataFrame | pa.Table, str]] = MappingProxyType({}),
     own: bool = True,
     **row_format: Any,
@@ -120,12 +121,13 @@ def write_prepared(
     """
     if own:
         _require_different(parts, parameters)
-    shared: dict[str, Any] = {
-        "vocabulary": hashlib.sha256(vocabulary.encode()).hexdigest(),
-        "data": identity(parts["train"], parts["validation"]),
-        "parameters": parameters,
-        "inputs": inputs,
-    }
+    described = partial(
+        Metadata,
+        vocabulary=hashlib.sha256(vocabulary.encode()).hexdigest(),
+        data=identity(parts["train"], parts["validation"]),
+        parameters=parameters,
+        inputs=inputs,
+    )
     if any(map(parameters.get, ("split_column", "held_out"))) or parameters.get("split") == "folders":
         note = describe_split(parts["train"], parts["validation"])
         print(f"pairflow preprocess: note: {note}", file=sys.stderr)
@@ -135,11 +137,11 @@ def write_prepared(
         for split, rows in parts.items():
             column = {"tokens": token_column(rows, symbols)} if symbols else {"values": row_column(rows)}
             label = label_column(labels[split]) if labels else {}
-            metadata = Metadata("tokens" if symbols else "vectors", split=split, **row_format, **shared)
+            metadata = described("tokens" if symbols else "vectors", split=split, **row_format)
             write_table(paths[split], pa.table(column | label), metadata)
         paths["vocabulary"].write_text(vocabulary + "\n", encoding="utf-8")
         for name, (table, kind) in tables.items():
-            write_table(paths[name], table, Metadata(kind, **shared))
+            write_table(paths[name], table, described(kind))
 
 
 def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str, object]) -> None:

@@ -27,7 +27,7 @@ from pairflow.arguments import nearest
 from pairflow.artifacts import from_cell
 from pairflow.data.layout import Layout, find_header, find_layout, holds_rows, name_columns
 from pairflow.errors import InputError
-from pairflow.files import PACKED, lines_of, opened, require_plausible, suffix_of
+from pairflow.files import PACKED, Json, lines_of, opened, require_plausible, suffix_of
 
 EXPECTED = "a header line, and rows below it"
 FORMATS = {
@@ -248,7 +248,7 @@ def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable
     return OpenTable(path, header, records, raw) if head else None
 
 
-def _object(line: str, number: int, path: Path) -> dict[str, Any]:
+def _object(line: str, number: int, path: Path) -> Json:
     """The JSON object in a line."""
     try:
         if isinstance(row := _JSON.decode(line), dict):
@@ -260,7 +260,7 @@ def _object(line: str, number: int, path: Path) -> dict[str, Any]:
     raise InputError(f"{path}: line {number}: expected a JSON object, found {line.strip()[:40]!r}")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> Json:
     """A JSON object of names and values. Raises InputError if it has a name twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
@@ -275,7 +275,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _JSON = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A value of a table as text; empty if it is missing."""
     if value is None or value != value:  # NaN
         return ""

@@ -14,7 +14,7 @@ from torch import Tensor
 from pairflow.errors import InputError
 
 
-def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
+def as_tokens(name: str, x: object, shape: Sequence[int] | None = None) -> Tensor:
     """Return `x` as int64 tokens of `shape`, by default any (B, N). Raise InputError for anything else."""
     x = as_integers(name, x)
     if shape is not None:
@@ -24,7 +24,7 @@ def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
     return x
 
 
-def as_integers(name: str, x: Any) -> Tensor:
+def as_integers(name: str, x: object) -> Tensor:
     """Return `x` as int64. Raise InputError unless it is a tensor of an integer dtype."""
     if not isinstance(x, Tensor):
         raise InputError(f"{name}: expected a torch tensor of integers, found {type(x).__name__}")
@@ -46,7 +46,7 @@ def require_shape(name: str, x: Tensor, shape: Sequence[int]) -> None:
         raise InputError(f"{name}: expected shape {tuple(shape)}, found {tuple(x.shape)}")
 
 
-def each_row(name: str, value: Any, rows: int, dimensions: int = 2) -> Any:
+def each_row(name: str, value: object, rows: int, dimensions: int = 2) -> Any:
     """Return times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes, a number as it is.
 
     Raises InputError unless `value` is a number, or a tensor with one number or B = `rows` of them.

@@ -32,7 +32,7 @@ class Linear:
         """The schedule at times `t` in [0, 1]: a number or an array, as `t` is."""
         return self.start + (1 - self.start) * t
 
-    def derivative(self, t: Any) -> float:
+    def derivative(self, t: object) -> float:
         """d kappa / dt = 1 - start, a number; it does not depend on `t`."""
         return 1 - self.start
 

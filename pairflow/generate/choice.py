@@ -3,16 +3,17 @@
 import contextlib
 import shlex
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.config import check
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.kinds import kind_of_model, on_demand_kinds
 from pairflow.kinds.kind import AnyKind
-from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
+from pairflow.metrics.metric import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model import DiscreteModel, Model
@@ -130,7 +131,7 @@ def kind_in(folder: Path) -> AnyKind:
     return kind_of_model(description, str(vocabulary.get("kind", "")))
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> Json:
     """The content of a JSON file; empty if it cannot be read, which other functions report."""
     try:
         return read_object(path)

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -95,8 +95,8 @@ def sample(
     Example:
         >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
     """
-    how: dict[str, Any] = {"nfe": nfe, "seed": seed, "sampler": sampler, "temperature": temperature}
-    return load(model, device=device).sample(count, **how)
+    loaded = load(model, device=device)
+    return loaded.sample(count, nfe=nfe, seed=seed, sampler=sampler, temperature=temperature)
 
 
 class LoadedModel:
@@ -293,7 +293,7 @@ class LoadedModel:
         return torch.from_numpy(np.where(free, FREE, tokens.astype(np.int64)))
 
 
-def _predict(model: DiscreteModel, x_t: Tensor, kappa: Any) -> Tensor:
+def _predict(model: DiscreteModel, x_t: Tensor, kappa: Tensor) -> Tensor:
     """Return the model's log-probabilities (B, N, K) of x1, for `LoadedModel.denoiser`."""
     x_t = as_tokens("x_t", x_t)
     require_shape("x_t", x_t, (len(x_t), model.length))

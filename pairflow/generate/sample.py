@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Trials(NamedTuple):
     kind: str
     calls: int
     draw: Callable[[BlockKey], np.ndarray]
-    columns: Callable[[np.ndarray], Mapping[str, Any]]
+    columns: Callable[[np.ndarray], Mapping[str, object]]
 
 
 def trials(
@@ -106,7 +106,7 @@ def _variants(
         varied = vary(model, plan, origins, noise, settings.seed, "sample", trial, first)
         return varied.numpy().astype(dtype)
 
-    def columns(drawn: np.ndarray) -> Mapping[str, Any]:
+    def columns(drawn: np.ndarray) -> Mapping[str, object]:
         symbols, origins = model.vocabulary_size, rows[np.tile(numbers, settings.trials)]
         return {"tokens": token_column(drawn, symbols), "origin": token_column(origins, symbols)}
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple,
 from pairflow.config import DataSettings, DemandSettings, Experiment, RealDraws, Settings
 from pairflow.plan import paths
 from pairflow.plan.job import Job
-from pairflow.settings.demand import DEMANDED
 from pairflow.settings.fields import NewSettings
+from pairflow.settings.sampling import DEMANDED
 
 if TYPE_CHECKING:
     from pairflow.data.delivery import Delivery, Scored

@@ -1,8 +1,7 @@
 """Distances between samples of points, and metrics of trajectories. See docs/continuous.md, "Metrics"."""
 
-from typing import Any
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from pairflow.arrays import checked_points
@@ -82,7 +81,7 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return a, b
 
 
-def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
+def average_paths(table: pa.Table, rows: np.ndarray) -> list[dict[str, object]]:
     """Metric rows of the trajectories of some samples of a table; empty if it says nothing of trajectories.
 
     v is the velocity along a trajectory of the model's solver, from noise x0 to the end x1.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,9 @@ from pairflow.artifacts import (
 )
 from pairflow.config import RealDraws, Settings
 from pairflow.errors import InputError
+from pairflow.files import Json
 
-Row = Mapping[str, Any]
+Row = Json
 Measure = Callable[[np.ndarray], Iterable[Row]]  # rows of one trial -> metric rows
 
 
@@ -52,8 +53,8 @@ class Measurement:
     rows: Iterable[Row]
     vocabulary: str | None
     inputs: Mapping[str, str]
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Json = field(default_factory=dict)
+    parameters: Json = field(default_factory=dict)
     histograms: pd.DataFrame | None = None
 
     def write(
@@ -140,7 +141,7 @@ class RealRows:
         return Measurement(rows, self.metadata.vocabulary, self.inputs)
 
 
-def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, Any]]:
+def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, object]]:
     """The metric rows of every trial. `trials` (B,) has the number of each sample's trial."""
     return [
         {**row, "trial": int(trial)}

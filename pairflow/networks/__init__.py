@@ -3,7 +3,7 @@
 The networks of continuous flows are in `velocity`; `config.networks.NETWORKS` lists all networks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from pairflow.config import CONTINUOUS, DISCRETE, NETWORKS
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.networks.mlp import MLP
 from pairflow.networks.transformer import DiffusionTransformer
 from pairflow.networks.unet import UNet
@@ -31,7 +32,7 @@ VELOCITIES: dict[str, type[nn.Module]] = {
 
 
 def build(
-    settings: dict[str, Any],
+    settings: Json,
     *,
     length: int,
     vocabulary_size: int,
@@ -68,7 +69,7 @@ def build(
     return network(**{key: value for key, value in rows.items() if key in parameters}, **sizes)
 
 
-def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
+def build_velocity(settings: Json, shape: Sequence[int]) -> nn.Module:
     """Make a new velocity network, which is called with x (B, *shape) and t (B,).
 
     Args:
@@ -95,7 +96,9 @@ def names_of(flow: str) -> list[str]:
 class Uninitialised(TorchFunctionMode):
     """Skips the initialisation of parameters, which takes seconds on the device "meta"."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__module__", None) == nn.init.__name__:
-            return kwargs["tensor"]
-        return func(*args, **(kwargs or {}))
+    def __torch_function__(
+        self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> object:
+        kwargs = kwargs or {}
+        initialises = getattr(func, "__module__", None) == nn.init.__name__
+        return kwargs["tensor"] if initialises else func(*args, **kwargs)

@@ -11,12 +11,13 @@ from pairflow.arguments import checked_choice
 from pairflow.config import DISCRETE, NETWORKS
 from pairflow.config.networks import SHIPPED, NetworkSettings
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.networks import DENOISERS
 
 _GIVEN = ("length", "vocabulary_size", "shape", "mask", "classes")  # see `networks.build`
 
 
-def settings_of(network: Any) -> dict[str, Any] | None:
+def settings_of(network: object) -> Json | None:
     """Return the settings of a network that is given by its name, its class or its settings; None for None.
 
     A class is registered under its name in lower case, and its settings are the other keywords of its

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from pairflow.artifacts.rows import SUFFIXES
 from pairflow.artifacts.tables import points_of
 from pairflow.config import BASES, FLOWS, PairSettings
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.pairing.bound import NEARLY, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
@@ -38,7 +39,7 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, spl
 from pairflow.settings.fields import RowLayout
 
 if TYPE_CHECKING:
-    pass
+    import torch
 
 BLOCK = 10**13  # token comparisons of a block: some 15 s on two cores, lost if a run is stopped
 FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute
@@ -67,7 +68,7 @@ class FilePairing(ABC):
     metadata: Metadata
     rows: tuple[int, int]
     provenance: Provenance
-    device: Any = None  # the torch device, if torch is used
+    device: "torch.device | None" = None  # if torch is used
 
     @abstractmethod
     def describe(self) -> list[str]:
@@ -234,7 +235,7 @@ class PointPairing(FilePairing):
     def pair(self, rows: BlockKey) -> np.ndarray:
         from pairflow.pairing.continuous import pair_continuous
 
-        chosen = {"steps": self.steps, "seed": self.seed, "device": self.device}
+        chosen: Json = {"steps": self.steps, "seed": self.seed, "device": self.device}
         first, count = rows
         pairs = pair_continuous(self.points, rows=(first, first + count), progress=False, **chosen)
         return np.column_stack([pairs.target, pairs.moved])
@@ -310,7 +311,7 @@ def _of_shard(
     if shards > count:
         raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
     rows = count * (number - 1) // shards, count * number // shards
-    part: dict[str, Any] = {"rows": list(rows), "of": count} if shard else {}
+    part: Json = {"rows": list(rows), "of": count} if shard else {}
     if shard and ordered:
         part["order"] = "subsets"
     kind = "shard of pairs" if shard else "pairs"

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pairflow.plan.job import Job
 
@@ -19,7 +18,7 @@ class Call:
 
     name: str
     arguments: list[object]
-    options: dict[str, Any]
+    options: dict[str, object]
 
     def words(self, **changes: object) -> list[str]:
         """What follows `pairflow` in a shell, with some of its options changed."""

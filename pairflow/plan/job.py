@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pairflow.config import Settings
 
@@ -49,9 +48,9 @@ class Job:
         return next(iter(self.outputs.values()))
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """All parameters of the job by name. An output file records in its metadata those it depends on."""
-        parameters = {"method": self.method} if self.method else {}
+        parameters: dict[str, object] = {"method": self.method} if self.method else {}
         for settings in (self.origin, self.settings):
             parameters |= settings.model_dump(mode="json") if settings else {}
         return parameters

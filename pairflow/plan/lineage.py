@@ -9,7 +9,6 @@ import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pairflow.artifacts import Metadata, digest, read_metadata, read_object
 from pairflow.errors import InputError
@@ -87,7 +86,7 @@ def _require_made_by(job: Job, name: str, path: Path, digest_of: Callable[[Path]
             raise InputError(f"{path}: was made from a file other than {source}")
 
 
-def _difference(key: str, there: Any, here: Any) -> tuple[str, Any, Any]:
+def _difference(key: str, there: object, here: object) -> tuple[str, object, object]:
     """Return the key of the first difference between two values, and what stands there."""
     while isinstance(there, Mapping) and isinstance(here, Mapping) and {*there} == {*here}:
         inner = next(name for name in here if there[name] != here[name])

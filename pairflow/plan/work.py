@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any
 
 from pairflow import config
 from pairflow.config.methods import INDEPENDENT
@@ -68,7 +67,7 @@ def tasks_of(
     train, draw = partial(work, "train", network=network), work("draw", network=network)
     lead = work("lead", rows=sizes.rows)
 
-    def pair(settings: Any, times: float) -> list[tuple[Work, float]]:
+    def pair(settings: config.PairSettings | config.CoverSettings, times: float) -> list[tuple[Work, float]]:
         if not settings.steps:
             return []
         rows = float(sizes.rows)

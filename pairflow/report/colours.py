@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
 from pairflow.config import BASES
 
@@ -44,7 +44,7 @@ class Style:
         return HEX[self.colour]
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The keyword arguments with which matplotlib draws a line in this style."""
         face = HEX["page"] if self.hollow else self.hex
         return {"color": self.hex, "marker": self.marker, "ls": self.line, "mfc": face}
@@ -58,12 +58,13 @@ class Fill:
     hatch: str = ""
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The keyword arguments with which matplotlib fills an area in this style."""
         edge = {"edgecolor": HEX["page"], "linewidth": 0.6}
         return {"facecolor": HEX[self.colour], "hatch": self.hatch, **edge}
 
 
+Choice = TypeVar("Choice")
 _METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[0-9]+))?(?P<rounds>(\+[a-z]+)*)")
 _STYLES = {name: base.style for name, base in BASES.items() if base.style}
 _BASELINES = {name for name, base in BASES.items() if base.uninformed}
@@ -114,7 +115,7 @@ def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
     return lambda method: replace(style(method), colour="grey") if is_baseline(method) else style(method)
 
 
-def _pick(name: str, choices: Sequence) -> Any:
+def _pick(name: str, choices: Sequence[Choice]) -> Choice:
     return choices[zlib.crc32(name.encode()) % len(choices)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairflow.files import Json
 from pairflow.pairing.bound import NEARLY, independent_distance
 from pairflow.report.grid import Grid
 from pairflow.report.results import CONDITION, FinishedExperiment
@@ -27,7 +28,7 @@ class Contents(FinishedExperiment):
         part: what only pages on this kind of data show (`KindPage.read`).
     """
 
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Json = field(default_factory=dict)
     sample_command: str = ""
     part: Mapping[str, Any] = field(default_factory=dict)
 

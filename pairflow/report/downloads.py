@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -61,7 +61,7 @@ class Sheet:
     name: str
     title: str
     parts: Sequence[Part]
-    records: Sequence[Mapping[str, Any]]
+    records: Sequence[Mapping[str, object]]
 
     @property
     def files(self) -> list[File]:
@@ -77,13 +77,13 @@ def as_latex(parts: Iterable[Part]) -> str:
     return _LATEX_HEAD + "\n".join(map(latex_table, parts))
 
 
-def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
+def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> str:
     """Write records as CSV with these columns: floats with all digits, None and NaN as empty cells."""
     cells = [[as_cell(record.get(name)) for name in columns] for record in records]
     return pd.DataFrame(cells, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
-def sort_keys(row: Iterable[Any]) -> str:
+def sort_keys(row: Iterable[object]) -> str:
     """Write a row's values as JSON for the script that sorts tables; missing and infinite ones are null."""
     return json.dumps([None if isinstance(key, float) and not math.isfinite(key) else key for key in row])
 

@@ -34,7 +34,7 @@ _LEADING = 0.125  # inches between the names at the ends of lines
 _PLOTTED = 0.8  # about this share of a chart's height is above its horizontal axis
 _POINTER = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
 _SPELT = 12  # the text alternative has all points of a line up to this length, else only the last one
-RC: dict[Any, Any] = {
+RC: dict[str, object] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",  # otherwise ids are random, and so are the bytes
     "text.parse_math": False,
@@ -142,7 +142,7 @@ def finish(figure: Figure, name: str, alt: str, lines: Sequence[Line] = (), name
     return Picture(name, svg, alt, figure, htmlsafe_json_dumps(points, separators=(",", ":")), named)
 
 
-def _locate_points(axes: Axes, line: Line) -> dict[str, Any]:
+def _locate_points(axes: Axes, line: Line) -> dict[str, object]:
     positions = axes.transData.transform(np.column_stack([line.x, line.y]))
     positions[:, 1] = axes.figure.bbox.height - positions[:, 1]  # SVG counts from the top
     points = [[*positions[i].round(1).tolist(), line.texts[i] if line.texts else []] for i in line.known]

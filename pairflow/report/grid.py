@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any
+from typing import Generic
 
 import numpy as np
 import pandas as pd
 
 from pairflow.config import Experiment
 from pairflow.limits import FEW_REAL
-from pairflow.metrics.metric import HELD_OUT, Metric
-from pairflow.metrics.ranking import best_run
+from pairflow.metrics.metric import HELD_OUT, Metric, Row, best_run
 from pairflow.report.stats import (
     REPETITIONS,
     Difference,
@@ -69,7 +68,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(Generic[Row]):
     """A table: one metric in one evaluation, by method and number of sampling steps (NFE).
 
     `frame` has the metric rows of samples, and `real` the metric rows of real data; all values of a table are
@@ -89,8 +88,8 @@ class Grid:
     reference: str = ""
     extractor: str = ""
     real: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"value": []}))
-    methods: Sequence[Any] = ()
-    calls: Mapping[Any, Sequence[int]] = field(default_factory=dict)
+    methods: Sequence[Row] = ()
+    calls: Mapping[Row, Sequence[int]] = field(default_factory=dict)
     rival: str = ""
     all_seeds: int = 0
     unit: str = "sampling step"
@@ -111,18 +110,18 @@ class Grid:
         return count_samples(self.frame.samples)
 
     @cached_property
-    def values(self) -> dict[tuple[Any, int], Values]:
+    def values(self) -> dict[tuple[Row, int], Values]:
         """A dict from each (method, NFE) that has values to its values by seed and trial."""
         groups = self.frame.groupby(["method", "nfe"], sort=False)
         values = {(method, int(nfe)): group_by_seed(rows) for (method, nfe), rows in groups}
         return {key: by_seed for key, by_seed in values.items() if by_seed}
 
     @cached_property
-    def estimates(self) -> dict[tuple[Any, int], Estimate]:
+    def estimates(self) -> dict[tuple[Row, int], Estimate]:
         return {key: estimate(values) for key, values in self.values.items()}
 
     @cached_property
-    def means(self) -> dict[tuple[Any, int], float]:
+    def means(self) -> dict[tuple[Row, int], float]:
         return {key: estimate.mean for key, estimate in self.estimates.items()}
 
     @cached_property
@@ -146,7 +145,7 @@ class Grid:
         return None if values.empty else Cell(values.mean(), values.std(), len(values), digits=self.digits)
 
     @cached_property
-    def rows(self) -> dict[Any, list[Cell]]:
+    def rows(self) -> dict[Row, list[Cell]]:
         """A dict from method to its cells, one per column; methods that were not measured are left out.
 
         In each column the best mean is marked, and the next ones down to, but without, the first that the
@@ -165,7 +164,7 @@ class Grid:
                 rows[method][index] = replace(column[method], best=True)
         return rows
 
-    def _make_cell(self, method: Any, nfe: int) -> Cell:
+    def _make_cell(self, method: Row, nfe: int) -> Cell:
         """Make a method's cell; all deviations of a table are between seeds, or all are between trials."""
         estimate = self.estimates.get((method, nfe))
         if estimate is None:
@@ -175,7 +174,7 @@ class Grid:
             estimate.mean, std, estimate.trials, digits=self.digits, seeds=estimate.seeds, trials=trials
         )
 
-    def _find_best(self, column: Mapping[Any, Cell], nfe: int) -> list[Any]:
+    def _find_best(self, column: Mapping[Row, Cell], nfe: int) -> list[Row]:
         """Return the methods to mark, if there is a choice. Without tests only ties are marked together."""
         if not self.about.best or len(column) < 2:
             return []
@@ -212,7 +211,7 @@ class Grid:
         groups: dict[tuple[int, ...], list[str]] = {}
         for method in self.rows:
             if method in self.calls:
-                groups.setdefault(tuple(self.calls[method]), []).append(method)
+                groups.setdefault(tuple(self.calls[method]), []).append(str(method))
         most = max(groups.values(), key=len, default=[])
         names = [
             "other methods" if methods is most and len(methods) > 2 else join_words(methods)
@@ -220,18 +219,18 @@ class Grid:
         ]
         return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
 
-    def by_calls(self, count: Callable[[str, int, str], int]) -> "Grid":
+    def by_calls(self, count: Callable[[Row, int, str], int]) -> "Grid[Row]":
         """Return the table by network calls, which `count` computes from method, NFE and evaluation."""
         runs = zip(self.frame.method, self.frame.nfe, strict=True)
         calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
-    def best(self, method: str | None = None) -> tuple[str, int]:
+    def best(self, method: Row | None = None) -> tuple[Row, int]:
         """The (method, NFE) with the fewest steps of those within 1 % of the best, of all methods or one."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
-    def compare(self, baselines: Mapping[Any, Any]) -> dict[Any, dict[int, Difference]]:
+    def compare(self, baselines: Mapping[Row, Row]) -> dict[Row, dict[int, Difference]]:
         """Test all methods against their `baselines`, with Holm's correction over all these tests.
 
         Returns a dict from method to {NFE: difference}, for each NFE at which both have values.
@@ -243,12 +242,12 @@ class Grid:
             if (method, nfe) in self.values and (baseline, nfe) in self.values
         ]
         cells = adjust(self.test((method, nfe), (baselines[method], nfe)) for method, nfe in keys)
-        tests: dict[Any, dict[int, Difference]] = {}
+        tests: dict[Row, dict[int, Difference]] = {}
         for (method, nfe), cell in zip(keys, cells, strict=True):
             tests.setdefault(method, {})[nfe] = cell
         return tests
 
-    def test(self, ours: tuple[Any, int], baseline: tuple[Any, int]) -> Difference:
+    def test(self, ours: tuple[Row, int], baseline: tuple[Row, int]) -> Difference:
         """Test the values in one cell of the table, a (method, NFE), against another cell's."""
         return difference(self.values[ours], self.values[baseline])
 
@@ -288,7 +287,7 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
     is_real &= not few_held_out(rows, evaluation)
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
-    measured = []
+    measured: list[Grid] = []
     for key, group in rows[here].groupby(_KEYS, sort=False):  # in the order of the extractors
         metric, reference, extractor = map(str, key)
         if (metric, reference) in order and group.value.notna().any():

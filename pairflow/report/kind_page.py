@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, read_table, token_array
@@ -43,7 +44,7 @@ class Details:
     title, and `sheets` are further tables of another form.
     """
 
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, object] = field(default_factory=dict)
     tables: Mapping[str, list[Grid]] = field(default_factory=dict)
     sheets: Sequence[Sheet] = ()
 
@@ -73,7 +74,7 @@ class KindPage:
 
     # Asked by what reads the results
 
-    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
         """Read the values that only pages of this kind of data show, as a dict for the page's template.
 
         The dict has at least `rows`: some rows as text, of the training data (under `data`) and of the
@@ -161,7 +162,7 @@ class KindPage:
         """Make what this kind adds to an evaluation; `prefix` makes the names of its drawings unique."""
         return Details()
 
-    def draw(self, contents: Contents) -> dict[str, Any]:
+    def draw(self, contents: Contents) -> dict[str, object]:
         """Draw the figures for the macros of `section`, in which they are called `drawn`."""
         pictures = contents.part.get("pictures", {}).items()
         tiles = {name: tile(images, _ACROSS) for name, images in pictures}
@@ -235,6 +236,6 @@ def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.n
     return {name: rows[:shown] for name, rows in named.items()}
 
 
-def name_column(table: Any) -> str:
+def name_column(table: pa.Table) -> str:
     """Return the name of the column with a table's rows: `values` (of numbers) or `tokens`."""
     return "values" if "values" in table.column_names else "tokens"

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_tab
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.files import checked_path, shown
-from pairflow.metrics.ranking import leading_evaluation, mean_values
+from pairflow.metrics.metric import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.costs import training_costs
 from pairflow.report.grid import REAL, Grid, list_grids
@@ -39,7 +38,7 @@ class FinishedExperiment:
     experiment: Experiment
     metrics: pd.DataFrame
     timings: pd.DataFrame
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, object] = field(default_factory=dict)
     train_digest: str | None = None
     partial: str | None = None
     logs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -125,7 +124,7 @@ class FinishedExperiment:
         checked_choice(f"{self.name}: evaluation", evaluation, evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
         known = rows.metric.unique().tolist()
-        asked: Any = metric  # whatever the user gave
+        asked: object = metric  # whatever the user gave
         if not isinstance(asked, str) or asked not in known:
             hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
             raise InputError(f"{self.name}: no metric {shown(metric)} in the evaluation '{evaluation}'{hint}")

@@ -62,7 +62,7 @@ def joint_bar(desc: str, **options: Any) -> Iterator[None]:
 
 
 def bar(
-    iterable: Iterable[Any] | None = None, *, total: float | None, quiet: bool = False, **options: Any
+    iterable: Iterable[object] | None = None, *, total: float | None, quiet: bool = False, **options: Any
 ) -> Any:
     """A progress bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ import pyarrow as pa
 from pairflow.artifacts import Metadata, Provenance, atomic, read_provenance, save_table
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
+
+if TYPE_CHECKING:
+    import torch
 
 BlockKey = tuple[int, ...]  # identifies a block; in a table of rows the last number counts the block's rows
 RERUN = "which are saved: rerun the same command to resume"
@@ -80,7 +83,7 @@ class ResumableTable:
         name: str,
         options: ResumeOptions,
         provenance: Provenance,
-        device: Any = None,
+        device: "torch.device | None" = None,
     ):
         self.out, self.metadata, self.provenance = out, metadata, provenance
         identity = dict(metadata.__dict__)

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pairflow.errors import Interrupted
 
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # save, then stop; SIGHUP: the terminal has closed
 SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+Handler = Callable[[int, FrameType | None], object] | int | None  # of a signal, as `signal.signal` takes it
 
 
 class Stopped(BaseException):
@@ -26,7 +27,7 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def _handled(handlers: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
+def _handled(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Handler]]:
     """Install handlers (signal number -> handler) during the block. Yields the previous handlers.
 
     Python delivers signals only to the main thread: in another thread nothing changes.
@@ -115,7 +116,7 @@ def for_a_command() -> Iterator[None]:
         interrupted = True
         raise KeyboardInterrupt
 
-    handlers: dict[int, Any] = {SAVE: signal.SIG_IGN}
+    handlers: dict[int, Handler] = {SAVE: signal.SIG_IGN}
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # background jobs of a shell ignore it
         handlers[signal.SIGINT] = interrupt
     with _handled(handlers):

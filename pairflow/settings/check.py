@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args
+from typing import Annotated, TypeVar, Union, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,17 +31,17 @@ class Settings(BaseModel):
         return {}
 
 
-def by_name(*classes: type[Settings]) -> dict[str, Any]:
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def by_name(*classes: type[Model]) -> dict[str, type[Model]]:
     """The classes in a dict, by the only value that each allows for its field `name`."""
     return {get_args(settings.model_fields["name"].annotation)[0]: settings for settings in classes}
 
 
-def any_of(classes: Mapping[str, type[Settings]]) -> Any:
+def any_of(classes: Mapping[str, type[Settings]]) -> object:
     """The type of a field for settings of any of these classes; the key `name` selects the class."""
     return Annotated[Union[tuple(classes.values())], Field(discriminator="name")]  # noqa: UP007
-
-
-Model = TypeVar("Model", bound=BaseModel)
 
 
 def check(model: type[Model], values: Mapping[str, object], origin: str | Path) -> Model:

@@ -13,17 +13,15 @@ SPREAD = "spread"  # instead of a class: all classes take turns
 ONE_PROPERTY = "only a condition of one property, or none"
 
 
-def split_conditions(given: Any) -> Any:
+def split_conditions(given: object) -> Any:
     """Split a text such as `logp=low,qed=high`, or several such texts, into a tuple of conditions.
 
     None becomes (), and values of other types are returned unchanged. The name of a property may contain
     commas and equals signs; its target may not.
     """
-    if isinstance(given, str):
-        *ends, rest = _pieces(given)
-        return tuple(text.strip() for text in (*ends, rest) if text.strip())
-    if isinstance(given, list | tuple) and all(isinstance(text, str) for text in given):
-        return tuple(one for text in given for one in split_conditions(text))
+    texts = [given] if isinstance(given, str) else given
+    if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
+        return tuple(piece.strip() for text in texts for piece in _pieces(text) if piece.strip())
     return () if given is None else given
 
 

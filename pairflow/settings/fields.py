@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from pairflow.limits import MAX_LENGTH
 from pairflow.metrics.metric import Metric
 from pairflow.settings.check import Name, Settings
-from pairflow.settings.demand import CommonDemand
 from pairflow.settings.flows import DISCRETE
+from pairflow.settings.sampling import CommonDemand
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 TrainingRows = Annotated[
@@ -111,7 +111,7 @@ class DataSettings(SplitSettings):
     groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
 
     if TYPE_CHECKING:  # each subclass defines them with its own help
-        source: Any
+        source: str
         training_rows: int | None
 
         @property

@@ -39,7 +39,7 @@ class Command(click.Command):
     If the object of the context is RAISES, its errors are raised as they are, for a caller in Python.
     """
 
-    def perform(self, ctx: click.Context) -> Any:
+    def perform(self, ctx: click.Context) -> object:
         """Check the outputs, and run the command. Its errors are raised."""
         _require_free_outputs(ctx)
         memory.keep_freed()
@@ -79,7 +79,7 @@ def _require_free_outputs(ctx: click.Context) -> None:
     """Raise InputError if an output would replace an input, a file of an input model, or another output, or
     if an output or a saved state could not be written."""
     outputs: dict[str, Path] = {}
-    values: list[Any] = [*_settings_json(ctx.params.get("settings")).values()]
+    values: list[object] = [*_settings_json(ctx.params.get("settings")).values()]
     for param in ctx.command.params:
         value = ctx.params.get(param.name or "")
         if isinstance(param.type, Output) and value is not None:
@@ -131,7 +131,7 @@ def step(
         options = _options(settings, modes)
 
         @functools.wraps(function)
-        def run(**arguments: Any) -> Any:
+        def run(**arguments: Any) -> object:
             values = _settings_json(arguments.pop("settings"))
             chosen = {key: value for key in options if (value := arguments.pop(key)) not in (None, ())}
             mode = next((name for name in modes if name in chosen or name in values), None)
@@ -166,8 +166,8 @@ def setting_options(settings: type[Settings]) -> Callable:
 class ByKind(click.Group):
     """A command with a subcommand for each kind of data, made by `make`, with the options of that kind."""
 
-    def __init__(self, make: Callable[[AnyKind], click.Command | None], **options: Any):
-        super().__init__(**options)
+    def __init__(self, make: Callable[[AnyKind], click.Command | None], name: str, help: str):
+        super().__init__(name=name, help=help, subcommand_metavar="KIND [OPTIONS]")
         self.make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -190,7 +190,7 @@ def by_kind(make: Callable[[AnyKind], click.Command | None], text: str) -> ByKin
     subcommand for a kind, or None if the kind has none."""
     name = _name(make)
     text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
-    return ByKind(make, name=name, help=text, subcommand_metavar="KIND [OPTIONS]")
+    return ByKind(make, name, text)
 
 
 def _name(function: Callable) -> str:
@@ -299,7 +299,7 @@ def _help(info: FieldInfo) -> str:
     return f"{text}  [default: {'none' if info.default in (None, ()) else info.default}]"
 
 
-def _click_type(annotation: Any) -> Any:
+def _click_type(annotation: object) -> object:
     """The click type for a field: int, float, str, bool, a choice, an integer or a word, or JSON."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]

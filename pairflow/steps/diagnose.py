@@ -1,7 +1,6 @@
 """Measures pairs of noise x0 and data x1: their distance, the symbols of x0, and the jumps between them."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -60,8 +59,7 @@ def main(pairs: Path, method: str, out: Path):
 def _jumps(x1: np.ndarray, metadata: Metadata, settings: PairSettings) -> dict[str, float]:
     """The mean numbers of positions that jump in each step from t = s/T, as `jumps_<s>` for s = 1..T."""
     rows = rng.random_order(settings.seed, len(x1))[:JUMP_ROWS]
-    rule: dict[str, Any] = settings.model_dump(include={"steps", "seed"})
-    rule["subsets"] = settings.count_subsets(len(x1))
+    rule = settings.model_dump(include={"steps", "seed"}) | {"subsets": settings.count_subsets(len(x1))}
     jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)
     per_step = {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
     return {"jump_rows": len(rows), **per_step}

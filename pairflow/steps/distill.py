@@ -1,7 +1,6 @@
 """Distils a model: trains it further, on the data or on pairs that it has generated itself."""
 
 from pathlib import Path
-from typing import Any
 
 from pairflow.artifacts import Provenance
 from pairflow.config import DistillSettings
@@ -40,7 +39,7 @@ def main(
     from pairflow.training.fit import fit, inherited_average, load_parent, read_distillation_rows
 
     provenance = Provenance()
-    how: Any = settings.distillation
+    how = settings.distillation
     device = choose(options.device, options.threads, provenance)
     teacher = load_parent(settings, parent, device)
     rows = read_distillation_rows(how, teacher, data, validation)

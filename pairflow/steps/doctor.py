@@ -29,7 +29,7 @@ def main(configuration: Path, offline: bool):
     set is looked for in the folder PAIRFLOW_DATA_DIR, in the cache, and on its publisher's server. Each line
     is `ok`, `missing (optional)` (only some features need it) or `needs attention`; then the exit code is 1.
     """
-    from pairflow.checkup.requirements import findings
+    from pairflow.checkup import findings
     from pairflow.data.status import Condition
 
     click.echo(f"pairflow {__version__}\n")

@@ -5,7 +5,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, relative
 from pairflow.files import bare_name, escaped
 from pairflow.kinds import READINGS, draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
+from pairflow.settings.fields import NewSettings
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, device_type, model_folder, quiet
 
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 @device
 @quiet
 def main(
-    settings: Any,
+    settings: NewSettings,
     file: Path,
     configuration: Path,
     force: bool,

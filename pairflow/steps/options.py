@@ -124,7 +124,7 @@ def grouped(name: str, group: Any, *options: Callable) -> Callable:
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def run(*arguments: Any, **values: Any) -> Any:
+        def run(*arguments: object, **values: object) -> object:
             members = group(**{key: values.pop(key) for key in group._fields})
             return function(*arguments, **{name: members}, **values)
 

@@ -3,8 +3,9 @@
 import shlex
 import sys
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -156,8 +157,8 @@ def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast
     from pairflow.plan.sizes import about
 
     where, shards, cores = device_type("auto"), read(WORKFLOW).pair_shards, cores or available_cpus()
-    how: dict[str, Any] = {"shards": shards, "recorded": True, "progress": False}
-    return forecast(folder, experiment, about(folder, experiment), cores, where, **how)
+    how = partial(forecast, shards=shards, recorded=True, progress=False)
+    return how(folder, experiment, about(folder, experiment), cores, where)
 
 
 def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]:

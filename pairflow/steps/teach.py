@@ -68,7 +68,7 @@ class _Drawing(NamedTuple):
 
 def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
     """Choose how to draw pairs. Raises InputError unless the settings fit the teacher."""
-    from pairflow.training import redi, rf
+    from pairflow.training import reflow
     from pairflow.training.model import DiscreteModel, VelocityModel
 
     parent = parse_method(settings.method).parent
@@ -77,10 +77,10 @@ def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
             f"{teacher.folder}: a model of {teacher.method}, but {settings.method} needs {parent}"
         )
     if isinstance(teacher, VelocityModel) and isinstance(settings, SolveSettings):
-        solve = partial(rf.draw_pairs, teacher, settings)
+        solve = partial(reflow.solve_pairs, teacher, settings)
         return _Drawing("vector pairs", settings.steps, lambda block: solve(*block).numpy(), row_column)
     if isinstance(teacher, DiscreteModel) and isinstance(settings, TeachSettings):
-        teach, dtype = partial(redi.draw_pairs, teacher, settings), token_dtype(teacher.corruption.symbols)
+        teach, dtype = partial(reflow.draw_pairs, teacher, settings), token_dtype(teacher.corruption.symbols)
         column = partial(token_column, vocabulary_size=teacher.vocabulary_size)
         calls = settings.steps + 1  # the greedy tail
         return _Drawing("pairs", calls, lambda block: teach(*block).numpy().astype(dtype), column)

@@ -1,6 +1,6 @@
 """Training: the optimisation loop, the objectives that it minimises, and the trained models.
 
-A distillation is a module here with a function, which `catalogue` lists,
+A distillation is a function of a module here, which `catalogue` lists,
 
     objective(settings, model, rows, cache)
 

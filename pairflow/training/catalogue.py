@@ -2,22 +2,33 @@
 
 from collections.abc import Callable
 
-from pairflow.training import dcd, discrete, redi, rf, velocity
-from pairflow.training.fit import TrainingRows
+from pairflow.errors import InputError
+from pairflow.training import dcd, reflow, velocity
+from pairflow.training.coupled import couple
+from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel, Model, VelocityModel
-from pairflow.training.objectives import Objective
+from pairflow.training.objectives import FlowObjective, Objective
 
 # The function `objective` (see `training`) of each distillation of `config.DISTILLATIONS`.
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "dcd": dcd.objective,
-    "redi": redi.objective,
-    "rf": rf.objective,
+    "redi": reflow.redi,
+    "rf": reflow.rf,
 }
 
 
 def base_objective(model: Model, rows: TrainingRows) -> Objective:
-    """The objective of a base model, by its flow; InputError if the rows do not fit."""
-    if isinstance(model, DiscreteModel):
-        return discrete.base_objective(model, rows)
-    assert isinstance(model, VelocityModel)
-    return velocity.base_objective(model, rows)
+    """The loss of a base model, on the pairs of a file or on new sources that a coupling assigns. Raises
+    InputError if the rows do not fit, or if padding is to be left out and the data have none."""
+    if isinstance(model, VelocityModel):
+        return velocity.base_objective(model, rows)
+    assert isinstance(model, DiscreteModel)
+    training = model.base_training
+    if training.ignore_padding and rows.padding is None:
+        raise InputError("training: ignore_padding: the data have no padding")
+    padding = rows.padding if training.ignore_padding else None
+    optimised = (training.batch_size, training.loss, model.seed, model.device)
+    rows, coupling = couple(model, rows)
+    return FlowObjective(
+        rows.x1, rows.x0, model.corruption, *optimised, padding, labels_of(rows, model), coupling
+    )

@@ -3,7 +3,6 @@
 import copy
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Corruption, Network, stratified_times
-from pairflow.flow.duality import Transformation, shared_noise
+from pairflow.flow.duality import SharedNoise, Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
 from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import DiscreteModel
@@ -121,7 +120,7 @@ class Consistency(Objective):
         self.teacher = copy.deepcopy(network).eval().requires_grad_(False)
         return self.teacher
 
-    def _predict(self, network: Network, x1: Tensor, shared: Any, times: Tensor) -> Tensor:
+    def _predict(self, network: Network, x1: Tensor, shared: SharedNoise, times: Tensor) -> Tensor:
         """Log-probabilities (B, N, K) for states with the `shared` noise at noise `times` (B,)."""
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)

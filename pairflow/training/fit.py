@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -145,7 +145,7 @@ def read_base_rows(
 def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
     """Load the model to distil; raises InputError unless it and the settings agree with the method's name."""
     method = parse_method(settings.method)
-    how: Any = settings.distillation
+    how = settings.distillation
     if method.distillations[-1:] != (how.name,):
         raise InputError(f"method '{settings.method}': expected a name that ends in +{how.name}")
     parent = Model.load(folder, which=how.start_from, device=device)

@@ -2,7 +2,6 @@
 
 import math
 import time
-from typing import Any
 
 import pandas as pd
 import torch
@@ -17,6 +16,7 @@ from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.objectives import Objective
 
 _PARTS = ("network", "optimizer", "schedule", "ema")  # attributes with a `state_dict`
+Tensors = list[Tensor] | tuple[Tensor, ...]
 LOG_ROWS = 200  # approximate number of rows of a training log
 
 
@@ -128,7 +128,7 @@ def moving_average(network: nn.Module, decay: float, updates: int = 0) -> Averag
     It starts with the weights of `network`, as if these came after `updates` updates.
     """
 
-    def update(averages: Any, parameters: Any, updates: Tensor | int) -> None:  # two lists of tensors
+    def update(averages: Tensors, parameters: Tensors, updates: Tensor | int) -> None:
         n = int(updates)
         torch._foreach_lerp_(averages, parameters, 1 - min(decay, (1 + n) / (10 + n)))
 

@@ -11,9 +11,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from pairflow.checkup import machine, packages
-from pairflow.checkup.packages import CORE
-from pairflow.checkup.requirements import findings, guarded
+from pairflow import checkup
+from pairflow.checkup import CORE, findings, guarded
 from pairflow.cli import main
 from pairflow.data import download
 from pairflow.data.status import Condition, Finding
@@ -63,7 +62,7 @@ def line(finding):
 
 
 def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
-    monkeypatch.setattr(packages, "IMPORT_SECONDS", 300.0)
+    monkeypatch.setattr(checkup, "IMPORT_SECONDS", 300.0)
     run = CliRunner().invoke(main, ["doctor", "--offline"])
     assert run.exit_code == 0, run.output
     found = {line[2:25].strip(): line for line in run.output.splitlines() if line.startswith("  ")}
@@ -92,12 +91,12 @@ def test_every_failure_of_an_import_is_a_line(world, pairflow_command):
 
 
 def checked(name, needed=False, gpus=False):
-    return line(packages.check(packages.PACKAGES[name], needed, gpus))
+    return line(checkup.check(checkup.PACKAGES[name], needed, gpus))
 
 
 def test_an_import_that_never_ends_is_given_up(world, monkeypatch):
     (world / "cupy.py").write_text("import time; time.sleep(600)")
-    monkeypatch.setattr(packages, "IMPORT_SECONDS", 0.5)
+    monkeypatch.setattr(checkup, "IMPORT_SECONDS", 0.5)
     found = checked("CuPy")
     assert found.startswith("needs attention: the import timed out after 0.5 s")
     assert found.endswith('-> time python -c "import cupy"')
@@ -105,14 +104,14 @@ def test_an_import_that_never_ends_is_given_up(world, monkeypatch):
 
 def test_an_import_of_minutes_is_no_warning():
     """As on a busy machine: nine imports at a time, and 12 processes on two cores, took more than 30 s."""
-    assert packages.IMPORT_SECONDS >= 300
+    assert checkup.IMPORT_SECONDS >= 300
 
 
 def test_missing_old_and_unusable_packages(world, monkeypatch):
-    absent = packages.PACKAGES["SELFIES"]._replace(modules="absent_of_all")
+    absent = checkup.PACKAGES["SELFIES"]._replace(modules="absent_of_all")
     missing = 'no absent_of_all, which is for molecules as SELFIES -> pip install "pairflow[molecules]"'
-    assert line(packages.check(absent, True, False)) == f"needs attention: {missing}"
-    assert line(packages.check(absent, False, False)) == f"missing (optional): {missing}"
+    assert line(checkup.check(absent, True, False)) == f"needs attention: {missing}"
+    assert line(checkup.check(absent, False, False)) == f"missing (optional): {missing}"
     (world / "snakemake.py").write_text("__version__ = '8.1'")
     assert re.fullmatch(
         r"needs attention: 8\.1, expected >=9\S+ -> pip install 'snakemake>=9\S+'", checked("Snakemake")
@@ -131,9 +130,9 @@ def test_missing_old_and_unusable_packages(world, monkeypatch):
 
 
 def test_snakemake_is_a_command(monkeypatch, tmp_path):
-    assert machine.snakemake().condition is Condition.OK
+    assert checkup.snakemake().condition is Condition.OK
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert line(machine.snakemake()).endswith(f"on the PATH -> source {sys.prefix}/bin/activate")
+    assert line(checkup.snakemake()).endswith(f"on the PATH -> source {sys.prefix}/bin/activate")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_snakemake_is_a_command(monkeypatch, tmp_path):
     ],
 )
 def test_the_driver(tmp_path, monkeypatch, script, text):
-    monkeypatch.setattr(machine, "DRIVER_SECONDS", 0.5 if script == "sleep 600" else 60.0)
+    monkeypatch.setattr(checkup, "DRIVER_SECONDS", 0.5 if script == "sleep 600" else 60.0)
     if script is not None:
         program = tmp_path / "nvidia-smi"
         program.write_text(f"#!/bin/sh\n{script}\n")
@@ -154,31 +153,31 @@ def test_the_driver(tmp_path, monkeypatch, script, text):
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     elif shutil.which("nvidia-smi"):
         pytest.skip("there is a driver here")
-    finding, gpus = machine.driver()
+    finding, gpus = checkup.driver()
     assert line(finding).partition(" -> ")[0] == text
     assert gpus == (["H200"] if finding.condition is Condition.OK else [])
 
 
 def test_folders_and_memory(tmp_path, monkeypatch):
     results = tmp_path / "results"
-    assert machine.writable(results, "").condition is Condition.OK
+    assert checkup.writable(results, "").condition is Condition.OK
     assert not results.exists()
     results.symlink_to("/proc")  # where nobody can make a file, not even root
     text = f"needs attention: {results} cannot be written to: No such file or directory -> mkdir elsewhere"
-    assert line(machine.writable(results, "mkdir elsewhere")) == text
+    assert line(checkup.writable(results, "mkdir elsewhere")) == text
     results.unlink()
     results.write_text("")
     assert (
-        line(machine.writable(results, ""))
+        line(checkup.writable(results, ""))
         == f"needs attention: {results} cannot be written to: Not a directory"
     )
     results.unlink()
-    monkeypatch.setattr(machine, "LEAST_DISK", 2**80)
-    full = line(machine.writable(results, ""))
+    monkeypatch.setattr(checkup, "LEAST_DISK", 2**80)
+    full = line(checkup.writable(results, ""))
     assert full.startswith("needs attention: ")
     assert full.endswith(f" -> df -h {tmp_path}")
     monkeypatch.setattr(memory, "read_limits", lambda *files: [[2**30]])
-    assert line(machine.memory()).startswith("needs attention: 1.0 GB, ")
+    assert line(checkup.memory()).startswith("needs attention: 1.0 GB, ")
 
 
 def offline(name):
@@ -247,7 +246,7 @@ def test_own_files_and_folders(folder):
 
 
 def test_what_the_users_own_experiments_need_comes_first(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.checkup.requirements.check", lambda *_: Finding.ok("x"))
+    monkeypatch.setattr("pairflow.checkup.check", lambda *_: Finding.ok("x"))
     path = tmp_path / "workflow_config.yaml"
     shutil.copy(SHIPPED, path)
     (tmp_path / "experiments").mkdir()
@@ -266,7 +265,7 @@ def test_what_the_users_own_experiments_need_comes_first(tmp_path, monkeypatch):
 
 def test_data_sets_that_nobody_needs_are_no_warning(folder, monkeypatch):
     """Though their publishers do not answer."""
-    monkeypatch.setattr("pairflow.checkup.requirements.check", lambda *_: Finding.ok("x"))
+    monkeypatch.setattr("pairflow.checkup.check", lambda *_: Finding.ok("x"))
     for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     found = dict(findings(folder / "workflow_config.yaml"))
@@ -276,7 +275,7 @@ def test_data_sets_that_nobody_needs_are_no_warning(folder, monkeypatch):
 
 
 def test_names_with_line_ends_stay_on_their_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.checkup.requirements.check", lambda *_: Finding.ok("x"))
+    monkeypatch.setattr("pairflow.checkup.check", lambda *_: Finding.ok("x"))
     path = tmp_path / "a\nb" / "workflow_config.yaml"
     run = CliRunner().invoke(main, ["doctor", "--offline", "--config", str(path)])
     assert "a\\nb/workflow_config.yaml: no such file" in run.output
@@ -284,9 +283,7 @@ def test_names_with_line_ends_stay_on_their_lines(tmp_path, monkeypatch):
 
 
 def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "pairflow.checkup.requirements.check", lambda package, needed, gpus: Finding.ok(str(needed))
-    )
+    monkeypatch.setattr("pairflow.checkup.check", lambda package, needed, gpus: Finding.ok(str(needed)))
     path = tmp_path / "workflow_config.yaml"
     found = dict(findings(path, offline=True))
     advice = "no such file; run the command in the workflow's folder, or name the file with --config"

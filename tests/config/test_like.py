@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from pairflow import InputError
-from pairflow.config.file import experiment, read
-from pairflow.config.like import LONGEST, complete_likes
+from pairflow.config.file import LONGEST, complete_likes, experiment, read
 
 BASE = {
     "data": {"source": "a.smi", "length": 16},

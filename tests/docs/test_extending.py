@@ -32,7 +32,6 @@ TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/flow/test_arguments.py",
     "tests/flow/test_samplers.py::test_the_greedy_tail_counts_as_a_call_where_it_can_change_a_sample",
     "tests/generate/test_choice.py",
-    "tests/kinds/text/test_sources.py::test_every_text_has_its_name",
     "tests/kinds/molecules/measures/test_counts.py::test_by_hand",
     "tests/kinds/vectors/test_measure.py",
     "tests/test_floors.py::test_imports_only_lower_floors",

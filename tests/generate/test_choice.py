@@ -11,7 +11,7 @@ from pairflow.errors import InputError
 from pairflow.generate.choice import choose
 from pairflow.kinds import on_demand_kinds
 from pairflow.kinds.text.kind import TextKind
-from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.metrics.metric import best_run, leading_evaluation
 from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model_files import Description, write_description
 

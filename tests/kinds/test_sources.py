@@ -11,11 +11,10 @@ from pairflow.data.download import RawFile, git_blob_id
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.kinds import source_of
-from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.data.data_sets import MoleculeFile, MoleculeTable
-from pairflow.kinds.molecules.settings import MOLECULE_SOURCES, Molecules
+from pairflow.kinds.molecules.settings import Molecules
 
 pytestmark = pytest.mark.usefixtures("cache")
 CONTENT = b"smiles\nCCO\nc1ccccc1\n"
@@ -74,8 +73,6 @@ def checked(remote, tmp_path):
 
 
 def test_every_name_in_the_configuration_is_a_source():
-    assert set(MOLECULES) == set(MOLECULE_SOURCES)
-    assert set(IMAGES) == set(Images.names) - {"image_folder"}
     own = Images(source="image_folder", folder="a", size=8)
     assert source_of(own, Path("b")).path == Path("b/a")
     assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))

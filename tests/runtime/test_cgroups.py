@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pairflow.checkup import machine
+from pairflow import checkup
 from pairflow.runtime import cgroups, threads
 from pairflow.runtime.memory import installed_memory, usable_memory
 from pairflow.steps.run import snakemake_arguments
@@ -52,7 +52,7 @@ def groups(tmp_path, monkeypatch):
 def test_a_quota_bounds_the_cpus(groups, own, files, cpus, capsys):
     groups(own, **files)
     assert threads.available_cpus() == cpus
-    assert machine.cores().text.startswith(f"{cpus} of ")
+    assert checkup.cores().text.startswith(f"{cpus} of ")
     assert snakemake_arguments("demo", None, None, ())[:2] == ["--cores", "all" if cpus == 64 else str(cpus)]
     assert threads.useful_threads(1000) == cpus
     assert f"{cpus} in place of 1000" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """Sources of images, and functions that read their files.
 
-A new data set is an entry of `_IMAGES` at the end, and its name in the settings `Images.source`.
+A new data set is an entry of `IMAGES` in the settings; one of torchvision is also an entry of `_TORCHVISION`.
 """
 
 import gzip
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from pairflow.data.split import held_out_rows, is_held_out
 from pairflow.errors import InputError
 from pairflow.files import gunzip, require_regular
 from pairflow.kinds.images.prepare import PreparedImages, RawImages, prepare
-from pairflow.kinds.images.settings import FILES, Images
+from pairflow.kinds.images.settings import FILES, IMAGES, Images, KnownImages
 from pairflow.runtime.progress import bar
 
 LabelledImages = tuple[np.ndarray, np.ndarray]  # images (M, H, W, C) uint8 and labels (M,)
@@ -213,43 +214,60 @@ class EmbeddedDigits(ImageSource):
         return read_digits()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PublishedImages(ImageSource):
-    """Images with a published test set, from a local copy or downloaded by torchvision.
+class Copies(NamedTuple):
+    """Where data of a class of torchvision may be.
 
     Attributes:
-        torchvision, cached: the names of torchvision's class and of its folder in the cache.
-        url: one file of the download.
-        copies: the words for a local copy in messages.
+        cached: the name of torchvision's folder in the cache.
+        words: what messages call a local copy.
         readers: for each name of a local copy, the function that reads it.
-        margin: the black pixels that are added on each side of an image.
     """
+
+    cached: str
+    words: str
+    readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
+
+
+_TORCHVISION = {
+    "MNIST": Copies("MNIST", "mnist/*.gz", {"mnist": read_idx_files}),
+    "CIFAR10": Copies(
+        "cifar-10-batches-py",
+        "cifar-10-batches-py",
+        {"cifar-10-batches-py": read_batches, "cifar10_subset.npz": read_subset},
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublishedImages(ImageSource):
+    """Images with a published test set, from a local copy or downloaded by torchvision."""
 
     name: str
     size: DatasetSize
-    torchvision: str
-    cached: str
-    url: str
-    copies: str
-    readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
-    margin: int = 0
+    known: KnownImages
+
+    @property
+    def copies(self) -> Copies:
+        return _TORCHVISION[self.known.torchvision]
 
     def load(self, progress: bool = True) -> RawImages:
-        if local := local_copy(self.readers):
-            return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
-        problem = f"cannot download {self.torchvision}"
-        advice = f"; try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
-        return self._joined(read_torchvision(self.torchvision, cache(), True, problem, advice))
+        readers, words = self.copies.readers, self.copies.words
+        if local := local_copy(readers):
+            return self._joined(readers[local.name](local), local.name if local.suffix else None)
+        problem = f"cannot download {self.known.torchvision}"
+        advice = f"; try again, or put {words} into a folder and set {DATA_DIR} to it"
+        return self._joined(read_torchvision(self.known.torchvision, cache(), True, problem, advice))
 
     def published_files(self) -> list[RawFile]:
-        return [RawFile(tuple(self.readers), self.url, cached=self.cached)]
+        return [RawFile(tuple(self.copies.readers), self.known.url, cached=self.copies.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
         """Join training and test images; `file` is the name of a local copy that is not a folder."""
         assert self.size.shape is not None
         where = file or "the local copy"
-        margin = ((0, 0), (self.margin, self.margin), (self.margin, self.margin), (0, 0))
-        shape = (*(side - 2 * self.margin for side in self.size.shape[1:]), self.size.shape[0])
+        sides = self.known.margin, self.known.margin
+        margin = ((0, 0), sides, sides, (0, 0))
+        shape = (*(side - sum(sides) for side in self.size.shape[1:]), self.size.shape[0])
         for images, labels in parts:
             if images.shape[1:] != shape or len(images) != len(labels) or images.dtype != np.uint8:
                 raise InputError(
@@ -371,37 +389,16 @@ class ImageFolder(RowFile, ImageSource):
             return super().guess(settings)
 
 
-_MNIST_BINARY = PublishedImages(
-    name="mnist_binary",
-    size=DatasetSize.shaped(60_000, 10_000, 2, (1, 28, 28)),
-    torchvision="MNIST",
-    cached="MNIST",
-    url="https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
-    copies="mnist/*.gz",
-    readers={"mnist": read_idx_files},
-)
-_IMAGES: tuple[ImageSource, ...] = (
-    EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
-    _MNIST_BINARY,
-    # MNIST for continuous flows: 256 grey levels, and a black margin that makes the images 32 x 32.
-    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), margin=2),
-    PublishedImages(
-        name="cifar10",
-        size=DatasetSize.shaped(50_000, 10_000, 256, (3, 32, 32)),
-        torchvision="CIFAR10",
-        cached="cifar-10-batches-py",
-        url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-        copies="cifar-10-batches-py",
-        readers={"cifar-10-batches-py": read_batches, "cifar10_subset.npz": read_subset},
-    ),
-    # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.
-    PublishedFolder(
-        name="ffhq64",
-        size=DatasetSize.shaped(70_000, 0, 256, (3, 64, 64)),
-        folders=("ffhq64", "thumbnails128x128"),
-    ),
-)
-DATA_SETS: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
+def _known_source(name: str, known: KnownImages) -> ImageSource:
+    size = DatasetSize.shaped(known.rows, known.held_out, known.levels, known.shape)
+    if known.torchvision:
+        return PublishedImages(name=name, size=size, known=known)
+    if known.folders:
+        return PublishedFolder(name=name, size=size, folders=known.folders)
+    return EmbeddedDigits(name, size)
+
+
+DATA_SETS = {name: _known_source(name, known) for name, known in IMAGES.items()}
 
 
 def source_of(settings: Images, folder: Path = Path()) -> ImageSource:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ class ImageRows:
         if self.metadata.shape is None:
             raise InputError(f"{self.path}: holds no images; its metadata have no shape")
 
-    def __getitem__(self, rows: Any) -> np.ndarray:
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return some rows as images, uint8 (B, H, W, C)."""
         return self.draw(self.tokens[rows])
 

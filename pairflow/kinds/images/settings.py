@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.errors import InputError
+from pairflow.files import Json
 from pairflow.limits import MAX_LENGTH
 from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.settings.check import Seed, Settings, nearest
@@ -17,14 +18,76 @@ from pairflow.settings.sampling import RealDraws
 
 FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # what a folder may hold: name in messages, suffixes
 
-# The classifiers that come with pairflow: the data set that each was trained on, and the SHA-256 of its
-# weights in pairflow/kinds/images/classifiers. benchmarks/train_classifier.py makes them.
-WITH_TEST_SET = ("mnist_binary", "mnist", "cifar10")  # their publishers chose the test images
-CLASSIFIERS = {
-    "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
-    "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
-    "mnist": "b966a8496cf019f458554b7ad8560c31ba0b5f11f1c8bc4ceb93d211a4633018",
+
+class KnownImages(NamedTuple):
+    """A data set of images that pairflow knows by name.
+
+    Attributes:
+        rows, held_out: the numbers of training and test images.
+        levels, shape: grey levels (K), and the shape (C, H, W).
+        torchvision: for a set with published test images, the class of torchvision that downloads it.
+        url: the address of one file of that download.
+        margin: the black pixels that are added on each side of an image.
+        folders: for a set that the user prepares, the names that its folder may have.
+        classifier: the SHA-256 of the weights of its classifier in pairflow/kinds/images/classifiers, if it
+            has one (benchmarks/train_classifier.py makes them).
+        in_paper: whether it is in the paper's tables.
+    """
+
+    rows: int
+    held_out: int
+    levels: int
+    shape: tuple[int, int, int]
+    torchvision: str = ""
+    url: str = ""
+    margin: int = 0
+    folders: tuple[str, ...] = ()
+    classifier: str = ""
+    in_paper: bool = True
+
+
+_MNIST_BINARY = KnownImages(
+    60_000,
+    10_000,
+    levels=2,
+    shape=(1, 28, 28),
+    torchvision="MNIST",
+    url="https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
+    classifier="7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
+)
+IMAGES = {
+    "digits": KnownImages(
+        1_617,
+        180,
+        levels=2,
+        shape=(1, 8, 8),
+        classifier="29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
+        in_paper=False,
+    ),
+    "mnist_binary": _MNIST_BINARY,
+    # MNIST for continuous flows: 256 grey levels, and a black margin that makes the images 32 x 32.
+    "mnist": _MNIST_BINARY._replace(
+        levels=256,
+        shape=(1, 32, 32),
+        margin=2,
+        classifier="b966a8496cf019f458554b7ad8560c31ba0b5f11f1c8bc4ceb93d211a4633018",
+    ),
+    "cifar10": KnownImages(
+        50_000,
+        10_000,
+        levels=256,
+        shape=(3, 32, 32),
+        torchvision="CIFAR10",
+        url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    ),
+    # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.
+    "ffhq64": KnownImages(70_000, 0, levels=256, shape=(3, 64, 64), folders=("ffhq64", "thumbnails128x128")),
 }
+CLASSIFIERS = {name: known.classifier for name, known in IMAGES.items() if known.classifier}
+if TYPE_CHECKING:
+    ImageName = str
+else:
+    ImageName = Literal[(*IMAGES, "image_folder")]
 ExtractorName = Literal["classifier", "inception", "dinov2"]
 
 _by_features = partial(Metric, against="to the {} images", real="real images")
@@ -93,12 +156,12 @@ class ExtractorSettings(Settings):
             raise ValueError("sha256: expected weights, whose checksum this is; found none")
         return self
 
-    def recorded(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def recorded(self, parameters: Mapping[str, object]) -> Json:
         """Return the `extractor` that a metric file with these settings has among its `parameters`. A
         classifier's name has the hash of its weights. For another extractor any hash is accepted."""
         if self.extractor == "classifier":
             return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
-        name = parameters.get("extractor", "")
+        name = str(parameters.get("extractor", ""))
         return {"extractor": name if name.partition("-")[0] == self.extractor else self.extractor}
 
 
@@ -143,13 +206,14 @@ class Images(DataSettings):
     """Images, as rows of N = channels x height x width pixels, each one of K grey levels."""
 
     kind = "images"
-    paper = (*WITH_TEST_SET, "ffhq64")
+    names = (*IMAGES, "image_folder")
+    paper = tuple(name for name, known in IMAGES.items() if known.in_paper)
     flows = tuple(FLOWS)
     experiment_keys = ImagesExperiment
     folder_files = FILES
     metrics, groups = METRICS, GROUPS
 
-    source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
+    source: ImageName = Field(
         description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
         "margin that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
     )
@@ -215,7 +279,7 @@ class Images(DataSettings):
         for key in ("folder", "size", "mode", "levels", "ground"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key}: only the source image_folder has this key, not {self.source}")
-        if self.source in WITH_TEST_SET and self.validation_fraction != 0.1:
+        if IMAGES[self.source].torchvision and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
 
@@ -236,9 +300,6 @@ class Images(DataSettings):
             raise ValueError(
                 f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
             )
-
-
-Images.names = get_args(Images.model_fields["source"].annotation)
 
 
 def _listed(experiment: Any) -> tuple[ExtractorSettings, ...]:

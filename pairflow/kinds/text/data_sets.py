@@ -1,4 +1,4 @@
-"""Sources of text. A new data set is an entry at the end, and its name in TEXT_SOURCES."""
+"""Sources of text. A new data set is an entry of `TEXTS` in the settings."""
 
 import hashlib
 import lzma
@@ -30,7 +30,7 @@ from pairflow.files import (
 )
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
 from pairflow.kinds.text.records import Record, is_fasta, read_column, read_fasta
-from pairflow.kinds.text.settings import FILES, Text
+from pairflow.kinds.text.settings import FILES, TEXTS, KnownText, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is read into memory as a whole
@@ -95,8 +95,8 @@ class PublishedText(PublishedFile, TextSource):
     tokens, if they are known before the download.
     """
 
-    cut: Callable[[Path, Text], Parts] = cut_plain
-    tokens: Callable[[Text], tuple[int, int]] | None = None
+    cut: Callable[[Path, Text], Parts]
+    tokens: Callable[[Text], tuple[int, int]] | None
 
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
         return self.cut(self.fetch(), settings)
@@ -315,36 +315,23 @@ def join(records: Iterable[Record]) -> str:
     return "\n".join(record.text for record in records)
 
 
-_LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
 _SHAKESPEARE = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # SHA-256 of its UTF-8
-_EMBEDDED = Path(__file__).with_name("shakespeare.txt.xz")
+_FORMATS = {  # the functions `cut` and `tokens` of `PublishedText`
+    "plain": (cut_plain, None),
+    "package": (cut_embedded, None),
+    "letters": (cut_text8, count_text8),
+    # Word pieces of bert-base-uncased, [SEP] included: 30,301,028 and 306,688 sentences of about 29.
+    "sentences": (cut_lm1b, lambda settings: (880_000_000, 8_900_000)),
+}
 
-_TEXTS: tuple[TextSource, ...] = (
-    # Tiny Shakespeare, 40,000 lines of his plays, in the public domain.
-    PublishedText("shakespeare", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), cut_embedded),
-    PublishedText(
-        "text8",
-        RawFile(
-            ("text8.zip",),
-            "http://mattmahoney.net/dc/text8.zip",
-            sha256="a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
-        ),
-        cut_text8,
-        count_text8,
-    ),
-    PublishedText(
-        "lm1b",
-        RawFile(
-            (_LM1B,),
-            f"https://www.statmt.org/lm-benchmark/{_LM1B}",
-            sha256="01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
-        ),
-        cut_lm1b,
-        # Word pieces of bert-base-uncased, [SEP] included: 30,301,028 and 306,688 sentences of about 29.
-        lambda settings: (880_000_000, 8_900_000),
-    ),
-)
-DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
+
+def _known_source(name: str, known: KnownText) -> PublishedText:
+    embedded = None if known.url else Path(__file__).with_name(known.file)
+    file = RawFile((known.file,), known.url, sha256=known.sha256, embedded=embedded)
+    return PublishedText(name, file, *_FORMATS[known.format])
+
+
+DATA_SETS = {name: _known_source(name, known) for name, known in TEXTS.items()}
 
 
 def source_of(settings: Text, folder: Path = Path()) -> TextSource:

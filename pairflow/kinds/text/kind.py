@@ -19,7 +19,7 @@ from pairflow.kinds.kind import (
 from pairflow.kinds.text.settings import Judge, JudgedDraws, NewText, Text, TextFiles, judge_settings
 from pairflow.plan import paths
 from pairflow.plan.job import Job
-from pairflow.settings.demand import DEMANDED
+from pairflow.settings.sampling import DEMANDED
 
 if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest

@@ -26,7 +26,44 @@ Rows = Literal["packed", "lines"]
 FASTA_SUFFIXES = (".fasta", ".fa", ".faa")
 FILES = (".txt or FASTA", (".txt", *FASTA_SUFFIXES))  # what a folder may hold: name in messages, suffixes
 COLUMN = "text"  # the usual name of a column with text
-TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
+
+
+class KnownText(NamedTuple):
+    """A text that pairflow knows by name.
+
+    Attributes:
+        file: the name of its file.
+        format: how it is written: "plain" UTF-8; a file of the "package", compressed by xz; "letters" in a
+            ZIP archive, as text8; or files of "sentences" in a tar archive, as LM1B.
+        url, sha256: the address of the file, if it is not a part of the package, and perhaps its checksum.
+        in_paper: whether it is in the paper's tables.
+    """
+
+    file: str
+    format: Literal["plain", "package", "letters", "sentences"] = "plain"
+    url: str | None = None
+    sha256: str | None = None
+    in_paper: bool = False
+
+
+_LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
+TEXTS = {
+    # Tiny Shakespeare, 40,000 lines of his plays, in the public domain.
+    "shakespeare": KnownText("shakespeare.txt.xz", "package"),
+    "text8": KnownText(
+        "text8.zip",
+        "letters",
+        "http://mattmahoney.net/dc/text8.zip",
+        "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
+    ),
+    "lm1b": KnownText(
+        _LM1B,
+        "sentences",
+        f"https://www.statmt.org/lm-benchmark/{_LM1B}",
+        "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
+        in_paper=True,
+    ),
+}
 
 _text = partial(Metric, real="held-out text")
 _repeats = partial(_text, chart=False, group="repeats")
@@ -82,8 +119,8 @@ class Text(DataSettings):
     """
 
     kind = "text"
-    names = TEXT_SOURCES
-    paper = ("lm1b",)
+    names = tuple(TEXTS)
+    paper = tuple(name for name, known in TEXTS.items() if known.in_paper)
     experiment_keys = TextExperiment
     keeps_symbols = True
     folder_files = FILES
@@ -147,21 +184,21 @@ class Text(DataSettings):
 
     @classmethod
     def claims(cls, values: Mapping[str, object]) -> bool:
-        return values.get("source") in TEXT_SOURCES or "tokeniser" in values
+        return values.get("source") in TEXTS or "tokeniser" in values
 
     @field_validator("source")
     @classmethod
     def _a_name_or_a_path(cls, source: str) -> str:
-        if source not in TEXT_SOURCES and not set("/.") & set(source):
-            expected = f"known are {', '.join(TEXT_SOURCES)}, and paths of text files or folders (./{source})"
-            raise ValueError(f"unknown name '{source}'{nearest(source, TEXT_SOURCES)}: {expected}")
+        if source not in TEXTS and not set("/.") & set(source):
+            expected = f"known are {', '.join(TEXTS)}, and paths of text files or folders (./{source})"
+            raise ValueError(f"unknown name '{source}'{nearest(source, TEXTS)}: {expected}")
         return source
 
     @model_validator(mode="after")
     def _keys_fit(self) -> "Text":
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: works only with packed rows; found rows: lines")
-        if self.own_split and self.source in TEXT_SOURCES:
+        if self.own_split and self.source in TEXTS:
             raise ValueError(f"split_column, held_out: only for text of your own, not for {self.source}")
         if (self.split_column or self.sheet) and self.column is None:
             raise ValueError("split_column, sheet: expected a table, whose column of text `column` names")
@@ -176,13 +213,13 @@ class Text(DataSettings):
 
     @property
     def is_partial(self) -> bool:
-        """Whether rows are left out. LM1B is an exception, because the paper leaves some out as well."""
-        return self.source != "lm1b" and super().is_partial
+        """Whether rows are left out, unless it is of text for which the paper leaves some out as well."""
+        return self.source not in self.paper and super().is_partial
 
     @property
     def folder(self) -> str | None:
         """The user's folder; None for a data set or a file."""
-        return None if self.file or self.source in TEXT_SOURCES else self.source
+        return None if self.file or self.source in TEXTS else self.source
 
 
 def judge_settings(experiment: Any) -> Judge:

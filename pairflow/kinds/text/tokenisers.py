@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -64,11 +65,11 @@ class Tokeniser(Settings, ABC):
         """Return symbols that the vocabulary must have."""
         return {END, PADDING} if self.lines else set()
 
-    padding: ClassVar[Any] = _role("padding", "The token that fills rows up.")
-    end: ClassVar[Any] = _role("end", "The token that ends the text of a row.")
-    mask: ClassVar[Any] = _role("mask", "The mask of the vocabulary.")
-    start: ClassVar[Any] = _role("start", "The first token of each row.")
-    unknown: ClassVar[Any] = _role("unknown", "The token of text that cannot be encoded.")
+    padding: ClassVar[int | None] = _role("padding", "The token that fills rows up.")
+    end: ClassVar[int | None] = _role("end", "The token that ends the text of a row.")
+    mask: ClassVar[int | None] = _role("mask", "The mask of the vocabulary.")
+    start: ClassVar[int | None] = _role("start", "The first token of each row.")
+    unknown: ClassVar[int | None] = _role("unknown", "The token of text that cannot be encoded.")
 
     @property
     def hash(self) -> str:
@@ -255,7 +256,7 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     return tokeniser
 
 
-def _library() -> Any:
+def _library() -> ModuleType:
     try:
         import tokenizers
     except ImportError:

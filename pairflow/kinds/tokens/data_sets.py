@@ -9,7 +9,7 @@ import numpy as np
 from pairflow.artifacts import read_rows, read_words
 from pairflow.data.classes import Classes
 from pairflow.data.prepared import Labelled, PreparedRows
-from pairflow.data.source import PublishedFile, RowFile
+from pairflow.data.source import RowFile
 from pairflow.data.split import held_out_rows
 from pairflow.errors import InputError
 from pairflow.kinds.tokens.settings import RowClasses, Tokens
@@ -64,20 +64,7 @@ def label(words: list[str], condition: RowClasses, path: Path) -> Labelled:
     )
 
 
-@dataclass(frozen=True)
-class PublishedTokens(PublishedFile):
-    """A published file of token rows."""
-
-    def read(self, settings: Tokens) -> PreparedRows:
-        return TokenFile(self.fetch()).read(settings)
-
-
-_PUBLISHED: tuple[PublishedTokens, ...] = ()
-DATA_SETS = {tokens.name: tokens for tokens in _PUBLISHED}
-
-
-def source_of(settings: Tokens, folder: Path = Path()) -> TokenFile | PublishedTokens:
+def source_of(settings: Tokens, folder: Path = Path()) -> TokenFile:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    if not settings.file:
-        return DATA_SETS[settings.source]
-    return TokenFile(folder / settings.file, folder / settings.held_out if settings.held_out else None)
+    held_out = folder / settings.held_out if settings.held_out else None
+    return TokenFile(folder / str(settings.file), held_out)

@@ -9,7 +9,7 @@ from pairflow.kinds.kind import Kind, Preprocessing, RowFiles, RowFloor, RowRefe
 from pairflow.kinds.tokens.settings import Tokens
 
 if TYPE_CHECKING:
-    from pairflow.kinds.tokens.data_sets import PublishedTokens, TokenFile
+    from pairflow.kinds.tokens.data_sets import TokenFile
     from pairflow.metrics.measured import Machine, Measurement
 
 
@@ -39,7 +39,7 @@ class TokensKind(Kind[Tokens]):
     reference = TokenReference()
     floor = TokenFloor(reference)
 
-    def source(self, settings: Tokens, folder: Path = Path()) -> "TokenFile | PublishedTokens":
+    def source(self, settings: Tokens, folder: Path = Path()) -> "TokenFile":
         from pairflow.kinds.tokens.data_sets import source_of
 
         return source_of(settings, folder)

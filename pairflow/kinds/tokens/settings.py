@@ -66,9 +66,8 @@ class Tokens(DataSettings, RowLayout):
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Tokens":
-        if (self.source == "tokens") != (self.file is not None):
-            problem = "has no such key" if self.file else "needs this key; found none"
-            raise ValueError(f"file: the source {self.source} {problem}")
+        if self.file is None:
+            raise ValueError(f"file: the source {self.source} needs this key; found none")
         return self
 
 

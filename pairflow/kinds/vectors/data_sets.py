@@ -7,7 +7,6 @@ Two moons are two half-circles, as in scikit-learn's make_moons, each with half 
 plus normal noise. In d dimensions there are d / 2 independent pairs of such coordinates.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,16 +34,15 @@ def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator
 
 
 @dataclass(frozen=True)
-class DrawnVectors(DataSource):
-    """Points (rows, dims) that a function `draw` draws at random; equal settings give equal points."""
+class TwoMoons(DataSource):
+    """Points (rows, dims) on two moons, drawn at random; equal settings give equal points."""
 
     name: str
-    draw: Callable[[int, int, float, np.random.Generator], np.ndarray]
 
     def read(self, settings: Vectors) -> PreparedRows:
         size, noise = self.measure(settings), NOISE if settings.noise is None else settings.noise
         generator = np.random.default_rng(settings.split_seed)
-        points = self.draw(size.total, size.length, noise, generator)
+        points = two_moons(size.total, size.length, noise, generator)
         return PreparedRows("vectors", points[: size.rows], points[size.rows :])
 
     def measure(self, settings: Vectors) -> DatasetSize:
@@ -85,10 +83,6 @@ class VectorFile(RowFile):
         return vectors.astype(np.float32)
 
 
-_DRAWN = (DrawnVectors("two_moons", two_moons),)
-DATA_SETS = {vectors.name: vectors for vectors in _DRAWN}
-
-
-def source_of(settings: Vectors, folder: Path = Path()) -> DrawnVectors | VectorFile:
+def source_of(settings: Vectors, folder: Path = Path()) -> TwoMoons | VectorFile:
     """Return the source that the settings name; a user's relative path starts at `folder`."""
-    return VectorFile(folder / settings.file) if settings.file else DATA_SETS[settings.source]
+    return VectorFile(folder / settings.file) if settings.file else TwoMoons(settings.source)

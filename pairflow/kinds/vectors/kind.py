@@ -8,7 +8,7 @@ from pairflow.kinds.kind import Costs, Kind, Pace, Preprocessing, RowFiles, RowF
 from pairflow.kinds.vectors.settings import Vectors
 
 if TYPE_CHECKING:
-    from pairflow.kinds.vectors.data_sets import DrawnVectors, VectorFile
+    from pairflow.kinds.vectors.data_sets import TwoMoons, VectorFile
     from pairflow.kinds.vectors.page.page import VectorsPage
     from pairflow.metrics.measured import Machine, Measurement
 
@@ -40,7 +40,7 @@ class VectorsKind(Kind[Vectors]):
     costs, reference = VectorCosts(), VectorReference()
     floor = VectorFloor(reference)
 
-    def source(self, settings: Vectors, folder: Path = Path()) -> "DrawnVectors | VectorFile":
+    def source(self, settings: Vectors, folder: Path = Path()) -> "TwoMoons | VectorFile":
         from pairflow.kinds.vectors.data_sets import source_of
 
         return source_of(settings, folder)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pairflow.artifacts import digest, require_apart, resolved
 from pairflow.config import nearest
@@ -107,7 +106,7 @@ def differing_settings(runs: Sequence[FinishedExperiment]) -> dict[str, list[str
     return {key: values for key, values in texts.items() if len(set(values)) > 1}
 
 
-def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(settings: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{before}{key}.")
@@ -115,7 +114,7 @@ def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[st
             yield f"{before}{key}", value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     if isinstance(value, bool):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def render(sections: Sequence[DataSection], numbers: str) -> str:
     )
 
 
-def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, Any]]]:
+def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, object]]]:
     """Return {evaluation: list of blocks}, one block for each of its metrics."""
     return {
         evaluation: [
@@ -48,7 +47,7 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[dict[str, 
     }
 
 
-def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str, Any]:
+def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> dict[str, object]:
     """Prepare a metric for the template: its table, its verdicts in words, its files, and figures.
 
     Only metrics with differences and with `chart` have figures. The leading block is open on the page."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pairflow.metrics.ranking import leading_evaluation
+from pairflow.metrics.metric import leading_evaluation
 from pairflow.report.compare.inputs import explain_difference, group_by_data
 from pairflow.report.findings import Flaws
 from pairflow.report.grid import Grid, list_metrics

@@ -34,7 +34,7 @@ def tabulate(grids: Iterable[ComparedGrid]) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
 
 
-def _rows(grid: ComparedGrid) -> Iterator[dict[str, Any]]:
+def _rows(grid: ComparedGrid) -> Iterator[dict[str, object]]:
     for row in grid.table.values():
         for nfe, cell in row.cells.items():
             low, high = cell.interval
@@ -55,7 +55,7 @@ def _rows(grid: ComparedGrid) -> Iterator[dict[str, Any]]:
             }
 
 
-def _shared(grid: ComparedGrid, name: str, nfe: int, row: ComparedRow) -> dict[str, Any]:
+def _shared(grid: ComparedGrid, name: str, nfe: int, row: ComparedRow) -> dict[str, object]:
     samples = grid.cell_counts[row.key, nfe]
     return {
         **{"row": name, "experiment": row.key.run, "method": row.key.method, "nfe": nfe},

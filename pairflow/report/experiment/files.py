@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 from fontTools.subset import Options
@@ -14,13 +13,13 @@ from pairflow.pixels import Png
 from pairflow.report.drawing import RC, Picture
 from pairflow.report.words import name_file
 
-_RC: dict[Any, Any] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
+_RC = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # A PDF does not use the tables that position glyphs. To reduce them took a third of the time of saving.
 getattr(Options, "_drop_tables_default", []).extend(["GDEF", "GPOS", "GSUB"])
 
 
-def save(parts: Mapping[str, Any], folder: Path) -> None:
+def save(parts: Mapping[str, object], folder: Path) -> None:
     """Save every figure of a page's parts (the result of `page.draw`), with the same bytes every time.
 
     Charts become `<name>.svg` and `<name>.pdf` with embedded fonts in the colours of the page's light theme,
@@ -33,7 +32,7 @@ def save(parts: Mapping[str, Any], folder: Path) -> None:
             save_chart(figure, folder / name)
 
 
-def find_figures(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, Picture | Png]]:
+def find_figures(part: object, keys: tuple[object, ...] = ()) -> Iterator[tuple[str, Picture | Png]]:
     """Yield (name of its files, figure) for each figure. A chart has a name, an image the keys above it."""
     if isinstance(part, Picture):
         yield part.name, part

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,28 @@ from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
-from pairflow.report.experiment.quality import evaluation_blocks
+from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.headline import find_cautions, make_headline
+from pairflow.report.kind_page import KindPage
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import make_environment, scripts
 from pairflow.report.words import is_paired, join_words, name_distillation, name_file
 
 
-def draw(contents: Contents) -> dict[str, Any]:
-    """Make the parts of the page that have figures, by the names that the template gives them."""
+class Parts(TypedDict):
+    """The parts of the page that have figures, by the names that the template gives them."""
+
+    page: KindPage
+    drawn: Mapping[str, object]
+    blocks: list[EvaluationBlock]
+    coupling: Mapping[str, object] | None
+    correlation: sheets.CorrelationPart | None
+    training: Mapping[str, object] | None
+
+
+def draw(contents: Contents) -> Parts:
+    """Make the parts of the page that have figures."""
     page = page_of(contents.experiment)
     return {
         "page": page,
@@ -35,7 +47,7 @@ def draw(contents: Contents) -> dict[str, Any]:
     }
 
 
-def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
+def render(contents: Contents, parts: Parts | None = None) -> str:
     """Write the whole page as HTML. It loads nothing, and is complete without its scripts.
 
     `parts` are the result of `draw`, if the caller needs it as well.
@@ -72,7 +84,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     )
 
 
-def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
+def _draw_coupling(contents: Contents) -> dict[str, object] | None:
     if not contents.distances:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
@@ -91,7 +103,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
     }
 
 
-def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
+def _draw_correlation(contents: Contents) -> sheets.CorrelationPart | None:
     """Draw the total correlation of each method, its standard error, and the ceiling that methods share."""
     methods = [name for name in contents.methods if name in contents.correlations]
     settings = contents.experiment.correlation
@@ -114,7 +126,7 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
     }
 
 
-def _draw_training(contents: Contents) -> dict[str, Any] | None:
+def _draw_training(contents: Contents) -> dict[str, object] | None:
     """Draw the training curves: a chart of the bases, and one for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
     logs = contents.logs

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pairflow.kinds import page_of
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, key, legend
 from pairflow.report.grid import Grid, describe_scope
+from pairflow.report.kind_page import Details
 from pairflow.report.words import name_file
 
 
@@ -34,7 +34,7 @@ class EvaluationBlock:
     legend: Legend
     main: Group
     groups: list[Group]
-    details: Any
+    details: Details
 
     @property
     def all_groups(self) -> list[Group]:

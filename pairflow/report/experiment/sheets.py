@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Entry, Part, Sheet
+from pairflow.report.drawing import Legend, Picture
 from pairflow.report.experiment.quality import EvaluationBlock
 from pairflow.report.findings import Headline
 from pairflow.report.grid import REAL, Cell, Grid
@@ -13,11 +14,22 @@ from pairflow.report.stats import REPETITIONS
 from pairflow.report.words import format_count, format_duration, format_percent
 
 
+class CorrelationPart(TypedDict):
+    """The total correlation of each method and its standard error, and the ceiling that methods share."""
+
+    rows: dict[str, tuple[float, float]]
+    ceiling: float
+    legend: Legend
+    picture: Picture
+    bits: float
+    sources: int
+
+
 def list_sheets(
     contents: Contents,
     headline: Headline | None,
     blocks: Sequence[EvaluationBlock],
-    correlation: Mapping[str, Any] | None,
+    correlation: CorrelationPart | None,
     costs: Sequence[Mapping[str, Any]],
 ) -> list[Sheet]:
     """Make a sheet of each table of a page, in the order of the page."""
@@ -72,7 +84,7 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
     return _text_sheet(contents, "headline", title, columns, records, "", origin)
 
 
-def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
+def correlation_sheet(contents: Contents, correlation: CorrelationPart) -> Sheet:
     """List the total correlation per method, and its ceiling; `correlation` is that part of the page."""
     rows, ceiling = correlation["rows"], correlation["ceiling"]
     texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
@@ -121,7 +133,7 @@ def _text_sheet(
     name: str,
     title: str,
     columns: Mapping[str, Sequence[str]],
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, object]],
     align: str,
     *origin: str,
 ) -> Sheet:
@@ -160,7 +172,7 @@ def _entry(cell: Cell, note: str = "") -> Entry:
     return Entry(cell.text if cell.count else "", cell.spread.removeprefix("± "), cell.best, note)
 
 
-def _records(table: Grid) -> Iterable[dict[str, Any]]:
+def _records(table: Grid) -> Iterable[dict[str, object]]:
     """Yield a record per method and NFE, named as in metrics.parquet, and a last one for real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
     if table.about.compared:

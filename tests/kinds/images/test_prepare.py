@@ -16,7 +16,7 @@ from pairflow.kinds import source_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.data_sets import PublishedImages, read_digits, read_folder
 from pairflow.kinds.images.prepare import contract, to_images, to_tokens
-from pairflow.kinds.images.settings import WITH_TEST_SET, Images
+from pairflow.kinds.images.settings import Images
 
 pytestmark = pytest.mark.usefixtures("cache")
 TWO = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)  # (B, H, W, C)
@@ -45,9 +45,12 @@ def folder(tmp_path):
 # ---- sources
 
 
-def test_a_published_set_has_its_publishers_test_images():
-    published = {name for name, source in IMAGES.items() if isinstance(source, PublishedImages)}
-    assert published == {*WITH_TEST_SET}
+def test_a_set_with_published_test_images_has_no_share_of_test_images():
+    published = [name for name, source in IMAGES.items() if isinstance(source, PublishedImages)]
+    assert published == ["mnist_binary", "mnist", "cifar10"]
+    for name in published:
+        with pytest.raises(ValueError, match=f"validation_fraction: {name} has a published test set"):
+            Images(source=name, validation_fraction=0.2)
 
 
 # ---- tokens

@@ -10,7 +10,7 @@ from pairflow.data.status import Condition
 from pairflow.errors import InputError
 from pairflow.kinds.text.data_sets import DATA_SETS as TEXTS
 from pairflow.kinds.text.data_sets import HELD_OUT, TRAINING, detokenise
-from pairflow.kinds.text.settings import TEXT_SOURCES, Text
+from pairflow.kinds.text.settings import Text
 
 
 def settings(source, **others) -> Text:
@@ -32,10 +32,6 @@ def lm1b(copies):
                 member.size = len(text)
                 archive.addfile(member, io.BytesIO(text.encode()))
     return path
-
-
-def test_every_text_has_its_name():
-    assert sorted(TEXTS) == sorted(TEXT_SOURCES)
 
 
 def test_text8_is_cut_in_three(copies):

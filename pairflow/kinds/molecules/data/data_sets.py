@@ -1,4 +1,4 @@
-"""Data sets of molecules. A new one is an entry of `_TABLES`, and a name in MOLECULE_SOURCES."""
+"""Sources of molecules. A new data set is an entry of `DATA_SETS` in the settings."""
 
 import os
 from abc import abstractmethod
@@ -19,6 +19,8 @@ from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.fields import HELD_OUT, Row
 from pairflow.kinds.molecules.data.known import KNOWN, KnownMolecules
 from pairflow.kinds.molecules.settings import Molecules
+from pairflow.kinds.molecules.settings.data_sets import DATA_SETS as KNOWN_SETS
+from pairflow.kinds.molecules.settings.data_sets import KnownMoleculeSet
 from pairflow.runtime.threads import granted_threads
 
 if TYPE_CHECKING:
@@ -118,35 +120,14 @@ class MoleculeFile(RowFile, MoleculeSource):
             yield row._replace(number=number + row.number, part=HELD_OUT)
 
 
-_GITHUB = "https://raw.githubusercontent.com"
-_QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
-_ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
-_EMBEDDED = Path(__file__).with_name("small_molecules.csv.gz")
+def _known_source(name: str, known: KnownMoleculeSet) -> MoleculeTable:
+    embedded = None if known.file.url else Path(__file__).with_name(known.file.names[0])
+    size = DatasetSize(known.rows, known.held_out, known.symbols)
+    split = RawFile(*known.split) if known.split else None
+    return MoleculeTable(name, RawFile(*known.file, embedded=embedded), size, split)
 
-_TABLES = (
-    # All small molecules of C, N, O and F, made by benchmarks/enumerate_molecules.py.
-    MoleculeTable(
-        "small_molecules", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), DatasetSize(7_561, 398, 24)
-    ),
-    # QM9, molecules of up to 9 heavy atoms, as DeepChem publishes it.
-    MoleculeTable("qm9", RawFile(("qm9.csv.gz", "qm9.csv"), _QM9), DatasetSize(127_190, 6_695, 40)),
-    # ZINC-250k, drug-like molecules, with the validation split that GDSS publishes.
-    MoleculeTable(
-        "zinc250k",
-        RawFile(
-            ("zinc250k.csv.gz", "zinc250k.csv", _ZINC),
-            f"{_GITHUB}/aspuru-guzik-group/chemical_vae/HEAD/models/zinc_properties/{_ZINC}",
-            "d31726bf929d35cb52fa109db90411c90a000dfe",
-        ),
-        DatasetSize(224_568, 24_887, 72),
-        validation=RawFile(
-            ("valid_idx_zinc250k.json",),
-            f"{_GITHUB}/harryjo97/GDSS/HEAD/data/valid_idx_zinc250k.json",
-            "b4b45d15971cb9115efeb8044195bf3440eb02f8",
-        ),
-    ),
-)
-DATA_SETS: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
+
+DATA_SETS = {name: _known_source(name, known) for name, known in KNOWN_SETS.items()}
 
 
 def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:

@@ -40,7 +40,6 @@ from pairflow.kinds.molecules.data.survey import (
 )
 from pairflow.kinds.molecules.settings import (
     LONGEST,
-    MOLECULE_SOURCES,
     Molecules,
     NewLibrary,
     Notation,
@@ -119,7 +118,7 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
         settings = settings.model_copy(update={"representation": kind})
     column, sheet, fields, title = _read_head(file, settings)
     title += f", {reason}"
-    if request.source in MOLECULE_SOURCES:
+    if request.source in Molecules.names:
         raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     chosen_data = {"column": column, "sheet": sheet, **own_split(request)}
     data: Entry = {"source": request.source, **{key: value for key, value in chosen_data.items() if value}}

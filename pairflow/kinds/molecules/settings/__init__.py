@@ -4,7 +4,6 @@ from pairflow.kinds.molecules.settings.experiment import (
     COMPUTED,
     DESCRIBED_ROWS,
     LONGEST,
-    MOLECULE_SOURCES,
     Chemistry,
     Conditioning,
     LibraryRules,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pairflow.settings.demand import CommonDemand
+from pairflow.settings.sampling import CommonDemand
 
 NOISES = 7  # shares of noise in a range, both ends included
 

@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from pairflow.kinds.molecules.settings.data_sets import DATA_SETS
 from pairflow.kinds.molecules.settings.demand import MoleculeDemand
 from pairflow.kinds.molecules.settings.metrics import GROUPS, METRICS, OFF_RULES
 from pairflow.metrics.metric import Metric
@@ -74,7 +75,6 @@ Replicates = Literal["first", "median", "reject"]
 Computed = Literal["qed", "logp", "weight", "rings"]  # by RDKit, for a condition
 COMPUTED: tuple[str, ...] = get_args(Computed)
 DESCRIBED_ROWS = 250_000  # most training molecules that samples are compared with, because RDKit takes time
-MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
 class Standardisation(Settings):
@@ -239,8 +239,8 @@ class Molecules(Standardisation, DataSettings):
     """Settings that turn raw molecules into token rows."""
 
     kind = "molecules"
-    names = MOLECULE_SOURCES
-    paper = ("qm9", "zinc250k")
+    names = tuple(DATA_SETS)
+    paper = tuple(name for name, known in DATA_SETS.items() if known.in_paper)
     experiment_keys = MoleculesExperiment
     demand = MoleculeDemand
     keeps_symbols = True
@@ -295,14 +295,14 @@ class Molecules(Standardisation, DataSettings):
     @field_validator("source")
     @classmethod
     def _a_name_or_a_file(cls, source: str) -> str:
-        if source not in MOLECULE_SOURCES and not set("/.") & set(source):
+        if source not in DATA_SETS and not set("/.") & set(source):
             expected = f"known are {', '.join(cls.known)}, and paths of files"
             raise ValueError(f"unknown name '{source}'{nearest(source, cls.known)}: {expected}")
         return without_braces(source)
 
     @model_validator(mode="after")
     def _splits_fit(self) -> "Molecules":
-        if self.own_split and self.source in MOLECULE_SOURCES:
+        if self.own_split and self.source in DATA_SETS:
             raise ValueError(f"split_column, held_out: only for a file of your own, not for {self.source}")
         if self.held_out and any(setting.column for setting in self.conditioned):
             raise ValueError(
@@ -313,7 +313,7 @@ class Molecules(Standardisation, DataSettings):
     @property
     def file(self) -> str | None:
         """The user's own file; None if the source is the name of a data set."""
-        return None if self.source in MOLECULE_SOURCES else self.source
+        return None if self.source in DATA_SETS else self.source
 
     @property
     def is_partial(self) -> bool:
@@ -322,7 +322,7 @@ class Molecules(Standardisation, DataSettings):
     @property
     def is_complete(self) -> bool:
         """Whether the data set has every molecule that follows its rules, so that a novel one breaks them."""
-        return self.source == "small_molecules" and not self.is_partial
+        return self.file is None and DATA_SETS[self.source].complete and not self.is_partial
 
     def list_metrics(self) -> Mapping[str, Metric]:
         return {**METRICS, **OFF_RULES} if self.is_complete else METRICS

@@ -1,18 +1,19 @@
-"""ReDi, rectified discrete flow (Yoo et al. 2025): training on pairs that a teacher generates."""
+"""Training on pairs of a teacher: ReDi (Yoo et al. 2025), and ReFlow for vectors (Liu et al. 2023)."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from pairflow.config import Redi, TeachSettings
+from pairflow.config import Redi, Rf, SolveSettings, TeachSettings
 from pairflow.training.fit import TrainingRows, labels_of
-from pairflow.training.model import DiscreteModel
+from pairflow.training.model import DiscreteModel, VelocityModel
 from pairflow.training.objectives import FlowObjective
+from pairflow.training.velocity import VelocityObjective, integrate
 
 
 def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows: int) -> torch.Tensor:
-    """Draw a batch of pairs: uniform sources x0, and the teacher's samples x1 from them.
+    """Draw a batch of ReDi's pairs: uniform sources x0, and the teacher's samples x1 from them.
 
     A batch is a function of the seed, the method and the number of its first row.
 
@@ -31,7 +32,15 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
     return torch.stack(teacher.draw(plan, rows, settings.seed, "pairs", settings.method, first))
 
 
-def objective(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:
+def solve_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, rows: int) -> torch.Tensor:
+    """Draw a batch of ReFlow's pairs (2, rows, d) on the CPU, as `draw_pairs` does: sources x0 ~ N(0, I), and
+    the ends of the teacher's trajectories."""
+    labels = ("pairs", settings.method, first)
+    x0, paths = integrate(teacher, settings.seed, rows, *labels, steps=settings.steps, solver=settings.solver)
+    return torch.stack([x0, paths.end])
+
+
+def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:
     """The loss of the base method on the teacher's pairs x0, x1 (M, N).
 
     Args:
@@ -42,3 +51,8 @@ def objective(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: P
     """
     optimised = (settings.batch_size, model.base_training.loss, model.seed, model.device)
     return FlowObjective(rows.x1, rows.x0, model.corruption, *optimised, labels=labels_of(rows, model))
+
+
+def rf(settings: Rf, model: VelocityModel, rows: TrainingRows, cache: Path | None) -> VelocityObjective:
+    """The loss of the base method on the teacher's pairs x0, x1 (M, ...), in a continuous flow."""
+    return VelocityObjective(rows.x1, rows.x0, settings.batch_size, model.seed, model.device)
