@@ -33,9 +33,9 @@ FLOORS = (
     ("steps",),
     ("kinds.*.steps",),
     ("cli",),
-    ("__main__", "local", "own_data"),
-    ("wanted",),
-    ("learning",),
+    ("__main__", "api.local", "api.own_data"),
+    ("api.wanted",),
+    ("api",),
     ("pairflow",),
 )
 EXTRAS = ("extras.py", "checkup/packages.py")  # which name the extras of the package
