@@ -9,6 +9,7 @@ from pairflow.extras import named_extras
 
 if TYPE_CHECKING:  # `as` tells type checkers that the names are public
     from pairflow import pairing as pairing
+    from pairflow.api.dataset import PairDataset as PairDataset
     from pairflow.api.learning import distill as distill
     from pairflow.api.learning import train as train
     from pairflow.artifacts.pairs import read_pairs as read_pairs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the names are public
 
 _HOMES = {  # name -> its module
     "LoadedModel": "pairflow.generate.loaded",
+    "PairDataset": "pairflow.api.dataset",
     "distill": "pairflow.api.learning",
     "load": "pairflow.generate.loaded",
     "pair": "pairflow.pairing.pair",

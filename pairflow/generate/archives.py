@@ -5,14 +5,14 @@ import shutil
 import stat
 import tempfile
 import zipfile
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from pairflow import published
 from pairflow.errors import InputError
 from pairflow.files import checked_path, require_plausible, require_regular
-from pairflow.training.options import MEASURED, MODEL_FILES
 
-FILES = (*MODEL_FILES, MEASURED, "config.json", published.CARD)  # that a model of others may have
+FILES = ("*.safetensors", "*.json", "*.parquet", published.CARD)  # what is taken of models of others
 _DESCRIPTION = "model.json"
 _WEB = ("http://", "https://")
 
@@ -38,19 +38,23 @@ def locate(model: str | Path) -> tuple[Path, Path | None]:
     return published.locate(model), None
 
 
+def _is_taken(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in FILES)
+
+
 def _link(files: Path, name: str) -> tuple[Path, Path]:
     """Make a temporary folder with a folder `name`, of links to the files of a model; return both in turn."""
     place = Path(tempfile.mkdtemp(prefix="pairflow-"))
     folder = place / name
     folder.mkdir()
     for path in files.iterdir():
-        if path.name in FILES:
+        if _is_taken(path.name):
             (folder / path.name).symlink_to(path.resolve())
     return folder, place
 
 
 def unpack(archive: Path) -> tuple[Path, Path]:
-    """Unpack the model's FILES next to the only model.json of a ZIP archive into a temporary folder. Return
+    """Unpack the FILES next to the only model.json of a ZIP archive into a temporary folder. Return
     the folder of the model and the temporary folder.
 
     Nothing else is unpacked, and no path of the archive is used, so that none leads out of the folder.
@@ -68,7 +72,7 @@ def unpack(archive: Path) -> tuple[Path, Path]:
             folder = place / (found[0].parent.name.lstrip(".") or archive.stem)
             folder.mkdir()
             for member, path in paths.items():
-                if path.parent == found[0].parent and path.name in FILES:
+                if path.parent == found[0].parent and _is_taken(path.name):
                     (folder / path.name).write_bytes(content.read(member))
             return folder, place
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # not ZIP, or with a password

@@ -17,8 +17,9 @@ from pairflow.plan import paths
 from pairflow.settings.sampling import MeasuredAt
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description
-from pairflow.training.options import MEASURED, MODEL_FILES, VOCABULARY
+from pairflow.training.options import MODEL_FILES, VOCABULARY
 
+MEASURED = "sampling.json"  # in a model's folder: the settings with which its metrics were measured
 MEASURED_WITH = ("temperature", "sampler")  # those that do not depend on the number of steps
 
 

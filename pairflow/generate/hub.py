@@ -21,8 +21,8 @@ _ADDRESS = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^\s@]+))?")
 _LOG_IN = "log in by `hf auth login`, or set HF_TOKEN"
 
 
-def download(address: str, names: tuple[str, ...]) -> Path:
-    """Download the files of a model with these names, and return their folder in the cache of the hub.
+def download(address: str, patterns: tuple[str, ...]) -> Path:
+    """Download the files of a model whose names match a pattern; return their folder in the hub's cache.
 
     `address` is hf:owner/name or hf:owner/name@revision. Raises InputError if it is not there.
     """
@@ -31,10 +31,8 @@ def download(address: str, names: tuple[str, ...]) -> Path:
     with _one_line_errors(address):
         from huggingface_hub import snapshot_download
 
-        revision = match[2] or "main"
-        return Path(
-            snapshot_download(match[1], revision=revision, allow_patterns=[*names], endpoint=_endpoint())
-        )
+        only: dict[str, Any] = {"allow_patterns": [*patterns], "ignore_patterns": ["*/*"]}
+        return Path(snapshot_download(match[1], revision=match[2], endpoint=_endpoint(), **only))
 
 
 def upload(folder: Path, model: Model, name: str, private: bool, token: str | None) -> str:

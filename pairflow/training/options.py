@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 VOCABULARY, KNOWN = "vocabulary.json", "known.parquet"
 MODEL_FILES = ("model.safetensors", "model.json", "log.parquet", VOCABULARY, KNOWN)  # in a model's folder
-MEASURED = "sampling.json"  # likewise, if it was measured: with which settings
 
 
 class ModelPaths(NamedTuple):
