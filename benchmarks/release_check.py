@@ -15,6 +15,7 @@ from pairflow import __version__, published
 ROOT = Path(__file__).parents[1]
 PLACEHOLDER = re.compile(r"TODO|https://example\.org|<this repository>")
 PUBLISHED = ("README.md", "pyproject.toml", "CITATION.cff", "docs/joss/paper.md", "envs/recipe/meta.yaml")
+NOTEBOOKS = ("docs/notebooks/tokens.ipynb", "docs/notebooks/molecules.ipynb")  # badges
 
 
 def main() -> None:
@@ -45,7 +46,7 @@ def licences() -> Iterator[str]:
 
 def placeholders() -> Iterator[str]:
     """The lines that a person has to fill in."""
-    for name in PUBLISHED:
+    for name in (*PUBLISHED, *NOTEBOOKS):
         for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
             if PLACEHOLDER.search(line):
                 yield f"{name}, line {number}: {line.strip()}"

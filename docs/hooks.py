@@ -1,4 +1,4 @@
-"""What is made at build time: pages of the README, all configuration keys and the notebook, and equations."""
+"""What is made at build time: pages of the README, of all configuration keys, of notebooks, and equations."""
 
 import json
 import re
@@ -35,8 +35,8 @@ def on_files(files: Any, config: Any) -> Any:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "index.md", content=inside(readme, "docs/")))
     files.append(File.generated(config, "configuration.md", content=configuration()))
-    page = notebook(ROOT / "docs" / "own_tokens.ipynb")
-    files.append(File.generated(config, "own_tokens.md", content=page))
+    for path in sorted(ROOT.glob("docs/notebooks/*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebook(path)))
     return files
 
 
@@ -78,17 +78,12 @@ def inside(markdown: str, prefix: str) -> str:
 
 
 def notebook(path: Path) -> str:
-    """Markdown of an executed notebook: its text, its code, and what the code printed or drew."""
+    """Markdown of a notebook. Its badge, a picture in the network, becomes a link."""
     parts = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
-        for output in cell.get("outputs", []):
-            data = output.get("data", {"text/plain": output.get("text", "")})
-            text = "".join(data["text/plain"]).rstrip()
-            picture = f"data:image/png;base64,{data.get('image/png')}"
-            drawn = f'<img alt="The chart that this code draws" src="{picture}">'
-            parts.append(drawn if "image/png" in data else f"```text\n{text}\n```")
+        text = re.sub(r"!\[([^]]*)\]\(https:[^)]*\)", r"\1", source)
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
     return "\n\n".join(parts)
 
 

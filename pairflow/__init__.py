@@ -9,13 +9,14 @@ from pairflow.extras import named_extras
 
 if TYPE_CHECKING:  # `as` tells type checkers that the names are public
     from pairflow import pairing as pairing
+    from pairflow.api.dataset import PairDataset as PairDataset
+    from pairflow.api.learning import distill as distill
+    from pairflow.api.learning import train as train
     from pairflow.artifacts.pairs import read_pairs as read_pairs
     from pairflow.artifacts.pairs import write_pairs as write_pairs
     from pairflow.generate.loaded import LoadedModel as LoadedModel
     from pairflow.generate.loaded import load as load
     from pairflow.generate.loaded import sample as sample
-    from pairflow.learning import distill as distill
-    from pairflow.learning import train as train
     from pairflow.pairing.continuous import pair_continuous as pair_continuous
     from pairflow.pairing.pair import pair as pair
     from pairflow.pairing.transport import transport as transport
@@ -24,14 +25,15 @@ if TYPE_CHECKING:  # `as` tells type checkers that the names are public
 
 _HOMES = {  # name -> its module
     "LoadedModel": "pairflow.generate.loaded",
-    "distill": "pairflow.learning",
+    "PairDataset": "pairflow.api.dataset",
+    "distill": "pairflow.api.learning",
     "load": "pairflow.generate.loaded",
     "pair": "pairflow.pairing.pair",
     "pair_continuous": "pairflow.pairing.continuous",
     "read_pairs": "pairflow.artifacts.pairs",
     "results": "pairflow.report.results",
     "sample": "pairflow.generate.loaded",
-    "train": "pairflow.learning",
+    "train": "pairflow.api.learning",
     "transport": "pairflow.pairing.transport",
     "transport_continuous": "pairflow.pairing.transport",
     "write_pairs": "pairflow.artifacts.pairs",

@@ -46,6 +46,19 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
     return tokens
 
 
+def checked_pairs(
+    x0: ArrayLike, x1: ArrayLike, vocabulary_size: int, names: tuple[str, str]
+) -> list[np.ndarray]:
+    """Return sources and data (M, N) as `checked_tokens` does. Raise InputError also for different shapes."""
+    pairs = [checked_tokens(rows, vocabulary_size, name) for rows, name in zip((x0, x1), names, strict=True)]
+    shapes = [rows.shape for rows in pairs]
+    if shapes[0] != shapes[1]:
+        raise InputError(
+            f"{', '.join(names)}: expected one shape (rows, positions), found {shapes[0]} and {shapes[1]}"
+        )
+    return pairs
+
+
 def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
     """Return `points` as an array (M, ...), not empty, of finite floating-point numbers.
 

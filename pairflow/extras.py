@@ -12,6 +12,7 @@ EXTRAS = {  # extra: the modules of its packages
     "images": ("torchvision", "PIL", "pytorch_fid"),
     "text": ("tokenizers", "transformers"),
     "excel": ("openpyxl",),
+    "hub": ("huggingface_hub",),
     "fcd": ("fcd",),
 }
 

@@ -34,9 +34,9 @@ FLOORS = (
     ("steps",),
     ("kinds.*.steps",),
     ("cli",),
-    ("__main__", "local", "own_data"),
-    ("wanted",),
-    ("learning",),
+    ("__main__", "api.local", "api.own_data"),
+    ("api.wanted",),
+    ("api",),
     ("pairflow",),
 )
 # The folders and modules at the top of each kind of more than ten modules, lowest first.

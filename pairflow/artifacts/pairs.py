@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from pairflow.arguments import checked_integer
-from pairflow.arrays import checked_tokens
+from pairflow.arrays import checked_pairs
 from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.tables import Metadata, read_table, token_array, token_column, write_table
 from pairflow.errors import InputError
@@ -43,14 +43,11 @@ def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_si
     if not path.parent.is_dir():
         raise InputError(f"{path}: expected a file in a folder that is there, found no folder {path.parent}")
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
-    columns = {"x0": checked_tokens(x0, size, "x0"), "x1": checked_tokens(x1, size, "x1")}
-    shapes = [rows.shape for rows in columns.values()]
-    if shapes[0] != shapes[1]:
-        raise InputError(f"x0, x1: expected one shape (rows, positions), found {shapes[0]} and {shapes[1]}")
+    pairs = checked_pairs(x0, x1, size, ("x0", "x1"))
     coupling = {"coupling": OWN}
-    metadata = Metadata(kind="pairs", length=shapes[0][1], vocabulary_size=size, parameters=coupling)
+    metadata = Metadata(kind="pairs", length=pairs[0].shape[1], vocabulary_size=size, parameters=coupling)
     with atomic(path) as [temporary]:
-        table = pa.table({name: token_column(rows, size) for name, rows in columns.items()})
+        table = pa.table([token_column(rows, size) for rows in pairs], ["x0", "x1"])
         write_table(temporary, table, metadata)
 
 

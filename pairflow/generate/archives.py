@@ -1,17 +1,18 @@
-"""Models that travel: copies of a model's folder, ZIP archives of one, and downloads of these."""
+"""Models that travel: copies of a model's folder, ZIP archives of one, and downloads."""
 
 import hashlib
 import shutil
 import stat
 import tempfile
 import zipfile
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from pairflow import published
-from pairflow.data.download import RawFile
 from pairflow.errors import InputError
 from pairflow.files import checked_path, require_plausible, require_regular
 
+FILES = ("*.safetensors", "*.json", "*.parquet", published.CARD)  # what is taken of models of others
 _DESCRIPTION = "model.json"
 _WEB = ("http://", "https://")
 
@@ -19,10 +20,16 @@ _WEB = ("http://", "https://")
 def locate(model: str | Path) -> tuple[Path, Path | None]:
     """Return the folder of a model, and a temporary folder that has it, if any.
 
-    `model` is a folder, the name of a model that comes with pairflow, a ZIP archive of a folder, or the
-    address of such an archive, which is downloaded once.
+    `model` is a folder, the name of a model that comes with pairflow, a ZIP archive of a folder, the address
+    of such an archive, which is downloaded once, or hf:owner/name on the Hugging Face Hub.
     """
+    if isinstance(model, str) and model.startswith("hf:"):
+        from pairflow.generate import hub
+
+        return _link(hub.download(model, FILES), model.partition("@")[0].rpartition("/")[2])
     if isinstance(model, str) and model.startswith(_WEB):
+        from pairflow.data.download import RawFile
+
         name = model.partition("?")[0].rpartition("/")[2] or "model.zip"
         cached = f"{hashlib.sha256(model.encode()).hexdigest()[:12]}-{name}"
         return unpack(RawFile(names=(cached,), url=model, cached=cached).fetch())
@@ -31,9 +38,24 @@ def locate(model: str | Path) -> tuple[Path, Path | None]:
     return published.locate(model), None
 
 
+def _is_taken(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in FILES)
+
+
+def _link(files: Path, name: str) -> tuple[Path, Path]:
+    """Make a temporary folder with a folder `name`, of links to the files of a model; return both in turn."""
+    place = Path(tempfile.mkdtemp(prefix="pairflow-"))
+    folder = place / name
+    folder.mkdir()
+    for path in files.iterdir():
+        if _is_taken(path.name):
+            (folder / path.name).symlink_to(path.resolve())
+    return folder, place
+
+
 def unpack(archive: Path) -> tuple[Path, Path]:
-    """Unpack the files next to the only model.json of a ZIP archive into a temporary folder. Return the
-    folder of the model and the temporary folder.
+    """Unpack the FILES next to the only model.json of a ZIP archive into a temporary folder. Return
+    the folder of the model and the temporary folder.
 
     Nothing else is unpacked, and no path of the archive is used, so that none leads out of the folder.
     """
@@ -50,7 +72,7 @@ def unpack(archive: Path) -> tuple[Path, Path]:
             folder = place / (found[0].parent.name.lstrip(".") or archive.stem)
             folder.mkdir()
             for member, path in paths.items():
-                if path.parent == found[0].parent:
+                if path.parent == found[0].parent and _is_taken(path.name):
                     (folder / path.name).write_bytes(content.read(member))
             return folder, place
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # not ZIP, or with a password

@@ -1,6 +1,7 @@
 """A trained model in Python: its network, samples and scores."""
 
 import shutil
+import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -42,8 +43,9 @@ def load(
 
     Args:
         model: the folder of a model, such as results/demo/seed0/models/pairflow; the name of one that comes
-            with pairflow (`pairflow models` lists them); a ZIP archive of a folder; or the address of such an
-            archive, which is downloaded once. Models of others are checked, and no code of theirs runs.
+            with pairflow (`pairflow models` lists them); a ZIP archive of a folder; the address of such an
+            archive, which is downloaded once; or hf:owner/name or hf:owner/name@revision on the Hugging Face
+            Hub. Models of others are checked, and no code of theirs runs.
         network: the class of its network, if that is one of your own (docs/python.md).
         device: "auto" uses the GPU if there is one.
 
@@ -218,6 +220,30 @@ class LoadedModel:
         from pairflow.generate import archives
 
         archives.copy(self.model.folder, checked_path("folder", folder))
+
+    def push_to_hub(self, name: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the model to the Hugging Face Hub: the files of `save`, and a card made from model.json. A
+        card that the model has, README.md, stays as it is.
+
+        Args:
+            name: owner/name on the hub; the repository is made if it is not there.
+            private: whether a new repository is private.
+            token: your token. Default: that of `hf auth login` or HF_TOKEN.
+
+        Returns:
+            The address of its page. `pairflow.load("hf:owner/name")` loads it.
+
+        Raises:
+            InputError: if the hub cannot be reached or refuses it.
+
+        Example:
+            >>> pairflow.load("my_model").push_to_hub("me/my_model")  # doctest: +SKIP
+        """
+        from pairflow.generate import archives, hub
+
+        with tempfile.TemporaryDirectory(prefix="pairflow-") as folder:
+            archives.copy(self.model.folder, Path(folder))
+            return hub.upload(Path(folder), self.model, name, private, token)
 
     def decode(self, rows: ArrayLike) -> list[str] | np.ndarray:
         """Turn token rows into what they stand for.

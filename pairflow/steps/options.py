@@ -52,8 +52,26 @@ class _Model(click.Path):
             self.fail(str(error), param, ctx)
 
 
+class _AnyModel(click.ParamType):
+    """The type of options for what `pairflow.load` takes; temporary files exist until the command ends."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from pairflow.generate import archives
+
+        try:
+            folder, temporary = archives.locate(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        if temporary and ctx:
+            ctx.call_on_close(functools.partial(shutil.rmtree, temporary, ignore_errors=True))
+        return folder
+
+
 existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
 model_folder = functools.partial(click.option, type=_Model(path_type=Path))
+any_model = functools.partial(click.option, type=_AnyModel())
 parent_vocabulary = existing(
     "--parent-vocabulary",
     required=False,

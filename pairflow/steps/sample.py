@@ -13,17 +13,18 @@ from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
 from pairflow.runtime.resume import ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
-from pairflow.steps.options import existing, model_folder, on_device, out, resumable
+from pairflow.steps.options import any_model, existing, on_device, out, resumable
 
 AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 
 
 @step(SampleSettings, count=DemandSettings, solver=FlowSampleSettings)
-@model_folder(
+@any_model(
     "--model",
     required=True,
-    help="Folder of the model, which is self-contained and may be copied anywhere, or the name of one that "
-    "comes with pairflow (zinc250k); with --count also that of a finished experiment, such as "
+    help="Folder of the model, which is self-contained and may be copied anywhere; a ZIP archive of it, or "
+    "its address; hf:owner/name on the Hugging Face Hub; or the name of a model that comes with pairflow "
+    "(zinc250k); with --count also that of a finished experiment, such as "
     "results/demo, whose metrics then choose the model.",
 )
 @out(

@@ -7,18 +7,19 @@ import click
 from pairflow.artifacts import Provenance
 from pairflow.config import ScoreSettings
 from pairflow.steps.command import step
-from pairflow.steps.options import model_folder, on_device, out
+from pairflow.steps.options import any_model, on_device, out
 
 
 @step(ScoreSettings)
 @click.argument("rows", type=click.Path(path_type=Path))
-@model_folder(
+@any_model(
     "--model",
     required=True,
-    help="Folder of a model, or of a finished experiment, whose metrics then choose the model; or the name "
-    "of a model that comes with pairflow (zinc250k).",
+    help="Folder of a model, or of a finished experiment, whose metrics then choose the model; a ZIP archive "
+    "of a model, or its address; hf:owner/name on the Hugging Face Hub; or the name of a model that comes "
+    "with pairflow (zinc250k).",
 )
-@model_folder(
+@any_model(
     "--against",
     help="Another model, such as the one that a fine-tuned model started from: adds how much less probable "
     "--model finds a row than this one does.",

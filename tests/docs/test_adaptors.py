@@ -9,7 +9,7 @@ import torch
 from pairflow.flow.continuous import interpolate, velocity_loss
 
 PAGE = Path(__file__).parents[2] / "docs" / "continuous.md"
-PAIR, LOAD, FLOW_MATCHING, TORCHCFM, DISCRETE = re.findall(
+PAIR, LOAD, FLOW_MATCHING, TORCHCFM, TORCHEBM, COUPLING = re.findall(
     r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
 )
 
@@ -50,10 +50,27 @@ def test_torchcfm_trains_on_the_paths_of_our_pairs(page):
     torch.testing.assert_close(page["velocity"], page["x1"] - page["x0"])
 
 
-def test_flow_matching_mixes_our_discrete_pairs(page):
-    pytest.importorskip("flow_matching")
-    exec(DISCRETE, page)
-    sample, x_0, x_1 = page["sample"], page["x_0"], page["x_1"]
-    assert pairs_of(torch.utils.data.TensorDataset(x_0, x_1)) <= pairs_of(page["loader"].dataset)
-    assert ((sample.x_t == x_0) | (sample.x_t == x_1)).all()
-    assert 0 < (sample.x_t == x_1).float().mean() < 1
+def test_torchebm_trains_on_our_pairs(page):
+    pytest.importorskip("torchebm")
+    exec(TORCHEBM, page)
+    page["network"].weight.data.zero_()
+    page["network"].bias.data.zero_()
+    x0, x1 = page["x0"], page["x1"]
+    torch.testing.assert_close(page["criterion"](x1, x0=x0), ((x1 - x0) ** 2).mean().float())
+
+
+def test_semidiscrete_transport_takes_the_place_of_a_coupling_in_a_batch(page):
+    for library in ("torchebm", "torchcfm"):
+        pytest.importorskip(library)
+    exec(TORCHEBM + COUPLING, page)
+    rows = {tuple(row) for row in page["data"].tolist()}
+    x0 = torch.randn(400, 2, dtype=torch.float64)
+    noise, x1 = page["criterion"].coupling(x0)
+    assert noise is x0
+    assert {tuple(row) for row in x1.tolist()} <= rows
+    independent = torch.from_numpy(page["data"][:400])
+    assert ((x1 - x0) ** 2).sum() < 0.5 * ((independent - x0) ** 2).sum()
+    assert page["loss"].isfinite()
+    t, x_t, velocity = page["t"], page["x_t"], page["velocity"]
+    ends = x_t + (1 - t)[:, None] * velocity
+    assert torch.cdist(ends.double(), torch.from_numpy(page["data"])).min(1).values.max() < 1e-5

@@ -1,8 +1,6 @@
 """A user's own token rows through every step, to the page, without Snakemake."""
 
 import contextlib
-import io
-import json
 import re
 import shutil
 from pathlib import Path
@@ -17,7 +15,6 @@ from miniatures import SOURCES, K, N, calls_of, experiment, root_of, token_rows
 
 import pairflow
 from pairflow.artifacts import read_table, row_column, token_array, write_table
-from pairflow.config.file import read
 
 ROOT, EXPERIMENT = root_of("tokens"), experiment("tokens")
 
@@ -260,26 +257,6 @@ def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished
     text = f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?)"
     with pytest.raises(pairflow.InputError, match=re.escape(text)):
         pairflow.sample(models / "pairflo", 30, nfe=1)
-
-
-def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypatch):
-    """Up to the results, whose numbers are those of a longer training, the output is the stored one."""
-    monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "docs" / "own_tokens.ipynb").read_text(encoding="utf-8")
-    names: dict = {}
-    for cell in json.loads(text)["cells"]:
-        if cell["cell_type"] != "code":
-            continue
-        if names.get("walks") is None and "pairflow.results" in "".join(cell["source"]):
-            values = read(Path("experiments/walks.yaml")).experiments["walks"]
-            assert values.own_pairs("pairs-matched") == "matched.parquet"
-            shutil.copytree(finished / ROOT, "results/walks")
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            exec("".join(cell["source"]), names)
-        stored = ["".join(part["text"]) for part in cell["outputs"] if part["output_type"] == "stream"]
-        if "walks" not in names:
-            assert said.getvalue() == "".join(stored)
-    assert {"x0", "matched", "figure", "floor"} <= names.keys()
 
 
 def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, run_call):

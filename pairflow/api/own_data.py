@@ -38,7 +38,7 @@ def file_of(data: Any, vocabulary_size: int | None, labels: Any, folder: Path) -
         if labels is not None:
             raise InputError("labels: only for rows in memory; of a file, name the column by `condition`")
         return path.resolve()
-    rows = _plain(data)
+    rows = plain(data)
     if isinstance(rows, pd.DataFrame) or _are_strings(rows):
         if vocabulary_size is not None:
             raise InputError("vocabulary_size: only for rows of integers; found strings or a table")
@@ -61,11 +61,11 @@ def own_pairs(data: Any, sources: Any, vocabulary_size: int | None, folder: Path
     if vocabulary_size is None or isinstance(data, str | Path):
         raise InputError("sources: only for token rows in memory, with their vocabulary_size")
     path = folder / "sources.parquet"
-    write_pairs(sources, _plain(data), path, vocabulary_size=vocabulary_size)
+    write_pairs(sources, plain(data), path, vocabulary_size=vocabulary_size)
     return path
 
 
-def _plain(data: Any) -> Any:
+def plain(data: Any) -> Any:
     """Return a table as a DataFrame, one with integers only as an array, and one with one column as a Series.
     Anything else stays as it is."""
     if hasattr(data, "to_pandas"):  # of Arrow and polars

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from pairflow import published
+from pairflow.api.local import Runner, needed_jobs
+from pairflow.api.own_data import LABEL
 from pairflow.artifacts import atomic, read_object, read_words
 from pairflow.config import Experiment, check, parse_method, suggest
 from pairflow.config.training import DISTILLATIONS, Optimisation
@@ -17,8 +19,6 @@ from pairflow.data.draft import FEWEST, MOST, NO_START, Draft, DraftRequest, Ent
 from pairflow.errors import InputError
 from pairflow.estimate.forecast import forecast
 from pairflow.kinds import draft_experiment, new_settings, registry, source_of
-from pairflow.local import Runner, needed_jobs
-from pairflow.own_data import LABEL
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.training.model_files import read_description

@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike
 from torch import nn
 
 from pairflow import published
+from pairflow.api.local import Runner, needed_jobs, run_jobs
+from pairflow.api.own_data import file_of, own_pairs
+from pairflow.api.wanted import OWN, Wanted, distillation_like, network_like
 from pairflow.arguments import checked_choice, checked_integer, checked_number
 from pairflow.artifacts import digest, read_metadata
 from pairflow.config import Experiment, check, parse_method, suggest
@@ -25,15 +28,12 @@ from pairflow.errors import InputError, Interrupted
 from pairflow.files import checked_path, require_folder
 from pairflow.generate.loaded import Device, LoadedModel, load
 from pairflow.kinds import READINGS
-from pairflow.local import Runner, needed_jobs, run_jobs
 from pairflow.networks.own import settings_of
-from pairflow.own_data import file_of, own_pairs
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.runtime.progress import bars_of_a_function
 from pairflow.runtime.resume import RERUN
 from pairflow.training.model import Model
-from pairflow.wanted import OWN, Wanted, distillation_like, network_like
 
 
 @bars_of_a_function()

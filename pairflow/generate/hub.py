@@ -1,0 +1,133 @@
+"""Models on the Hugging Face Hub: downloads of `hf:owner/name`, and uploads of a model with a card."""
+
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pairflow._version import __version__
+from pairflow.config.networks import SHIPPED
+from pairflow.errors import InputError
+from pairflow.extras import named_extras
+from pairflow.generate.choice import kind_in, measured_at
+from pairflow.published import CARD
+from pairflow.training.model import Model
+
+PREFIX = "hf:"
+_ADDRESS = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^\s@]+))?")
+_LOG_IN = "log in by `hf auth login`, or set HF_TOKEN"
+
+
+def download(address: str, patterns: tuple[str, ...]) -> Path:
+    """Download the files of a model whose names match a pattern; return their folder in the hub's cache.
+
+    `address` is hf:owner/name or hf:owner/name@revision. Raises InputError if it is not there.
+    """
+    if not (match := _ADDRESS.fullmatch(address)):
+        raise InputError(f"{address}: expected hf:owner/name or hf:owner/name@revision")
+    with _one_line_errors(address):
+        from huggingface_hub import snapshot_download
+
+        only: dict[str, Any] = {"allow_patterns": [*patterns], "ignore_patterns": ["*/*"]}
+        return Path(snapshot_download(match[1], revision=match[2], endpoint=_endpoint(), **only))
+
+
+def upload(folder: Path, model: Model, name: str, private: bool, token: str | None) -> str:
+    """Upload the files in a folder, with a card if there is none, and return the address of their page."""
+    if not isinstance(name, str) or not _ADDRESS.fullmatch(PREFIX + name) or "@" in name:
+        raise InputError(f"name: expected owner/name, found {name!r:.200}")
+    if not (folder / CARD).exists():
+        (folder / CARD).write_text(card(model, name), encoding="utf-8")
+    with _one_line_errors(PREFIX + name), warnings.catch_warnings():
+        from huggingface_hub import HfApi
+
+        warnings.filterwarnings("ignore", ".*data file")  # of log.parquet and known.parquet
+        api = HfApi(endpoint=_endpoint(), token=token, library_name="pairflow", library_version=__version__)
+        page = api.create_repo(name, private=private, exist_ok=True)
+        api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a model of pairflow")
+        return str(page)
+
+
+def card(model: Model, name: str) -> str:
+    """The text of a card, with what model.json says of a model."""
+    rows, training, distillation = kind_in(model.folder).rows, model.training, model.distillation
+    settings, conditions = dict(model.network_settings), model.condition.properties if model.condition else ()
+    network, parameters = settings.pop("name"), sum(tensor.numel() for tensor in model.network.parameters())
+    symbols = "" if model.vocabulary_size is None else f", K = {model.vocabulary_size:,} symbols"
+    sizes = ", ".join(f"{key} {value}" for key, value in settings.items())
+    measured = measured_at(model.folder)
+    lines = {
+        "Makes": f"{rows}: N = {model.length:,}{symbols}",
+        "Method": f"`{model.method}`, seed {model.seed}",
+        "Network": f"{network} ({sizes}), {parameters:,} parameters",
+        "Training": _length(training.model_dump()) if training else "",
+        "Distillation": f"{distillation['name']}, {_length(distillation)}" if distillation else "",
+        "Conditions": "; ".join(f"{one.property}={' or '.join(one.names)}" for one in conditions),
+        "Sampling": f"measured with `{measured.words}`" if measured else "",
+    }
+    table = "\n".join(f"| {key} | {text} |" for key, text in lines.items() if text)
+    own = "" if network in SHIPPED else f", network={type(model.network).__name__}"
+    needs = f"The class `{type(model.network).__name__}` of its network is not part of it.\n\n" if own else ""
+    flow = f"{model.flow}-flow-matching" if model.flow == "discrete" else "flow-matching"
+    return f"""---
+library_name: pairflow
+tags: [{flow}, {rows.replace(" ", "-")}]
+---
+
+# {name.partition("/")[2]}
+
+A model of {rows} by pairflow {__version__}.
+
+| | |
+|---|---|
+{table}
+
+## Use
+
+    pip install "pairflow[all]"
+
+{needs}```python
+import pairflow
+
+model = pairflow.load("{PREFIX}{name}"{own})
+rows = model.sample(16, nfe={measured.nfe if measured else 4})
+```
+
+This card was made from `model.json`. Please add what the data are, how good the samples are, and the licence.
+"""
+
+
+def _length(settings: dict[str, Any]) -> str:
+    return f"{settings['iterations']:,} iterations of {settings['batch_size']:,} rows"
+
+
+def _endpoint() -> str | None:
+    """The hub's address, also if HF_ENDPOINT was set after the import of huggingface_hub."""
+    return os.environ.get("HF_ENDPOINT")
+
+
+@contextmanager
+def _one_line_errors(address: str) -> Iterator[None]:
+    """Raise InputError in place of the errors of the hub and of the network, which depend on its version."""
+    with named_extras():
+        from huggingface_hub import errors
+    reasons = {
+        errors.RevisionNotFoundError: "the hub has no such revision of it",
+        errors.GatedRepoError: f"its owner has to give you access: ask for it on its page, and {_LOG_IN}",
+        errors.RepositoryNotFoundError: f"the hub has no such model; if it is private, {_LOG_IN}",
+    }
+    try:
+        yield
+    except Exception as error:
+        for kind, reason in reasons.items():
+            if isinstance(error, kind):
+                raise InputError(f"{address}: {reason}") from None
+        answer = getattr(error, "response", None)
+        if getattr(answer, "status_code", None) in (401, 403):
+            raise InputError(f"{address}: the hub refused it; {_LOG_IN}") from None
+        cause = error.__cause__ or error
+        first = (str(cause).splitlines() or [""])[0]
+        raise InputError(f"{address}: {type(cause).__name__}: {first}") from None
