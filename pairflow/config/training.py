@@ -72,6 +72,17 @@ Tau = Annotated[
 ]
 
 
+FREQUENCIES = "frequencies"
+Noise = Annotated[
+    Literal["uniform", "frequencies"],
+    Field(
+        description="Symbols of the noise, except masks: `uniform`, all equally likely; `frequencies`, as "
+        "likely as at the same position of the training rows.",
+        exclude_if=lambda noise: noise == "uniform",  # as if the setting were not there
+    ),
+]
+
+
 class BaseTraining(Training):
     """Settings of the training of a base model, and those settings of `pairing` that affect it."""
 
