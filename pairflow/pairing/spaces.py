@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
-from pairflow.pairing.cpu.numbers import uniform_tokens
+from pairflow.pairing.cpu.numbers import tokens_by_frequency, uniform_tokens
 from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import STEP, UNITS
-from pairflow.pairing.prior import draw_rows
 
 if TYPE_CHECKING:
     import torch
@@ -70,7 +69,7 @@ class TokenSpace(Space):
         if self.pi is None:
             drawn = uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
         else:
-            drawn = draw_rows(seed, numbers, self.pi)
+            drawn = tokens_by_frequency(seed, numbers, self.pi)
         return drawn.astype(self.data.dtype, copy=False)
 
     def checked(self, sources: ArrayLike) -> np.ndarray:

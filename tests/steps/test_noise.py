@@ -10,7 +10,8 @@ import pairflow
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import ScoreSettings
 from pairflow.generate.score import score_row
-from pairflow.pairing.prior import draw_rows, frequencies
+from pairflow.pairing.cpu.numbers import tokens_by_frequency
+from pairflow.pairing.prior import frequencies
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
@@ -53,7 +54,7 @@ def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, refused):
     pair = {"coupling": "random", "noise": "frequencies", "steps": None}
     assert step("pair", settings=pair, tokens="train.parquet", out="pairs.parquet", quiet=True).exit_code == 0
     table, metadata = read_table("pairs.parquet", "pairs")
-    assert np.array_equal(token_array(table["x0"]), draw_rows(0, np.arange(60), PI))
+    assert np.array_equal(token_array(table["x0"]), tokens_by_frequency(0, np.arange(60), PI))
     assert metadata.parameters["noise"] == "frequencies"
     assert learn("random", "pairs.parquet").exit_code == 0
     text = "pairs.parquet: pairs of the noise frequencies, but the model's is uniform"
