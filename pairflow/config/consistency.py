@@ -5,7 +5,7 @@ import functools
 from pairflow.arguments import checked_choice, nearest
 from pairflow.config.experiment import CommonExperiment
 from pairflow.config.methods import BASES, INDEPENDENT, parse_method
-from pairflow.config.training import DISTILLATIONS, require_whole_batches
+from pairflow.config.training import DISTILLATIONS, FREQUENCIES, require_whole_batches
 from pairflow.kinds.registry import SETTINGS
 from pairflow.settings.check import Settings
 from pairflow.settings.conditions import ONE_PROPERTY, read_conditions
@@ -53,11 +53,17 @@ def _methods(experiment: CommonExperiment) -> None:
         for distillation in method.distillations:
             if getattr(experiment.distillation, distillation) is None:
                 raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
+        if experiment.noise == FREQUENCIES and "dcd" in method.distillations:
+            raise ValueError(
+                f"methods: '{name}' needs noise: uniform, the noise of DCD's duality with Gaussian noise"
+            )
         if method.pairs_name and method.pairs_name not in experiment.pairs:
             raise ValueError(
                 f"methods: '{name}' needs a file of pairs{nearest(method.pairs_name, experiment.pairs)}: "
                 f"set pairs: {{{method.pairs_name}: <file>}}"
             )
+    if experiment.noise == FREQUENCIES and experiment.pairing.coverage:
+        raise ValueError("pairing.coverage: needs noise: uniform, from which its forward samples start")
     for key in ("methods", "seeds"):
         values = getattr(experiment, key)
         if len(set(values)) < len(values):

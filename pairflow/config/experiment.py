@@ -23,6 +23,7 @@ from pairflow.config.training import (
     BaseTraining,
     Distillation,
     Distillations,
+    Noise,
     Pool,
     SolveSettings,
     Tau,
@@ -118,6 +119,7 @@ class CommonExperiment(Settings):
         description="Folder of a trained model, or the name of one that comes with pairflow (`zinc250k`). "
         "The base methods start from its weights (fine-tuning), and the data keep its symbols.",
     )
+    noise: Noise = "uniform"
     pairing: Pairing = Pairing()
     pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$", max_length=LONGEST_NAME)], OwnFile] = Field(
         {},
@@ -224,14 +226,15 @@ class CommonExperiment(Settings):
     def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings | PotentialsSettings:
         method = parse_method(coupling)
         if BASES[method.base].balanced:
-            return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, seed=seed, flow=self.flow)
+            shared: Any = {"seed": seed, "flow": self.flow, "noise": self.noise}
+            return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, **shared)
         if method.pairs_name:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if BASES[method.base].closed_form else None
-        subsets: Json = {"subsets": method.subsets}
+        chosen: Json = {"subsets": method.subsets, "noise": self.noise}
         if self.pairing.subsets and steps and method.subsets == 1:
-            subsets = {"subsets": self.pairing.subsets, "keys": self.pairing.keys}
-        return PairSettings(coupling=method.base, steps=steps, seed=seed, flow=self.flow, **subsets)
+            chosen |= {"subsets": self.pairing.subsets, "keys": self.pairing.keys}
+        return PairSettings(coupling=method.base, steps=steps, seed=seed, flow=self.flow, **chosen)
 
     def cover_settings(self, seed: int) -> CoverSettings:
         return CoverSettings(steps=self.pairing.coverage_steps or self.pairing.steps, seed=seed)
@@ -240,7 +243,8 @@ class CommonExperiment(Settings):
         parsed = parse_method(method)
         pool = self.pairing.pool if parsed.couple != INDEPENDENT and not parsed.coupling else None
         training = BaseTraining(**self.training.model_dump(), pool=pool)
-        return TrainSettings(method=method, seed=seed, network=self.network, training=training)
+        noise: Any = self.noise if BASES[parsed.base].corruption == "uniform" else "uniform"
+        return TrainSettings(method=method, seed=seed, network=self.network, training=training, noise=noise)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:
         how = self._last_distillation(method)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pairflow.config.methods import BASES, KNOWN, PAIRINGS, Method
+from pairflow.config.methods import BASES, KNOWN, PAIRINGS, Method, parse_method
 from pairflow.config.networks import Network
-from pairflow.config.training import TAU, AnyDistillation, BaseTraining, Tau
+from pairflow.config.training import FREQUENCIES, TAU, AnyDistillation, BaseTraining, Noise, Tau
 from pairflow.limits import KEYS, MOST_DRAWS, least_subsets
 from pairflow.settings.check import Seed, Settings
 from pairflow.settings.flows import DISCRETE, FlowName
@@ -29,6 +29,12 @@ def require_auto(subsets: int | str | None, keys: int) -> None:
         raise ValueError(f"keys: only with subsets: auto, found {keys:,}")
 
 
+def require_tokens(noise: str, flow: str) -> None:
+    """Raise ValueError for noise by frequency in a flow of numbers."""
+    if noise == FREQUENCIES and flow != DISCRETE.name:
+        raise ValueError(f"noise: {noise} is for discrete flows, and flow is {flow}")
+
+
 class PairSettings(Settings):
     """Settings of `pairflow pair`: what a file of pairs depends on besides the data rows."""
 
@@ -48,6 +54,7 @@ class PairSettings(Settings):
         description="`discrete`: from token rows back to their sources, by Algorithm 1; `continuous`: from "
         "Gaussian sources forward to vectors or images.",
     )
+    noise: Noise = "uniform"
 
     def count_subsets(self, rows: int) -> int:
         """Return P for data of so many rows."""
@@ -58,6 +65,7 @@ class PairSettings(Settings):
         if BASES[self.coupling].closed_form and self.steps is None:
             raise ValueError(f"steps: the coupling {self.coupling} needs a number of steps")
         require_auto(self.subsets, self.keys)
+        require_tokens(self.noise, self.flow)
         parts = 2 if self.subsets == "auto" else self.subsets
         if self.flow not in Method(name=self.coupling, base=self.coupling, subsets=parts).flows:
             raise ValueError(f"flow: a {self.flow} flow supports only the coupling pairflow, without subsets")
@@ -82,6 +90,12 @@ class PotentialsSettings(Settings):
         description="`discrete`: token rows, by Hamming distances; `continuous`: vectors or images of "
         "numbers, by squared distances.",
     )
+    noise: Noise = "uniform"
+
+    @model_validator(mode="after")
+    def _noise_of_tokens(self) -> "PotentialsSettings":
+        require_tokens(self.noise, self.flow)
+        return self
 
 
 class CoverSettings(Settings):
@@ -98,6 +112,13 @@ class TrainSettings(Settings):
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
     training: BaseTraining
+    noise: Noise = "uniform"
+
+    @model_validator(mode="after")
+    def _noise_of_tokens(self) -> "TrainSettings":
+        if self.noise == FREQUENCIES and BASES[parse_method(self.method).base].corruption != "uniform":
+            raise ValueError(f"noise: {self.noise} is not for {self.method}")
+        return self
 
 
 class DistillSettings(Settings):

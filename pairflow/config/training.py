@@ -72,6 +72,17 @@ Tau = Annotated[
 ]
 
 
+FREQUENCIES = "frequencies"
+Noise = Annotated[
+    Literal["uniform", "frequencies"],
+    Field(
+        description="Symbols of the noise, except masks: `uniform`, all equally likely; `frequencies`, as "
+        "likely as at the same position of the training rows.",
+        exclude_if=lambda noise: noise == "uniform",  # as if the setting were not there
+    ),
+]
+
+
 class BaseTraining(Training):
     """Settings of the training of a base model, and those settings of `pairing` that affect it."""
 
@@ -152,7 +163,7 @@ class Dcd(Distillation):
 
 
 class TeacherPairs(Settings):
-    """Settings of ReDi's pairs: a uniform source (a row of noise) and the parent model's sample from it."""
+    """Settings of ReDi's pairs: a source (a row of noise) and the parent model's sample from it."""
 
     count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
     steps: SamplingSteps = 256

@@ -15,6 +15,7 @@ from pairflow.errors import InputError
 from pairflow.limits import KEYS, MAX_VOCABULARY, least_subsets
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
+from pairflow.pairing.prior import frequencies
 from pairflow.runtime.progress import announced_compilation, bars_of_a_function
 
 if TYPE_CHECKING:
@@ -210,8 +211,14 @@ def make_pairer(
 ) -> Pairer | RowwisePairer:
     """Make the pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
     from pairflow.config import BASES
+    from pairflow.config.training import FREQUENCIES
 
     if not BASES[settings.coupling].closed_form:
+        if settings.noise == FREQUENCIES:
+            from pairflow.pairing.cpu.numbers import tokens_by_frequency
+
+            draw = partial(tokens_by_frequency, settings.seed, pi=frequencies(tokens, vocabulary_size))
+            return RowwisePairer(len(tokens), lambda rows: draw(np.arange(*rows)))
         size = tokens.shape[1], vocabulary_size
         return RowwisePairer(
             len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)

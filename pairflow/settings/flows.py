@@ -35,7 +35,7 @@ DISCRETE = Flow(
     pairs="pairs",
     losses=("nelbo", "cross_entropy"),
     sampling=SampleSettings,
-    keys=("correlation", "pairing.coverage", "pairing.subsets", "training.ignore_padding"),
+    keys=("noise", "correlation", "pairing.coverage", "pairing.subsets", "training.ignore_padding"),
     protocol=(*Update.model_fields, "noise", "temperatures", "noises"),
     baselines=("udlm",),
 )

@@ -13,7 +13,7 @@ from pairflow.training.velocity import VelocityObjective, integrate
 
 
 def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows: int) -> torch.Tensor:
-    """Draw a batch of ReDi's pairs: uniform sources x0, and the teacher's samples x1 from them.
+    """Draw a batch of ReDi's pairs: sources x0 from the noise, and the teacher's samples x1 from them.
 
     A batch is a function of the seed, the method and the number of its first row.
 

@@ -11,7 +11,7 @@ import yaml
 from deadline import within
 
 from pairflow import config
-from pairflow.config import BASES, Configuration, Experiment, Settings, check, parse_method
+from pairflow.config import BASES, Configuration, Experiment, Settings, TrainSettings, check, parse_method
 from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, parse, read, schema
 from pairflow.errors import InputError
 from pairflow.kinds.registry import SETTINGS
@@ -129,6 +129,34 @@ def test_settings_hold_only_what_the_step_depends_on():
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
     keys |= {"temperature", "condition", "guidance", "noise"}
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
+
+
+def test_noise_by_frequency_is_passed_where_noise_is_uniform_otherwise():
+    [experiment] = check(Configuration, changed("methods", ["udlm"]), "my.yaml").experiments.values()
+    assert "noise" not in experiment.model_dump()
+    values = {
+        **changed("methods", ["mdlm", "sdot", "pairflow"])["experiments"]["demo"],
+        "noise": "frequencies",
+    }
+    chosen = check(Experiment, values, "my.yaml")
+    for settings in (
+        chosen.train_settings("udlm", 0),
+        *map(chosen.pair_settings, ("pairflow", "sdot"), (0, 0)),
+    ):
+        assert settings.model_dump()["noise"] == "frequencies"
+    assert "noise" not in chosen.train_settings("mdlm", 0).model_dump()
+    with pytest.raises(
+        InputError, match=r"methods: 'udlm\+dcd' needs noise: uniform, the noise of DCD's duality"
+    ):
+        check(Experiment, {**values, "methods": ["udlm+dcd"]}, "my.yaml")
+    with pytest.raises(InputError, match=r"pairing\.coverage: needs noise: uniform"):
+        check(Experiment, {**values, "pairing": {"coverage": True}}, "my.yaml")
+    with pytest.raises(InputError, match="noise: frequencies is not for mdlm"):
+        check(
+            TrainSettings,
+            {**chosen.train_settings("mdlm", 0).model_dump(), "noise": "frequencies"},
+            "my.yaml",
+        )
 
 
 def test_an_evaluation_is_repeated_at_each_temperature():
