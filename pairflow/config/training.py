@@ -157,7 +157,7 @@ class Dcd(Distillation):
 
 
 class TeacherPairs(Settings):
-    """Settings of ReDi's pairs: a uniform source (a row of noise) and the parent model's sample from it."""
+    """Settings of ReDi's pairs: a source (a row of noise) and the parent model's sample from it."""
 
     count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
     steps: SamplingSteps = 256

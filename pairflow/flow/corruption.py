@@ -1,4 +1,4 @@
-"""The two kinds of noise of discrete flows: drawing and adding noise, reading the network, and sampling.
+"""The kinds of noise of discrete flows: drawing and adding noise, reading the network, and sampling.
 
 Time runs from noise (t = 0) to data (t = 1). kappa(t), also written alpha, is the probability that a position
 holds its data symbol. See docs/method.md, "Noising and losses".
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +18,7 @@ from pairflow.arguments import checked_choice, checked_integer
 from pairflow.config import SAMPLERS, parse_method
 from pairflow.errors import InputError
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
-from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, frequency_nelbo, uniform_nelbo
 from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.posterior import PREDICTIONS, posterior_to_leave_one_out
 from pairflow.flow.samplers import FREE, CachedDenoiser, Denoiser, Sampler, ancestral, euler, unmask
@@ -45,12 +44,13 @@ P properties, as `networks.layers.TimeEmbedding` explains.
 
 
 class Corruption(ABC):
-    """The noise of a discrete flow: `Uniform` or `Absorbing`.
+    """The noise of a discrete flow: `Uniform`, `Frequencies` or `Absorbing`.
 
     Attributes:
         symbols: the number of symbols in states and logits.
         mask: the symbol of a masked position, or None.
         losses: the losses by their names in the settings.
+        pi: the probabilities (N, K) of the symbols of noise by frequency, else None.
 
     Args:
         vocabulary_size: K, the number of symbols of the data, at least 2.
@@ -62,7 +62,8 @@ class Corruption(ABC):
 
     symbols: int
     mask: int | None
-    losses: ClassVar[dict[str, Loss]]
+    losses: dict[str, Loss]
+    pi: Tensor | None = None
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         self.symbols = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
@@ -163,13 +164,12 @@ class Uniform(Corruption):
     an ordinary symbol.
     """
 
-    losses: ClassVar = {
-        "nelbo": Loss(uniform_nelbo, "leave_one_out"),
-        "cross_entropy": Loss(cross_entropy, "posterior"),
-    }
-
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         super().__init__(vocabulary_size)
+        self.losses = {
+            "nelbo": Loss(uniform_nelbo, "leave_one_out"),
+            "cross_entropy": Loss(cross_entropy, "posterior"),
+        }
 
     def source(
         self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
@@ -186,8 +186,43 @@ class Uniform(Corruption):
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
         if checked_choice("prediction", prediction, PREDICTIONS) == "posterior":
-            log_p = posterior_to_leave_one_out(log_p, x_t, alpha)
-        return uniform_nelbo(log_p, x1, x_t, alpha, derivative)
+            log_p = posterior_to_leave_one_out(log_p, x_t, alpha, self.pi)
+        return self.losses["nelbo"].function(log_p, x1, x_t, alpha, derivative)
+
+
+class Frequencies(Uniform):
+    """Noise by frequency: at each position a noised symbol has the probabilities pi (N, K) of that position.
+
+    Uniform noise is the special case pi = 1 / K. See docs/method.md, "Noise by frequency".
+
+    Args:
+        pi: (N, K) float64, positive, with a sum of 1 at each position (`pairing.prior.frequencies`).
+
+    Raises:
+        InputError: if pi is something else.
+    """
+
+    pi: Tensor
+
+    def __init__(self, pi: Tensor):
+        super().__init__(pi.shape[-1])
+        if pi.ndim != 2 or not (pi > 0).all() or ((pi.sum(-1) - 1).abs() > 1e-9).any():
+            raise InputError("pi: expected positive numbers (N, K) with a sum of 1 at each position")
+        self.pi, self.cumulative = pi, pi.cumsum(-1)
+        self.cumulative[:, -1] = 1.0
+        self.losses["nelbo"] = Loss(partial(frequency_nelbo, pi=pi), "leave_one_out")
+
+    def source(
+        self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
+    ) -> Tensor:
+        u = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
+        require_shape("source", u, (shape[0], len(self.pi)))
+        # The first symbol with a cumulative probability above u.
+        cumulative = self.cumulative.to(u.device)
+        return torch.searchsorted(cumulative, u.T.contiguous(), right=True).T.contiguous()
+
+    def sampler(self, name: str) -> Sampler:
+        return replace(super().sampler(name), pi=self.pi)
 
 
 class Absorbing(Corruption):
@@ -199,13 +234,13 @@ class Absorbing(Corruption):
     """
 
     mask: int
-    losses: ClassVar = {
-        "nelbo": Loss(absorbing_nelbo, "posterior"),
-        "cross_entropy": Loss(cross_entropy, "posterior"),
-    }
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         super().__init__(vocabulary_size, mask)
+        self.losses = {
+            "nelbo": Loss(absorbing_nelbo, "posterior"),
+            "cross_entropy": Loss(cross_entropy, "posterior"),
+        }
         if mask is None:
             self.mask, self.symbols = self.symbols, self.symbols + 1
 
@@ -321,8 +356,17 @@ def in_parts(
 CORRUPTIONS: dict[str, type[Corruption]] = {"uniform": Uniform, "absorbing": Absorbing}
 
 
-def corruption_of(method: str, vocabulary_size: int | None, mask: int | None) -> Corruption:
-    """The corruption process of a method for `vocabulary_size` symbols. Raises InputError if that is None."""
+def corruption_of(
+    method: str, vocabulary_size: int | None, mask: int | None, pi: Tensor | None = None
+) -> Corruption:
+    """The corruption process of a method for `vocabulary_size` symbols; with `pi` noise by frequency.
+
+    Raises InputError if there is no number of symbols.
+    """
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
-    return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
+    return (
+        Frequencies(pi)
+        if pi is not None
+        else CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
+    )

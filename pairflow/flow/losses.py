@@ -5,6 +5,7 @@ lower bound) is an upper bound on -log p(x1). See docs/method.md, "Noising and l
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -47,18 +48,45 @@ def uniform_nelbo(
     Raises:
         InputError: if shapes or dtypes are wrong.
     """
+    return _by_rows(_uniform_nelbo, log_probabilities, x1, x_t, alpha, alpha_derivative)
+
+
+def frequency_nelbo(
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level, pi: Tensor
+) -> Tensor:
+    """Compute the continuous-time NELBO of noise by frequency, as `uniform_nelbo` does of uniform noise.
+
+        kappa' pi_i / alpha * sum_j [a_j log(a_j / b_j) - a_j + b_j]
+
+    with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = alpha onehot(x1) + (1 - alpha) pi and
+    q = alpha x_theta + (1 - alpha) pi. `pi` (N, K) has the probabilities of the noise's symbols, which are
+    positive; all else is as in `uniform_nelbo`. See docs/method.md, "Noise by frequency".
+    """
+    nelbo = partial(_frequency_nelbo, pi=pi.to(log_probabilities))
+    return _by_rows(nelbo, log_probabilities, x1, x_t, alpha, alpha_derivative)
+
+
+def _by_rows(
+    nelbo: Callable[..., Tensor],
+    log_probabilities: Tensor,
+    x1: Tensor,
+    x_t: Tensor,
+    alpha: Level,
+    alpha_derivative: Level,
+) -> Tensor:
+    """Compute a NELBO for checked arguments, with levels (B, 1); a few rows at a time if it is large."""
     batch, shape = len(log_probabilities), log_probabilities.shape[:-1]
     x1, x_t = as_tokens("x1", x1, shape), as_tokens("x_t", x_t, shape)
     # A single number must be expanded, since `split` below cuts it like the rows.
     levels = (per_row(level, log_probabilities).expand(batch, 1) for level in (alpha, alpha_derivative))
     inputs = (log_probabilities, x1, x_t, *levels)
     if log_probabilities.numel() <= NELBO_VALUES:
-        return _uniform_nelbo(*inputs)
+        return nelbo(*inputs)
     rows = max(1, NELBO_VALUES // log_probabilities[0].numel())
     parts = zip(*(tensor.split(rows) for tensor in inputs), strict=True)
     return torch.cat(
         # The loss draws no random numbers, so their state need not be saved for the second computation.
-        [checkpoint(_uniform_nelbo, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+        [checkpoint(nelbo, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
     )
 
 
@@ -88,6 +116,31 @@ def _uniform_nelbo(
     # sum_j (b_j - a_j) = K / q_i - K / xbar_i: taking K alpha out of the difference leaves nothing to cancel.
     sum_b_minus_a = vocabulary_size * scale * (same - p_i) / (xbar_i * (1 - alpha + scale * p_i))
     return weight * (sum_a_log_a - sum_a_log_b + sum_b_minus_a)
+
+
+def _frequency_nelbo(
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Tensor, slope: Tensor, pi: Tensor
+) -> Tensor:
+    """`frequency_nelbo` for alpha and its derivative `slope`, both (B, 1); with X = xbar / pi and Q = q / pi
+
+        slope / alpha * [(sum_j pi_j X_j log(X_j / Q_j) - log(X_i / Q_i)) / X_i + 1 / Q_i - 1 / X_i]
+
+    X_j has one value for all j except x1.
+    """
+
+    def at(values: Tensor, symbols: Tensor) -> Tensor:
+        return values.expand(log_probabilities.shape).gather(-1, symbols[..., None])[..., 0]  # (B, N)
+
+    probabilities, pi_1 = log_probabilities.exp(), at(pi, x1)
+    log_q = torch.log1p(alpha[..., None] * (probabilities / pi - 1))  # (B, N, K), of Q
+    log_q_i, same = at(log_q, x_t), (x_t == x1).to(log_q.dtype)
+    log_x, log_x_1 = torch.log1p(-alpha), torch.log1p(alpha * (1 / pi_1 - 1))  # of X off x1, and at x1
+    log_x_i = torch.where(x_t == x1, log_x_1, log_x)
+    divergence = (1 - alpha) * ((1 - pi_1) * log_x + pi_1 * log_x_1 - (pi * log_q).sum(-1))
+    divergence = divergence + alpha * (log_x_1 - at(log_q, x1))
+    # 1 / Q_i - 1 / X_i = (X_i - Q_i) / (X_i Q_i), with alpha taken out, so that nothing cancels.
+    difference = alpha * (same - at(probabilities, x_t)) / at(pi, x_t) * (-log_q_i).exp()
+    return slope / alpha * (divergence - log_x_i + log_q_i + difference) * (-log_x_i).exp()
 
 
 def absorbing_nelbo(

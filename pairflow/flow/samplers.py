@@ -4,7 +4,7 @@ All are instances of `Sampler`. See docs/method.md, "Sampling" and "Guidance".
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar
@@ -49,13 +49,16 @@ class Sampler:
         leaves: the probability with which a position is drawn again in a step from alpha_t to alpha_s; then
             its law is that of a step to alpha_s = 1. None if the prediction decides.
         mask: the only symbol that an update changes, or None if it changes any.
+        pi: the probabilities (N, K) of the noise's symbols, which `update` then also takes by this name; None
+            if it is uniform, or masks.
     """
 
-    update: Callable[[Tensor, Tensor, float, float], Tensor]
+    update: Callable[..., Tensor]
     takes: str
     guides_symbols: bool = False
     leaves: Callable[[float, float], float] | None = None
     mask: int | None = None
+    pi: Tensor | None = field(default=None, compare=False)
 
     @torch.no_grad()
     def __call__(
@@ -96,9 +99,12 @@ class Sampler:
             return _denoise(factors[factor], x, kappa(t), where)
 
         def step(x: Tensor, t: float, s: float, where: Tensor | None) -> Tensor:
-            here = x if where is None else x[where][None]  # (B, N) or (1, M)
+            here, sampler = x, self
+            if where is not None:  # the M positions count as one row
+                here = x[where][None]
+                sampler = replace(self, pi=None if self.pi is None else self.pi[where.nonzero()[:, 1]])
             plain = None if one else ask(1, x, t, where)
-            return self.step(here, ask(0, x, t, where), t, s, plan, plain, generator)
+            return sampler.step(here, ask(0, x, t, where), t, s, plan, plain, generator)
 
         def mode(x: Tensor, where: Tensor | None) -> Tensor:
             plain = None if one else ask(1, x, times[-1], where)
@@ -170,17 +176,18 @@ class Sampler:
                 emptied.
         """
         alpha_t, alpha_s = plan.schedule.kappa(t), plan.schedule.kappa(s)
+        update = self.update if self.pi is None else partial(self.update, pi=self.pi)
         predicted = (self._predict(predictions.pop(0), x_t, alpha_t, plan) for _ in range(len(predictions)))
         if self.guides_symbols:
-            return self.update(_combine(predicted, plan.guidance), x_t, alpha_t, alpha_s)
-        return _combine((self.update(p, x_t, alpha_t, alpha_s) for p in predicted), plan.guidance)
+            return update(_combine(predicted, plan.guidance), x_t, alpha_t, alpha_s)
+        return _combine((update(p, x_t, alpha_t, alpha_s) for p in predicted), plan.guidance)
 
     def _predict(self, log_p: Tensor, x_t: Tensor, alpha_t: float, plan: SamplingPlan) -> Tensor:
         """Return probabilities (B, N, K) float64 over x1, of the kind that the update needs."""
         # The temperature acts on the network's logits, so it comes before any conversion.
         log_p = tempered(log_p, plan.temperature).double()
         if plan.conversion == "exact" and plan.prediction != self.takes:
-            log_p = CONVERSIONS[self.takes](log_p, x_t, alpha_t)
+            log_p = CONVERSIONS[self.takes](log_p, x_t, alpha_t, self.pi)
         return log_p.exp()
 
     def _changing(self, x: Tensor, given: Tensor | None, rows: int | None) -> Tensor | None:
@@ -196,8 +203,13 @@ def leaving(alpha_t: float, alpha_s: float) -> float:
     return (alpha_s - alpha_t) / (1 - alpha_t)
 
 
-def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float) -> Tensor:
-    """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K)."""
+def euler_update(
+    probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float, pi: Tensor | None = None
+) -> Tensor:
+    """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K).
+
+    It is the same for every noise, so `pi` is not used.
+    """
     leave = leaving(alpha_t, alpha_s)
     q = leave * probabilities
     # In place: tensors (B, N, K) are large where K is in the thousands.

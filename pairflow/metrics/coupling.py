@@ -1,4 +1,4 @@
-"""Measures a coupling of sources x0 and data x1: distances of pairs, and how far x0 is from uniform noise."""
+"""Measures a coupling of sources x0 and data x1: distances of pairs, and how far x0 is from noise."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,9 @@ def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
     return counts / x0.size
 
 
-def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, float]:
+def diagnose(
+    x0: ArrayLike, x1: ArrayLike, vocabulary_size: int, pi: np.ndarray | None = None
+) -> dict[str, float]:
     """Metrics of a coupling of source tokens `x0` and data tokens `x1`, both (M, N).
 
     - `hamming_mean`, `hamming_std`: the mean and standard deviation of the Hamming distance of x0 and x1, the
@@ -48,33 +50,46 @@ def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, fl
     - `hamming_share_<d>` for d = 0..N: the share of pairs at distance d.
     - `symbol_deviation`: the total variation of x0's symbol frequencies from 1/K each.
       `symbol_deviation_expected`: its mean for M N independent uniform symbols, sqrt((K-1) / (2 pi M N)).
+
+    With noise by frequency, its probabilities `pi` (N, K) take the place of 1/K in all of them.
     """
     histogram = hamming_histogram(x0, x1)
     length = len(histogram) - 1
     share = histogram / histogram.sum()
     mean = float(share @ np.arange(length + 1))
     variance = float(share @ (np.arange(length + 1) - mean) ** 2)
-    frequencies = symbol_frequencies(x0, vocabulary_size)
+    frequencies, tokens = symbol_frequencies(x0, vocabulary_size), np.asarray(x1)
+    noise, independent = 1 / vocabulary_size, length * (vocabulary_size - 1) / vocabulary_size
+    expected = ((vocabulary_size - 1) / (2 * np.pi * tokens.size)) ** 0.5
+    if pi is not None:
+        noise, independent = pi.mean(axis=0), length - float(pi[np.arange(length), tokens].sum(axis=1).mean())
+        expected = float(np.sqrt((pi * (1 - pi)).mean(axis=0) / (2 * np.pi * tokens.size)).sum())
     return {
         "hamming_mean": mean,
         "hamming_std": variance**0.5,
-        "hamming_independent": length * (vocabulary_size - 1) / vocabulary_size,
-        "hamming_nearest": nearest_distance(x1, vocabulary_size),
-        "symbol_deviation": float(np.abs(frequencies - 1 / vocabulary_size).sum() / 2),
-        "symbol_deviation_expected": ((vocabulary_size - 1) / (2 * np.pi * np.asarray(x0).size)) ** 0.5,
+        "hamming_independent": independent,
+        "hamming_nearest": nearest_distance(x1, vocabulary_size, pi),
+        "symbol_deviation": float(np.abs(frequencies - noise).sum() / 2),
+        "symbol_deviation_expected": expected,
         **{f"hamming_share_{distance}": float(value) for distance, value in enumerate(share)},
     }
 
 
-def nearest_distance(x1: ArrayLike, vocabulary_size: int) -> float:
-    """The mean Hamming distance, in positions, of uniform noise rows from the nearest row of `x1` (M, N).
+def nearest_distance(x1: ArrayLike, vocabulary_size: int, pi: np.ndarray | None = None) -> float:
+    """The mean Hamming distance, in positions, of noise rows from the nearest row of `x1` (M, N): of uniform
+    ones, or by the probabilities `pi` (N, K).
 
-    No coupling of uniform noise with these rows has a lower mean distance. The estimate uses 256 noise rows,
+    No coupling of such noise with these rows has a lower mean distance. The estimate uses 256 noise rows,
     or fewer (at least 16) if `x1` has more than 8 * 10^7 tokens.
     """
     rows = np.asarray(x1)
     numbers = np.arange(np.clip(_COMPARED // rows.size, 16, 256))
-    sources = rng.uniform_tokens(rng.stream_seed("nearest"), numbers, rows.shape[1], vocabulary_size)
+    seed = rng.stream_seed("nearest")
+    sources = rng.uniform_tokens(seed, numbers, rows.shape[1], vocabulary_size)
+    if pi is not None:
+        uniforms = rng.draws(seed, numbers, 0, rows.shape[1])[0]
+        columns = zip(pi.cumsum(axis=1)[:, :-1], uniforms.T, strict=True)
+        sources = np.stack([np.searchsorted(*column, side="right") for column in columns], axis=1)
     return float(np.mean([np.count_nonzero(rows != source, axis=1).min() for source in sources]))
 
 

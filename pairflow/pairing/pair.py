@@ -15,7 +15,7 @@ from pairflow.errors import InputError
 from pairflow.limits import KEYS, MAX_VOCABULARY, least_subsets
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.prior import draw_rows, frequencies
+from pairflow.pairing.prior import frequencies
 from pairflow.runtime.progress import announced_compilation, bars_of_a_function
 
 if TYPE_CHECKING:
@@ -215,8 +215,10 @@ def make_pairer(
 
     if not BASES[settings.coupling].closed_form:
         if settings.noise == FREQUENCIES:
-            pi = frequencies(tokens, vocabulary_size)
-            return RowwisePairer(len(tokens), lambda rows: draw_rows(settings.seed, np.arange(*rows), pi))
+            from pairflow.pairing.cpu.numbers import tokens_by_frequency
+
+            draw = partial(tokens_by_frequency, settings.seed, pi=frequencies(tokens, vocabulary_size))
+            return RowwisePairer(len(tokens), lambda rows: draw(np.arange(*rows)))
         size = tokens.shape[1], vocabulary_size
         return RowwisePairer(
             len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)

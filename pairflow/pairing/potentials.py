@@ -21,7 +21,9 @@ from pairflow.artifacts import (
 )
 from pairflow.artifacts.tables import points_of
 from pairflow.config import FLOWS, PotentialsSettings
+from pairflow.config.training import FREQUENCIES
 from pairflow.errors import InputError, Interrupted
+from pairflow.pairing.prior import frequencies
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import (
     Balance,
@@ -65,8 +67,9 @@ def write_potentials(
     metadata = replace(metadata, kind=kind, parameters=parameters, inputs=inputs)
     folder = resume.state_folder(out, settings.coupling, metadata.__dict__)
     add_earlier_costs(folder / "spent", provenance)
+    pi = frequencies(data, metadata.dimensions[1]) if settings.noise == FREQUENCIES else None
     for label, members in classes(labels, len(data)).items():
-        space = space_of(data[members], metadata.vocabulary_size, device)
+        space = space_of(data[members], metadata.vocabulary_size, device, pi)
         search = start(space, settings.tau, settings.seed, threads)
         snapshots = Snapshots(folder / f"class-{label}", resume.save_every)
         coupling = _search(search, snapshots, lambda: provenance.write(folder / "spent"), progress)

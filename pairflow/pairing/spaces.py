@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pairflow import rng
 from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
-from pairflow.pairing.cpu.numbers import uniform_tokens
+from pairflow.pairing.cpu.numbers import tokens_by_frequency, uniform_tokens
 from pairflow.pairing.cpu.posterior import Posterior
 from pairflow.pairing.posterior import STEP, UNITS
 
@@ -50,14 +50,26 @@ class Space(ABC):
 
 
 class TokenSpace(Space):
-    """Token rows (M, N), uniform sources and Hamming distances, computed by Numba if `device` is None."""
+    """Token rows (M, N), their noise, and Hamming distances, computed by Numba if `device` is None.
 
-    def __init__(self, data: np.ndarray, vocabulary_size: int, device: "torch.device | None" = None):
+    Sources have the probabilities `pi` (N, K) of noise by frequency, or are uniform if that is None.
+    """
+
+    def __init__(
+        self,
+        data: np.ndarray,
+        vocabulary_size: int,
+        device: "torch.device | None" = None,
+        pi: np.ndarray | None = None,
+    ):
         super().__init__(data)
-        self.vocabulary_size, self.device = vocabulary_size, device
+        self.vocabulary_size, self.device, self.pi = vocabulary_size, device, pi
 
     def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
-        drawn = uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
+        if self.pi is None:
+            drawn = uniform_tokens(seed, numbers, self.length, self.vocabulary_size)
+        else:
+            drawn = tokens_by_frequency(seed, numbers, self.pi)
         return drawn.astype(self.data.dtype, copy=False)
 
     def checked(self, sources: ArrayLike) -> np.ndarray:
@@ -99,14 +111,16 @@ class PointSpace(Space):
         return (self.flat - self.flat.mean(axis=0, dtype=np.float64)).astype(np.float32)
 
 
-def space_of(data: np.ndarray, vocabulary_size: int | None, device: "torch.device") -> Space:
+def space_of(
+    data: np.ndarray, vocabulary_size: int | None, device: "torch.device", pi: np.ndarray | None = None
+) -> Space:
     """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes its law.
 
     On a CPU, Numba computes the law of token rows instead, because it is faster.
     """
     if np.issubdtype(data.dtype, np.integer):
         assert vocabulary_size is not None
-        return TokenSpace(data, vocabulary_size, None if device.type == "cpu" else device)
+        return TokenSpace(data, vocabulary_size, None if device.type == "cpu" else device, pi)
     return PointSpace(data, device)
 
 

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow import rng
-from pairflow.arguments import checked_integer, checked_number
+from pairflow.arguments import checked_choice, checked_integer, checked_number
 from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.posterior import UNITS
+from pairflow.pairing.prior import frequencies
 from pairflow.pairing.spaces import PointSpace, Space, space_of
 from pairflow.runtime.progress import announced_compilation, bar, bars_of_a_function
 
@@ -265,12 +266,13 @@ def transport(
     *,
     vocabulary_size: int,
     tau: float = 0.2,
+    noise: str = "uniform",
     seed: int = 0,
     threads: int | None = None,
     device: "str | torch.device" = "cpu",
     progress: bool = True,
 ) -> SemidiscreteCoupling:
-    """Couple uniform sources (rows of noise) with the rows of `tokens` by semidiscrete transport.
+    """Couple sources (rows of noise) with the rows of `tokens` by semidiscrete transport.
 
     See docs/method.md, "Semidiscrete transport".
 
@@ -279,6 +281,7 @@ def transport(
         vocabulary_size: K, the number of symbols, 2 to 65536.
         tau: the temperature, in positions. Near 0 a source is assigned to the nearest row that the balance
             allows; at a large tau, source and row are independent.
+        noise: "uniform", or "frequencies": sources have the symbols of each position as often as the rows.
         seed: 0 to 2^64 - 1; every random number follows from it.
         threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
         device: "cpu", or "cuda" or another torch device, which compares sources and rows by matrix products.
@@ -286,8 +289,8 @@ def transport(
 
     Returns:
         A `SemidiscreteCoupling`, whose `draw` gives any number of pairs (x0, x1). Its bytes depend only on
-        `tokens`, K, tau and `seed`, not on threads or device. If `balance.reached` is false, some rows are
-        drawn more often than others.
+        `tokens`, K, tau, `noise` and `seed`, not on threads or device. If `balance.reached` is false, some
+        rows are drawn more often than others.
 
     Raises:
         InputError: if an argument is out of range, or the device is not available.
@@ -300,7 +303,10 @@ def transport(
     from pairflow.pairing.continuous import torch_device
 
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
-    space = space_of(checked_tokens(tokens, size), size, torch_device(device))
+    rows = checked_tokens(tokens, size)
+    by_frequency = checked_choice("noise", noise, ("uniform", "frequencies")) == "frequencies"
+    pi = frequencies(rows, size) if by_frequency else None
+    space = space_of(rows, size, torch_device(device), pi)
     require_different_rows("tokens", space.data)
     with announced_compilation(_COMPILING, quiet=not progress):
         return complete(start(space, tau, seed, threads), progress=progress)

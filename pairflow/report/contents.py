@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairflow.config.training import FREQUENCIES
 from pairflow.pairing.bound import NEARLY, independent_distance
 from pairflow.report.grid import Grid
 from pairflow.report.results import CONDITION, FinishedExperiment
@@ -91,13 +92,20 @@ class Contents(FinishedExperiment):
         }
 
     @property
+    def independent_distance(self) -> float:
+        """The mean Hamming distance of a row and an independent source, in positions."""
+        if self.experiment.noise == FREQUENCIES:
+            return min(values["hamming_independent"] for values in self.couplings.values())
+        return independent_distance(self.data["length"], self.data["vocabulary_size"])
+
+    @property
     def independent(self) -> list[str]:
         """The couplings of Algorithm 1 whose sources are nearly as far from their data as random sources.
 
         In their backward steps hardly any other row has a weight, so that sources are nearly independent
         (docs/method.md, "Backward pairing (Algorithm 1)").
         """
-        enough = NEARLY * independent_distance(self.data["length"], self.data["vocabulary_size"])
+        enough = NEARLY * self.independent_distance if self.jumps else 0
         return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
 
     @property

@@ -76,17 +76,19 @@ def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> lis
     return [f"{table.about.label} {value}", trials]
 
 
-def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
+def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int | None, name: str) -> Picture:
     """Draw the distribution of Hamming distances for each coupling, and for independent uniform sources.
 
-    `histograms` has counts or shares (N+1,) by coupling. For long rows only the distances that occur are
-    drawn, several to a bin.
+    `histograms` has counts or shares (N+1,) by coupling; `vocabulary_size` is None for noise by frequency. For
+    long rows only the distances that occur are drawn, several to a bin.
     """
     length = len(next(iter(histograms.values()))) - 1
     numbers = np.arange(length + 1)
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
-    expected = binom.pmf(numbers, length, 1 - 1 / vocabulary_size)
-    edges = find_bins([*shares.values(), expected])
+    drawn = [*shares.values()]
+    if vocabulary_size:
+        drawn.append(binom.pmf(numbers, length, 1 - 1 / vocabulary_size))
+    edges = find_bins(drawn)
     width = edges[1] - edges[0]
     means = {coupling: f"mean {numbers @ share:.2f}" for coupling, share in shares.items()}
     with drawing.canvas() as (figure, axes):
@@ -95,7 +97,8 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
             axes.stairs(binned, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
             axes.stairs(binned, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
         dots = INDEPENDENT.options | {"lw": 1.1, "ms": 3.5, "label": "independent sources, expected"}
-        axes.plot(edges[:-1] + (width - 1) / 2, np.add.reduceat(expected, edges[:-1]), **dots)
+        for expected in drawn[len(shares) :]:
+            axes.plot(edges[:-1] + (width - 1) / 2, np.add.reduceat(expected, edges[:-1]), **dots)
         label = "share of pairs" if width == 1 else f"share of pairs per {width} distances"
         axes.set(xlim=(edges[0] - 0.5, edges[-1] - 0.5), xlabel="Hamming distance of x0 and x1", ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -19,8 +19,10 @@ from pairflow.artifacts import (
     token_array,
 )
 from pairflow.config import BASES, PairSettings, check
+from pairflow.config.training import FREQUENCIES
 from pairflow.metrics.coupling import diagnose, diagnose_points
 from pairflow.pairing.pair import compile_for, jumps_per_step
+from pairflow.pairing.prior import frequencies
 from pairflow.pairing.transport import Balance
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out
@@ -38,13 +40,15 @@ def main(pairs: Path, method: str, out: Path):
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs", "vector pairs")
     x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
+    by_frequency = metadata.parameters.get("noise") == FREQUENCIES
     if metadata.kind == "vector pairs":
         ends = {name: table[name].to_numpy() for name in ("target", "moved") if name in table.column_names}
         values = diagnose_points(x0, x1, **ends)
     else:
-        values = diagnose(x0, x1, metadata.dimensions[1])
+        pi = frequencies(x1, metadata.dimensions[1]) if by_frequency else None
+        values = diagnose(x0, x1, metadata.dimensions[1], pi)
     base = BASES.get(metadata.parameters["coupling"]) if metadata.kind == "pairs" else None
-    if base and base.closed_form:
+    if base and base.closed_form and not by_frequency:  # whose jumps are not counted
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata, check(PairSettings, dict(metadata.parameters), str(pairs)))

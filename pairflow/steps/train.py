@@ -61,7 +61,7 @@ def main(
     """
     from pairflow.runtime.device import choose
     from pairflow.training.catalogue import base_objective
-    from pairflow.training.fit import fit, read_base_rows
+    from pairflow.training.fit import fit, frequencies_of, read_base_rows
     from pairflow.training.inherit import start_from
     from pairflow.training.model import Model
     from pairflow.training.model_files import files_of_data, known_digest
@@ -70,7 +70,9 @@ def main(
     rows = read_base_rows(settings, data, validation, labels)
     files = files_of_data(vocabulary, known, data, rows.metadata)
     device = choose(options.device, options.threads, provenance)
-    model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, known=known_digest(files))
+    noise = {"frequencies": frequencies_of(settings, rows, device)}
+    facts = {"inputs": rows.inputs, "known": known_digest(files), **noise}
+    model = Model.create(settings, rows.metadata, device, **facts)
     if parent:
         model, note = start_from(parent, model, vocabulary)
         click.echo(f"pairflow train: {note}", err=True)

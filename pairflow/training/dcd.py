@@ -35,8 +35,10 @@ def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Pa
         cache: the folder with the diffusion transformation of each number of symbols K, or None.
 
     Raises:
-        InputError: if the cached table belongs to another K.
+        InputError: if the noise is not uniform, or the cached table belongs to another K.
     """
+    if model.frequencies is not None:
+        raise InputError("+dcd: needs uniform noise, the noise of its duality with Gaussian noise")
     table = transformation(model.corruption.symbols, cache)
     labels = labels_of(rows, model)
     return Consistency(settings, rows.x1, model.corruption, table, model.seed, model.device, labels)

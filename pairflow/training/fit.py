@@ -32,8 +32,9 @@ from pairflow.config import (
     TrainSettings,
     parse_method,
 )
-from pairflow.config.training import Distillation
+from pairflow.config.training import FREQUENCIES, Distillation
 from pairflow.errors import InputError, Interrupted
+from pairflow.pairing.prior import frequencies
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, remove_states
 from pairflow.runtime.snapshots import Snapshots
@@ -139,7 +140,17 @@ def read_base_rows(
     coupling = rows.metadata.parameters.get("coupling")
     if parsed.coupling and coupling not in ([parsed.coupling, OWN] if parsed.pairs_name else [parsed.base]):
         raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
+    noise = rows.metadata.parameters.get("noise", "uniform")
+    if parsed.coupling and not parsed.pairs_name and noise != settings.noise:
+        raise InputError(f"{data}: pairs of the noise {noise}, but the model's is {settings.noise}")
     return with_labels(rows, data, labelled)
+
+
+def frequencies_of(settings: TrainSettings, rows: TrainingRows, device: torch.device) -> torch.Tensor | None:
+    """The probabilities (N, K) of noise by frequency, from the training rows; None for other noise."""
+    if settings.noise != FREQUENCIES:
+        return None
+    return torch.from_numpy(frequencies(rows.x1, rows.metadata.dimensions[1])).to(device)
 
 
 def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:

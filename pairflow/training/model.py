@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -30,9 +31,11 @@ from pairflow.flow.corruption import Corruption, corruption_of
 from pairflow.flow.plan import SamplingPlan
 from pairflow.settings.sampling import GuidedUpdate, Update
 from pairflow.training.model_files import (
+    FREQUENCIES,
     Description,
     ModelFolder,
     read_description,
+    read_frequencies,
     read_weights,
     write_description,
 )
@@ -57,6 +60,7 @@ class Model(ModelFolder, ABC):
         length: N, the number of tokens or numbers in a row.
         vocabulary_size: K, the number of symbols; in a continuous flow the grey levels of images, or None.
         mask: the mask symbol of the vocabulary, or None.
+        frequencies: the probabilities (N, K) of the symbols of noise by frequency, or None.
         prediction: what the network predicts: "leave_one_out", "posterior" or "velocity".
         shape: (C, H, W) of images.
         vocabulary, data, known, weights: hashes of these parts or files.
@@ -74,6 +78,7 @@ class Model(ModelFolder, ABC):
     length: int
     vocabulary_size: int | None
     mask: int | None = None
+    frequencies: Tensor | None = None
     prediction: str
     vocabulary: str | None
     shape: list[int] | None = None
@@ -128,9 +133,13 @@ class Model(ModelFolder, ABC):
         known = kind.predictions(described.method, described.vocabulary_size, described.mask)
         if described.prediction not in known.values():
             raise InputError(f"{description}: prediction: {described.method} has no '{described.prediction}'")
+        pi = None
+        if described.noise:
+            pi = read_frequencies(weights, described).to(device)
         model = kind(
             network=nn.Identity(),
             network_settings=facts["network"],
+            frequencies=pi,
             training=described.training,
             folder=Path(folder),
             condition=Properties.from_facts(facts.get("condition")),
@@ -178,14 +187,17 @@ class Model(ModelFolder, ABC):
             for prefix, network in versions.items()
             for name, tensor in network.state_dict().items()
         }
+        if self.frequencies is not None:
+            tensors[FREQUENCIES] = self.frequencies.cpu()
         save_file(tensors, weights)
         write_description(description, self.describe(), weights)
 
     def describe(self) -> Json:
         """The content of model.json, without the hash of the weights."""
-        optional = ("distillation", "known", "condition")
+        optional = ("distillation", "known", "condition", "noise")
         facts = {key: getattr(self, key) for key in _STORED if key != "weights"}
         facts["condition"] = self.condition_facts
+        facts["noise"] = None if self.frequencies is None else "frequencies"
         return {
             **{key: value for key, value in facts.items() if value is not None or key not in optional},
             "network": self.network_settings,
@@ -250,10 +262,10 @@ class DiscreteModel(Model):
         sizes: Json = {"length": self.length, "vocabulary_size": symbols, "classes": self.sizes}
         return networks.build(settings, shape=self.shape, mask=mask, **sizes)
 
-    @property
+    @cached_property
     def corruption(self) -> Corruption:
         """The corruption process of the method, for this vocabulary."""
-        return corruption_of(self.method, self.vocabulary_size, self.mask)
+        return corruption_of(self.method, self.vocabulary_size, self.mask, self.frequencies)
 
     @torch.no_grad()
     def warm_up(self) -> Tensor:

@@ -1,6 +1,7 @@
 """The folder of a trained model, and the checks when it is read. torch is not imported here.
 
 - `model.safetensors`: the weights, raw and averaged (published models: averaged only).
+  With noise by frequency, also its probabilities.
 - `model.json`: attributes of `Model`, and a hash of the weights.
 - `log.parquet`: the losses of its training.
 - `vocabulary.json`: the vocabulary of its data set; model.json has the hash of the canonical JSON.
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT = 1
+FREQUENCIES = "noise.frequencies"  # the tensor pi (N, K) of a model with noise by frequency
 FLOATS = ("F16", "BF16", "F32", "F64")  # the types of weights, as safetensors calls them
 
 _Size = Annotated[int, Field(ge=1, le=2**20, strict=True)]
@@ -49,6 +51,7 @@ class Description(Settings, extra="ignore"):
     vocabulary_size: int | None = Field(ge=2, le=MAX_VOCABULARY, strict=True)
     vocabulary: str | None
     mask: int | None = Field(ge=0, strict=True)
+    noise: Literal["frequencies"] | None = None
     shape: tuple[_Size, _Size, _Size] | None = None
     data: str | None = None
     prediction: Literal["leave_one_out", "posterior", "velocity"]
@@ -214,6 +217,12 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise InputError(f"{path}: holds weights that are not finite: its training diverged; train it again")
     return tensors
+
+
+def read_frequencies(path: Path, described: Description) -> "Tensor":
+    """The probabilities (N, K) of the noise, in a model's weights; InputError unless they have this shape."""
+    shape = [described.length, described.vocabulary_size or 0]
+    return read_weights(path, FREQUENCIES, {FREQUENCIES: shape})[""]
 
 
 def read_symbols(path: Path) -> Symbols:

@@ -12,7 +12,7 @@ from pairflow.training.objectives import FlowObjective
 
 
 def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows: int) -> torch.Tensor:
-    """Draw a batch of pairs: uniform sources x0, and the teacher's samples x1 from them.
+    """Draw a batch of pairs: sources x0 from the noise, and the teacher's samples x1 from them.
 
     A batch is a function of the seed, the method and the number of its first row.
 

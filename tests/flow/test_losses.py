@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from pairflow.flow import losses
-from pairflow.flow.corruption import Absorbing, Uniform
-from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.corruption import Absorbing, Frequencies, Uniform
+from pairflow.flow.losses import absorbing_nelbo, cross_entropy, frequency_nelbo, uniform_nelbo
 from pairflow.flow.posterior import ancestral_posterior, leave_one_out_to_posterior
 
 
@@ -78,6 +78,29 @@ def test_nelbo_is_the_limit_of_the_kl_over_a_small_step():
     assert 8 < gaps[0] / gaps[1] < 12  # the gap is of the order of the step
 
 
+def test_the_nelbo_of_frequencies_is_the_equation_and_that_of_uniform_noise_where_they_are_equal():
+    log_p, x1, x_t, alpha = random_batch(7)
+    pi = (2 * torch.randn(5, 7, dtype=torch.float64)).softmax(-1)
+    nelbo = frequency_nelbo(log_p, x1, x_t, alpha, 0.999, pi)
+    level = alpha[:, None, None]
+    xbar, q = (level * p + (1 - level) * pi for p in (F.one_hot(x1, 7), log_p.exp()))
+    pi_i = pi.expand(q.shape).gather(-1, x_t[..., None])[..., 0]
+    a, b = (p / p.gather(-1, x_t[..., None]) for p in (xbar, q))
+    expected = 0.999 / alpha[:, None] * pi_i * (a * (a / b).log() - a + b).sum(-1)
+    torch.testing.assert_close(nelbo, expected, rtol=1e-8, atol=1e-10)
+    assert (nelbo >= 0).all()
+    equal = torch.full((5, 7), 1 / 7, dtype=torch.float64)
+    uniform = uniform_nelbo(log_p, x1, x_t, alpha, 0.999)
+    torch.testing.assert_close(frequency_nelbo(log_p, x1, x_t, alpha, 0.999, equal), uniform)
+    single = frequency_nelbo(log_p.float(), x1, x_t, alpha.float(), 0.999, pi)
+    torch.testing.assert_close(single.double(), nelbo, rtol=1e-3, atol=2e-4)
+    truth = (200.0 * F.one_hot(x1, 7)).requires_grad_()
+    at_truth = frequency_nelbo(truth.log_softmax(-1), x1, x_t, alpha.float(), 0.999, pi)
+    at_truth.sum().backward()
+    assert at_truth.abs().max() < 1e-3
+    assert truth.grad.isfinite().all()
+
+
 def test_cross_entropy_is_minus_the_log_probability():
     log_probabilities, x1, x_t, alpha = random_batch(7)
     loss = cross_entropy(log_probabilities, x1, x_t, alpha, 0.999)
@@ -90,54 +113,63 @@ DATA = torch.tensor([[0, 1], [2, 2], [2, 0], [2, 1]])
 STATES = torch.tensor(list(itertools.product(range(K), repeat=2)))
 
 
-def likelihood(match):
-    return ALPHA * match.double() + (1 - ALPHA) / K
+PI = torch.tensor([[0.7, 0.2, 0.1], [0.05, 0.35, 0.6]], dtype=torch.float64)
+EQUAL = torch.full((2, K), 1 / K, dtype=torch.float64)
+NOISES = {"uniform": (Uniform(K), EQUAL), "frequencies": (Frequencies(PI), PI)}
 
 
-def every_pair():
+def likelihood(x_t, x1, pi):
+    return ALPHA * (x_t == x1).double() + (1 - ALPHA) * pi[torch.arange(2), x_t]
+
+
+def every_pair(pi):
     """All (x1, x_t) of a tiny data set with their probabilities: (P, 2), (P, 2), (P,)."""
     x1 = DATA.repeat_interleave(len(STATES), 0)
     x_t = STATES.repeat(len(DATA), 1)
-    return x1, x_t, likelihood(x1 == x_t).prod(-1) / len(DATA)
+    return x1, x_t, likelihood(x_t, x1, pi).prod(-1) / len(DATA)
 
 
-def exact_leave_one_out():
+def exact_leave_one_out(pi):
     """log p(x1^i | the other position of x_t), (states, 2, K)."""
-    weights = likelihood(STATES[:, None] == DATA).flip(-1)  # (S, M, 2): of the other position
+    weights = likelihood(STATES[:, None], DATA, pi).flip(-1)  # (S, M, 2): of the other position
     sums = torch.einsum("smn,mnk->snk", weights, F.one_hot(DATA, K).double())
     return (sums / weights.sum(1)[..., None]).log()
 
 
-def expected_loss(loss, log_probabilities):
-    x1, x_t, weight = every_pair()
+def expected_loss(loss, log_probabilities, pi):
+    x1, x_t, weight = every_pair(pi)
     per_token = loss(log_probabilities[x_t @ torch.tensor([K, 1])], x1, x_t, ALPHA, 1.0)
     return (weight[:, None] * per_token).sum()
 
 
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", ["nelbo", "cross_entropy"])
-def test_each_loss_is_minimised_by_the_denoiser_that_it_is_said_to_learn(name):
-    leave_one_out = exact_leave_one_out()
-    posterior = leave_one_out_to_posterior(leave_one_out, STATES, ALPHA)
+def test_each_loss_is_minimised_by_the_denoiser_that_it_is_said_to_learn(name, noise):
+    corruption, pi = NOISES[noise]
+    leave_one_out = exact_leave_one_out(pi)
+    posterior = leave_one_out_to_posterior(leave_one_out, STATES, ALPHA, pi)
     exact = {"leave_one_out": leave_one_out, "posterior": posterior}
-    loss, learns = Uniform.losses[name]
+    loss, learns = corruption.losses[name]
     (other,) = set(exact) - {learns}
-    best = expected_loss(loss, exact[learns])
-    assert best < expected_loss(loss, exact[other]) - 1e-3
+    best = expected_loss(loss, exact[learns], pi)
+    assert best < expected_loss(loss, exact[other], pi) - 1e-3
     torch.manual_seed(0)
     for _ in range(20):
         nearby = (exact[learns].exp() + 0.01 * torch.rand(len(STATES), 2, K)).log()
-        assert best < expected_loss(loss, nearby.log_softmax(-1))
+        assert best < expected_loss(loss, nearby.log_softmax(-1), pi)
     logits = exact[learns].clamp(min=-700).requires_grad_()  # the first position never holds 1: log 0
-    expected_loss(loss, logits.log_softmax(-1)).backward()
+    expected_loss(loss, logits.log_softmax(-1), pi).backward()
     assert logits.grad.abs().max() < 1e-10
 
 
 NINE = torch.tensor([[0, 1], [2, 2], [1, 0]])[torch.tensor([0, 0, 1, 2, 0, 1, 2, 1, 1])]  # paired with STATES
 
 
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("alpha", [0.1, 0.35, 0.9])
-def test_for_pairs_the_nelbo_learns_what_converts_into_their_exact_posterior(alpha):
+def test_for_pairs_the_nelbo_learns_what_converts_into_their_exact_posterior(alpha, noise):
     """Minimised over the predictions at all nine states; this is not the pairs' leave-one-out."""
+    corruption, pi = NOISES[noise]
     held = alpha * (STATES[:, None] == NINE) + (1 - alpha) * (STATES[:, None] == STATES).double()  # (S, M, N)
     onehot = F.one_hot(NINE, K).double()
 
@@ -154,17 +186,21 @@ def test_for_pairs_the_nelbo_learns_what_converts_into_their_exact_posterior(alp
 
     def expected_nelbo():
         optimiser.zero_grad()
-        nelbo = uniform_nelbo(logits.log_softmax(-1)[state], NINE[pair], STATES[state], alpha, 1.0)
+        nelbo = corruption.losses["nelbo"].function(
+            logits.log_softmax(-1)[state], NINE[pair], STATES[state], alpha, 1.0
+        )
         mean = (joint[state, pair, None] * nelbo).sum()
         mean.backward()
         return mean
 
     optimiser.step(expected_nelbo)
     learnt = logits.detach().log_softmax(-1)
-    ratio = posterior / (1 - alpha + K * alpha * F.one_hot(STATES, K))
+    ratio = posterior / (1 - alpha + alpha / pi * F.one_hot(STATES, K))
     close = {"rtol": 0, "atol": 1e-4}
     torch.testing.assert_close(learnt.exp(), ratio / ratio.sum(-1, keepdim=True), **close)
-    torch.testing.assert_close(leave_one_out_to_posterior(learnt, STATES, alpha).exp(), posterior, **close)
+    torch.testing.assert_close(
+        leave_one_out_to_posterior(learnt, STATES, alpha, pi).exp(), posterior, **close
+    )
     assert (learnt.exp() - leave_one_out).abs().max() > 0.5
 
 

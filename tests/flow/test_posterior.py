@@ -5,7 +5,8 @@ import itertools
 import pytest
 import torch
 
-from pairflow.flow.corruption import interpolate, stratified_times
+from pairflow.errors import InputError
+from pairflow.flow.corruption import Frequencies, interpolate, stratified_times
 from pairflow.flow.posterior import (
     ancestral_posterior,
     leave_one_out_to_posterior,
@@ -15,12 +16,14 @@ from pairflow.flow.posterior import (
 K, N = 3, 2
 DATA = torch.tensor([[0, 1], [2, 2], [2, 0], [2, 1]])
 STATES = torch.tensor(list(itertools.product(range(K), repeat=N)))  # every x_t
+PI = torch.tensor([[0.7, 0.2, 0.1], [0.05, 0.35, 0.6]], dtype=torch.float64)  # frequencies, by position
 
 
-def exact_denoisers(alpha):
+def exact_denoisers(alpha, pi):
     """Posterior and leave-one-out (K^N, N, K) at every state, by Bayes over the data points."""
     match = (STATES[:, None] == DATA).double()  # (S, M, N)
-    likelihood = alpha * match + (1 - alpha) / K
+    noise = 1 / K if pi is None else pi[torch.arange(N), STATES][:, None]  # (S, 1, N)
+    likelihood = alpha * match + (1 - alpha) * noise
     onehot = torch.nn.functional.one_hot(DATA, K).double()  # (M, N, K)
     posterior = torch.einsum("sm,mnk->snk", likelihood.prod(-1), onehot)
     others = likelihood.flip(-1)  # with two positions, "all but i" is the other one
@@ -28,28 +31,30 @@ def exact_denoisers(alpha):
     return posterior / posterior.sum(-1, keepdim=True), leave_one_out / leave_one_out.sum(-1, keepdim=True)
 
 
+@pytest.mark.parametrize("pi", [None, PI], ids=["uniform", "frequencies"])
 @pytest.mark.parametrize("alpha", [1e-3, 0.4, 0.999])
-def test_the_two_denoisers_convert_into_each_other(alpha):
-    posterior, leave_one_out = exact_denoisers(alpha)
-    converted = leave_one_out_to_posterior(leave_one_out.log(), STATES, alpha).exp()
+def test_the_two_denoisers_convert_into_each_other(alpha, pi):
+    posterior, leave_one_out = exact_denoisers(alpha, pi)
+    converted = leave_one_out_to_posterior(leave_one_out.log(), STATES, alpha, pi).exp()
     alphas = torch.full((len(STATES),), alpha, dtype=torch.float64)
-    back = posterior_to_leave_one_out(posterior.log(), STATES, alphas).exp()
+    back = posterior_to_leave_one_out(posterior.log(), STATES, alphas, pi).exp()
     torch.testing.assert_close(converted, posterior, rtol=0, atol=1e-12)
     torch.testing.assert_close(back, leave_one_out, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("pi", [None, PI[:1]], ids=["uniform", "frequencies"])
 @pytest.mark.parametrize(("a", "b"), [(1e-3, 0.2), (0.3, 0.5), (0.5, 0.5), (0.9, 0.999)])
-def test_the_ancestral_posterior_is_bayes(a, b):
+def test_the_ancestral_posterior_is_bayes(a, b, pi):
     torch.manual_seed(0)
     x = torch.rand(K, 1, K, dtype=torch.float64).softmax(-1)  # the prediction of x1, at each value of x_t
     x_t = torch.arange(K)[:, None]
-    keep = a / b
+    keep, noise = a / b, torch.full((K,), 1 / K, dtype=torch.float64) if pi is None else pi[0]
     for z in range(K):
-        step = torch.full((K,), (1 - keep) / K, dtype=torch.float64)  # q(x_t = z | x_s)
+        step = (1 - keep) * noise[z].repeat(K)  # q(x_t = z | x_s)
         step[z] += keep
-        prior = b * x[z, 0] + (1 - b) / K  # q(x_s) = sum over x1 of x(x1) q(x_s | x1)
+        prior = b * x[z, 0] + (1 - b) * noise  # q(x_s) = sum over x1 of x(x1) q(x_s | x1)
         expected = step * prior / (step * prior).sum()
-        actual = ancestral_posterior(x, x_t, a, b)[z, 0]
+        actual = ancestral_posterior(x, x_t, a, b, pi)[z, 0]
         torch.testing.assert_close(actual, expected, rtol=0, atol=1e-14)
 
 
@@ -61,6 +66,22 @@ def test_the_ancestral_posterior_is_a_float64_distribution():
     assert q.dtype == torch.float64
     assert (q >= 0).all()
     torch.testing.assert_close(q.sum(-1), torch.ones(5, 7, dtype=torch.float64), rtol=0, atol=1e-13)
+
+
+def test_sources_by_frequency_are_drawn_by_the_inverse_of_the_cumulative_frequencies():
+    noise, u = (
+        Frequencies(PI),
+        torch.rand(9000, N, generator=torch.Generator().manual_seed(3), dtype=PI.dtype),
+    )
+    x0 = noise.source((9000, N), torch.Generator().manual_seed(3))
+    assert torch.equal(x0, (u[..., None] >= PI.cumsum(-1)[:, :-1]).sum(-1))
+    share = torch.nn.functional.one_hot(x0, K).double().mean(0)
+    assert (share - PI).abs().max() < 0.02
+    for wrong in (PI[0], PI * 2, PI - 0.05):
+        with pytest.raises(InputError, match=r"pi: expected positive numbers \(N, K\) with a sum of 1"):
+            Frequencies(wrong)
+    with pytest.raises(InputError, match=r"source: expected shape \(4, 2\), found \(4, 3\)"):
+        noise.source((4, 3))
 
 
 def test_interpolation_keeps_each_row_its_own_share():

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from pairflow.config import BASES, tail_revises
 from pairflow.errors import InputError
 from pairflow.flow import corruption
-from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform, in_parts
+from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Frequencies, Uniform, in_parts
 from pairflow.flow.plan import LAST_TIME, SamplingPlan
 from pairflow.flow.posterior import PREDICTIONS, leave_one_out_to_posterior, posterior_to_leave_one_out
 from pairflow.flow.samplers import (
@@ -43,22 +43,23 @@ def states(length):
     return torch.tensor(list(itertools.product(range(K), repeat=length)))
 
 
-def leave_one_out_of(data):
-    """The exact leave-one-out denoiser of a data set, in float64."""
+def leave_one_out_of(data, pi=None):
+    """The exact leave-one-out denoiser of a data set, in float64, for uniform noise or frequencies."""
 
     def denoise(x_t, kappa):
         kappa = kappa.double()[:, None, None]
         match = (x_t[:, None] == data).double()  # (B, M, N)
-        log_likelihood = (kappa * match + (1 - kappa) / K).log()
+        noise = 1 / K if pi is None else pi[torch.arange(len(pi)), x_t][:, None]
+        log_likelihood = (kappa * match + (1 - kappa) * noise).log()
         weights = (log_likelihood.sum(-1, keepdim=True) - log_likelihood).softmax(1)  # of all positions but i
         return torch.einsum("bmn,mnk->bnk", weights, F.one_hot(data, K).double()).log()
 
     return denoise
 
 
-def posterior_of(data):
-    denoise = leave_one_out_of(data)
-    return lambda x_t, kappa: leave_one_out_to_posterior(denoise(x_t, kappa), x_t, kappa)
+def posterior_of(data, pi=None):
+    denoise = leave_one_out_of(data, pi)
+    return lambda x_t, kappa: leave_one_out_to_posterior(denoise(x_t, kappa), x_t, kappa, pi)
 
 
 def law(data):
@@ -230,6 +231,30 @@ def test_two_positions_come_near_the_data_like_one_over_the_steps(name):
         assert 1.7 < coarse / fine < 2.3
 
 
+PI = torch.tensor([[0.7, 0.2, 0.1], [0.05, 0.35, 0.6]], dtype=torch.float64)  # frequencies, by position
+
+
+@pytest.mark.parametrize("kind", [leave_one_out_of, posterior_of])
+@pytest.mark.parametrize("sampler", [ancestral, euler], ids=["ancestral", "euler"])
+def test_from_noise_by_frequency_the_data_are_sampled(sampler, kind):
+    """One position exactly, two up to an error like 1 / steps; by either kind of denoiser."""
+    sampled = {}
+    for data, steps in [(ONE, 1), (ONE, 7), *((TWO, steps) for steps in (4, 8, 16, 32))]:
+        length = data.shape[1]
+        noise = Frequencies(PI[:length])
+        every, by_frequency = states(length), noise.sampler("euler" if sampler is euler else "ancestral")
+        start = PI[torch.arange(length), every].prod(-1)  # (S,)
+        convert = (kind is posterior_of) != (sampler is euler)
+        reached = sampled_law(
+            by_frequency, kind(data, noise.pi), length, steps, source=start, convert=convert
+        )
+        sampled[length, steps] = total_variation(reached, LAST_TIME * law(data) + (1 - LAST_TIME) * start)
+    assert max(sampled[1, 1], sampled[1, 7]) < 1e-5
+    assert sampled[2, 4] < 0.3
+    for steps in (4, 8, 16):
+        assert 1.7 < sampled[2, steps] / sampled[2, 2 * steps] < 2.3
+
+
 SOURCES = states(2)  # each of the nine states is the source of one data row
 ROWS = torch.tensor([[0, 1], [2, 2], [1, 0]])
 NEAREST = ROWS[(SOURCES[:, None] != ROWS).sum(-1).argmin(-1)]
@@ -389,12 +414,18 @@ def test_samples_by_position_follow_the_same_law(name, options):
     assert ((share - expected).abs() <= 4 * (expected * (1 - expected) / count).sqrt() + 4 / count).all()
 
 
-LABELLED = [(Uniform(K), torch.arange(20_000) % 2), (Absorbing(K, MASK), torch.tensor(1))]
+LABELLED = [
+    (Uniform(K), torch.arange(20_000) % 2, "euler"),
+    (Frequencies(PI), torch.arange(20_000) % 2, "ancestral"),
+    (Absorbing(K, MASK), torch.tensor(1), "euler"),
+]
 
 
-@pytest.mark.parametrize(("kind", "label"), LABELLED, ids=["uniform", "absorbing"])
+@pytest.mark.parametrize(("kind", "label", "name"), LABELLED, ids=["uniform", "frequencies", "absorbing"])
 @pytest.mark.parametrize("weight", [1.0, 2.0])
-def test_a_corruption_of_many_symbols_samples_by_position_with_the_same_law(monkeypatch, kind, label, weight):
+def test_a_corruption_of_many_symbols_samples_by_position_with_the_same_law(
+    monkeypatch, kind, label, name, weight
+):
     """Labels and guidance included: the law of the samples is that of all positions at once."""
 
     def network(x_t, sigma, label=None):
@@ -405,7 +436,7 @@ def test_a_corruption_of_many_symbols_samples_by_position_with_the_same_law(monk
         monkeypatch.setattr(corruption, "MANY_SYMBOLS", few)
         monkeypatch.setattr(corruption, "PART_VALUES", 30_000)
         asked = {"labels": label, "guidance": weight, "greedy_tail": False}
-        plan = SamplingPlan(sampler="euler", steps=3, prediction="posterior", **asked)
+        plan = SamplingPlan(sampler=name, steps=3, prediction="posterior", **asked)
         x0 = kind.source((20_000, 2), torch.Generator().manual_seed(0))
         x = kind.sample(network, x0, plan, torch.Generator().manual_seed(few))
         return torch.bincount(x @ torch.tensor([K, 1]) + K**2 * label, minlength=2 * K**2) / len(x)
@@ -505,6 +536,7 @@ HAND = [
     (Uniform(K), {"sampler": "euler", "prediction": "leave_one_out", "temperature": 0.5}),
     (Uniform(K), {"sampler": "euler", "prediction": "leave_one_out", "conversion": "none", "guidance": 0.0}),
     (Uniform(K), {"prediction": "leave_one_out", "guidance": 2.0, "schedule": Linear(0.3)}),
+    (Frequencies(PI.repeat(2, 1)), {"prediction": "posterior", "guidance": 2.0}),
     (Absorbing(K, MASK), {"prediction": "posterior", "guidance": 2.0}),
 ]
 

@@ -27,6 +27,22 @@ def test_the_nearest_of_two_opposite_rows():
     assert nearest_distance(rows, 2) == pytest.approx(expected, abs=0.25)
 
 
+def test_noise_by_frequency_takes_the_place_of_uniform_noise():
+    """Half of the rows are zeros, half are ones, which is also what sources are, but for a tenth at 0."""
+    pi, x1 = np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0, 0], [1, 1]] * 20_000, np.uint8)
+    x0 = (np.random.default_rng(0).random(x1.shape) >= pi[:, 0]).astype(np.uint8)
+    values = diagnose(x0, x1, 2, pi)
+    assert values["hamming_independent"] == pytest.approx(1.0)
+    assert values["hamming_mean"] == pytest.approx(1.0, abs=0.02)
+    assert values["hamming_nearest"] == pytest.approx(
+        0.5, abs=0.15
+    )  # the nearest: both positions equal or not
+    assert values["symbol_deviation"] < 5 * values["symbol_deviation_expected"] < 0.01
+    equal, uniform = diagnose(x0, x1, 2, np.full((2, 2), 0.5)), diagnose(x0, x1, 2)
+    for name in ("hamming_independent", "symbol_deviation", "symbol_deviation_expected"):
+        assert equal[name] == pytest.approx(uniform[name], rel=1e-12)
+
+
 def test_symbol_frequencies():
     assert symbol_frequencies(np.array([[0, 1], [1, 3]], np.uint8), 5).tolist() == [0.25, 0.5, 0, 0.25, 0]
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from pairflow import rng
-from pairflow.pairing.prior import draw_rows, frequencies
+from pairflow.pairing.cpu.numbers import tokens_by_frequency
+from pairflow.pairing.prior import frequencies
 
 TOKENS = np.array([[0, 1], [0, 2], [2, 2], [0, 2]], np.uint8)
 
@@ -15,9 +16,9 @@ def test_frequencies_are_shares_at_each_position_with_one_per_cent_of_uniform_no
 
 def test_rows_are_drawn_by_the_inverse_of_the_cumulative_frequencies():
     pi, numbers = frequencies(TOKENS, 3), np.arange(10_000)
-    rows = draw_rows(7, numbers, pi)
+    rows = tokens_by_frequency(7, numbers, pi)
     u = rng.draws(7, numbers, 0, 2)[0]
     assert np.array_equal(rows, (u[..., None] >= pi.cumsum(axis=1)[:, :-1]).sum(axis=2))
     shares = [np.bincount(column, minlength=3) / len(rows) for column in rows.T]
     assert np.abs(np.array(shares) - pi).max() < 0.015
-    assert np.array_equal(draw_rows(7, numbers[42:44], pi), rows[42:44])
+    assert np.array_equal(tokens_by_frequency(7, numbers[42:44], pi), rows[42:44])

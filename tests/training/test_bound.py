@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pairflow.flow.corruption import Absorbing, Uniform
+from pairflow.flow.corruption import Absorbing, Frequencies, Uniform
 from pairflow.flow.posterior import leave_one_out_to_posterior
 from pairflow.training.bound import LARGEST_W, bound_row, compare_classes, stratified_pairs
 from pairflow.training.objectives import Validator
@@ -27,6 +27,7 @@ WEIGHTS = torch.tensor(
 )
 ENTROPY = -torch.special.xlogy(WEIGHTS, WEIGHTS).sum().item() / N  # nats per token
 UNIFORM, MASKS = Uniform(K), Absorbing(K)
+FREQUENCIES = Frequencies(torch.tensor([[4, 3, 2, 1]] * 2 + [[1, 1, 3, 5]]).double() / 10)
 
 
 def likelihood(corruption, x_t, alpha):
@@ -34,11 +35,12 @@ def likelihood(corruption, x_t, alpha):
     match = (x_t[:, None] == SENTENCES).double()
     if corruption is MASKS:
         return alpha * match + (1 - alpha) * (x_t[:, None] == MASKS.mask)
-    return alpha * match + (1 - alpha) / K
+    noise = 1 / K if corruption is UNIFORM else corruption.pi[torch.arange(N), x_t][:, None]
+    return alpha * match + (1 - alpha) * noise
 
 
 def exact(corruption, x_t, alpha):
-    """log p(x1^i | x_t), without position i of x_t for uniform noise. (B, N, symbols)"""
+    """log p(x1^i | x_t), without position i of x_t except for masks. (B, N, symbols)"""
     q = likelihood(corruption, x_t, alpha)
     whole = (q.prod(-1) * WEIGHTS)[..., None].expand(q.shape)
     weights = whole if corruption is MASKS else whole / q
@@ -74,7 +76,7 @@ def softened(corruption, x_t, alpha):
     return spread.log()
 
 
-@pytest.mark.parametrize("corruption", [UNIFORM, MASKS], ids=["uniform", "masks"])
+@pytest.mark.parametrize("corruption", [UNIFORM, FREQUENCIES, MASKS], ids=["uniform", "frequencies", "masks"])
 def test_the_bound_is_the_entropy_for_the_exact_denoiser_and_above_it_for_another(corruption):
     assert expected_bound(corruption, exact) == pytest.approx(ENTROPY, rel=1e-6)
     assert expected_bound(corruption, softened) > 1.02 * ENTROPY
@@ -89,10 +91,14 @@ class Exact(nn.Module):
 
     def forward(self, x_t, sigma):
         alpha = (
-            torch.exp(-sigma.double()) if self.corruption is UNIFORM else torch.full_like(sigma, 0.5).double()
+            torch.full_like(sigma, 0.5).double() if self.corruption is MASKS else torch.exp(-sigma.double())
         )
         log_p = exact(self.corruption, x_t, alpha[:, None, None])
-        return leave_one_out_to_posterior(log_p, x_t, alpha) if self.kind == "posterior" else log_p
+        return (
+            leave_one_out_to_posterior(log_p, x_t, alpha, self.corruption.pi)
+            if self.kind == "posterior"
+            else log_p
+        )
 
 
 def test_the_validation_measures_this_bound_on_rows_whichever_kind_of_denoiser_it_is_given():
@@ -108,8 +114,13 @@ def test_the_validation_measures_this_bound_on_rows_whichever_kind_of_denoiser_i
 
 @pytest.mark.parametrize(
     ("corruption", "kind"),
-    [(UNIFORM, "leave_one_out"), (UNIFORM, "posterior"), (MASKS, "posterior")],
-    ids=["uniform", "posterior", "masks"],
+    [
+        (UNIFORM, "leave_one_out"),
+        (UNIFORM, "posterior"),
+        (FREQUENCIES, "posterior"),
+        (MASKS, "posterior"),
+    ],
+    ids=["uniform", "posterior", "frequencies", "masks"],
 )
 def test_the_exact_denoiser_gives_each_row_its_own_log_probability_within_the_error(corruption, kind):
     """For the exact denoiser the bound holds with equality, for every single row."""

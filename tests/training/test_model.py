@@ -48,6 +48,15 @@ def test_raw_and_averaged_weights_come_back(folder):
             assert torch.equal(model.network.state_dict()[name], tensor)
 
 
+def test_frequencies_of_another_number_of_positions_are_refused(folder):
+    path, raw, ema = folder
+    pi = torch.full((3, 5), 0.2, dtype=torch.float64)
+    model = replace(described(raw), frequencies=pi)
+    model.save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
+    with pytest.raises(InputError, match=r"noise\.frequencies is \[3, 5\] there, expected \[4, 5\]"):
+        Model.load(path)
+
+
 def test_loading_needs_no_compiler(folder):
     """PyTorch's compiler takes two seconds to import, which every step that loads a model would pay."""
     code = (

@@ -35,6 +35,30 @@ def _fill_uniform(rows, seed, size, positions, words, tokens):
             tokens[number, position] = words[position]
 
 
+def tokens_by_frequency(seed: int, rows: np.ndarray, pi: np.ndarray) -> np.ndarray:
+    """Draw rows of noise (B, N) by `pi` (N, K), with the uniform numbers of `rng.draws` in step 0.
+
+    `rows` (B,) are the numbers of the rows. The dtype is the smallest unsigned integer that holds K - 1.
+    """
+    cumulative = pi.cumsum(axis=1)
+    cumulative[:, -1] = 1.0
+    tokens = np.empty((len(rows), len(pi)), np.min_scalar_type(pi.shape[1] - 1))
+    positions = np.arange(-(-len(pi) // WORDS) * WORDS, dtype=np.uint64)
+    numbers, scratch = np.asarray(rows, np.uint64), (np.empty_like(positions), np.empty(len(positions)))
+    _fill_by_frequency(numbers, np.uint64(seed), cumulative, positions, *scratch, tokens)
+    return tokens
+
+
+@compiled
+def _fill_by_frequency(rows, seed, cumulative, positions, words, uniforms, tokens):
+    """Fills `tokens` (B, N): a uniform number u draws the first symbol with a cumulative probability > u."""
+    seed_words = split(seed)
+    for number in range(len(rows)):
+        draw(positions, np.uint64(0), split(rows[number]), seed_words, words, uniforms)
+        for position in range(tokens.shape[1]):
+            tokens[number, position] = np.searchsorted(cumulative[position], uniforms[position], side="right")
+
+
 @compiled
 def draw(positions, step, row_words, seed_words, words, uniforms):
     """Fills `uniforms` (N',) with the random numbers of a step, made from `words`, eight at a time."""

@@ -9,7 +9,7 @@ import pandas as pd
 import yaml
 
 from pairflow.kinds import page_of
-from pairflow.pairing.bound import independent_distance, least_distance
+from pairflow.pairing.bound import least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, key, legend
@@ -76,16 +76,17 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
     if not contents.distances:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
-    keys = legend(contents.distances, "coupling")
-    keys.append((key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected"))
+    keys, uniform = legend(contents.distances, "coupling"), contents.experiment.noise == "uniform"
+    if uniform:
+        keys.append((key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected"))
     return {
         "legend": keys,
-        "picture": figures.distances(contents.distances, size, "coupling-distances"),
+        "picture": figures.distances(contents.distances, size if uniform else None, "coupling-distances"),
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: contents.couplings[name]["hamming_mean"] for name in contents.distances},
-        "expected": independent_distance(length, size),
+        "expected": contents.independent_distance,
         "nearest": max(values.get("hamming_nearest", 0.0) for values in contents.couplings.values()),
         "least": least_distance(contents.data["training_rows"], length, size),
     }

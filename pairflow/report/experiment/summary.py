@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from pairflow.config import BASES, tail_revises
-from pairflow.pairing.bound import independent_distance
 from pairflow.report.contents import Contents
 from pairflow.report.differences import Comparison, describe_differences, describe_entropies
 from pairflow.report.grid import Grid, describe_scope
@@ -86,14 +85,13 @@ def _title(grid: Grid) -> str:
 def _describe_distance(contents: Contents) -> str:
     if OURS not in contents.distances:
         return ""
-    length, size = contents.data["length"], contents.data["vocabulary_size"]
-    measured = contents.couplings[OURS]["hamming_mean"]
+    length, measured = contents.data["length"], contents.couplings[OURS]["hamming_mean"]
     meaning = "there is less to undo"
     if OURS in contents.independent:
         meaning = "it is nearly independent of the data, because hardly any weight counts but a row's own"
     return (
         f"The {OURS} coupling leaves source and data {measured:.2f} of {length} tokens apart on average, "
-        f"where random sources would be {independent_distance(length, size):.2f} apart: {meaning}."
+        f"where random sources would be {contents.independent_distance:.2f} apart: {meaning}."
     )
 
 
