@@ -68,7 +68,7 @@ def pair_rows(
     steps: int,
     seed: int,
 ) -> np.ndarray:
-    """Algorithm 1 with noise by the law `prior` (N, K), plainly: the reference. Args as in `oracle.pair_rows`.
+    """Algorithm 1 with noise by the law `prior` (N, K), plainly: the reference. Args as in `oracle`.
 
     The queries must be among the keys `data`.
     """

@@ -136,7 +136,7 @@ def _workspace(keys: int, length: int, columns: int) -> _Workspace:
 
 @compiled
 def _walk(keys, law, z, row, seed, step, work):
-    """Moves z (N,) from t = step/T towards 0; returns the step that the rule must take, or 0 at the source."""
+    """Moves z (N,) from t = step/T to 0; returns the step that the rule must take, or 0 at the source."""
     row_words, seed_words = split(row), split(seed)
     while step > 0:
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
@@ -160,7 +160,7 @@ def _walk(keys, law, z, row, seed, step, work):
 
 @compiled
 def _find_open(keys, law, z, step, work):
-    """Lists the positions that leave for certain, and the columns whose w_i decides. Returns their numbers."""
+    """Lists positions that leave for certain, and columns whose w_i decides. Returns their numbers."""
     kappa, leaving, number, column = step / law.steps, 0, 0, 0
     for i in range(len(z)):
         constant = keys.constants[i]
