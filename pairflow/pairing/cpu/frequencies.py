@@ -199,19 +199,20 @@ def _score(keys, law, z, step, work):
         gain = np.int32(np.rint(law.scale * math.log2(1 + odds / law.prior[i, z[i]])))
         for subset in range(size):
             table[size + subset] = table[subset] + gain
-    scores, best = work.scores, np.int32(0)
+    best = np.int32(0)
     for block in range(len(work.greatest)):
-        first, last = block * _KEYS, min(block * _KEYS + _KEYS, len(scores))
+        # Numba takes vector instructions for an index from 0 to the length of an array.
+        scores = work.scores[block * _KEYS : (block + 1) * _KEYS]
         for group in range(len(work.tables)):
-            table, mask = work.tables[group], work.masks[group]
+            table, mask = work.tables[group], work.masks[group][block * _KEYS : (block + 1) * _KEYS]
             if group == 0:
-                for key in range(first, last):
+                for key in range(len(mask)):
                     scores[key] = table[mask[key]]
             else:
-                for key in range(first, last):
+                for key in range(len(mask)):
                     scores[key] += table[mask[key]]
-        greatest = scores[first]
-        for key in range(first, last):
+        greatest = scores[0]
+        for key in range(len(scores)):
             greatest = max(greatest, scores[key])
         work.greatest[block] = greatest
         best = max(best, greatest)
@@ -226,10 +227,9 @@ def _agree(work, best, scale, number):
     for block in range(len(work.greatest)):
         if (work.greatest[block] - best) * scale > _NEGLIGIBLE:
             continue
-        first, last = block * _KEYS, min(block * _KEYS + _KEYS, len(work.scores))
-        part = np.float32(0)
-        for key in range(first, last):
-            bits = np.float32(work.scores[key] - best) * scale
+        scores, part = work.scores[block * _KEYS : (block + 1) * _KEYS], np.float32(0)
+        for key in range(len(scores)):
+            bits = np.float32(scores[key] - best) * scale
             # 2^-bits is the 64th power of exp(y), and y is small enough for eight terms.
             y = min(bits, np.float32(_NEGLIGIBLE)) * np.float32(-math.log(2) / 64)
             power = np.float32(1 / 5040)
@@ -237,14 +237,15 @@ def _agree(work, best, scale, number):
                 power = power * y + np.float32(coefficient)
             for _ in range(6):
                 power *= power
-            weights[key - first] = power
+            weights[key] = power
             part += power
         total += part
         for j in range(number):
             c = work.open[j]
-            mask, bit, part = work.masks[c // _BITS], np.uint16(1 << (c % _BITS)), np.float32(0)
-            for key in range(first, last):
-                part += weights[key - first] if mask[key] & bit else np.float32(0)
+            mask = work.masks[c // _BITS][block * _KEYS : (block + 1) * _KEYS]
+            bit, part = np.uint16(1 << (c % _BITS)), np.float32(0)
+            for key in range(len(mask)):
+                part += weights[key] if mask[key] & bit else np.float32(0)
             sums[j] += part
     for j in range(number):
         sums[j] /= total
