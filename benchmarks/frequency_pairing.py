@@ -1,7 +1,7 @@
 """How long Algorithm 1 takes with noise by frequency: the CPU engine, and the rule computed plainly.
 
     pairflow preprocess molecules --source zinc250k --representation groups --length 24 --min-count 20 ...
-    python benchmarks/frequency_pairing.py train.parquet --rows 20000 --out record.json
+    python benchmarks/frequency_pairing.py train.parquet --rows 20000 --out record.jsonl
 
 Takes so many of the token rows at random as keys, pairs some of them on one thread in T = 20 steps, and says
 how long all would take, in seconds of CPU time. The rule (NumPy) pairs a few of the same rows.
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="number of keys")
     parser.add_argument("--measured", type=int, default=2000, help="rows that the engine pairs")
     parser.add_argument("--plainly", type=int, default=10, help="rows that the rule pairs")
-    parser.add_argument("--out", type=Path, required=True, help="the JSON record")
+    parser.add_argument("--out", type=Path, required=True, help="JSON lines, to which the record is appended")
     options = parser.parse_args()
     table, metadata = read_table(options.tokens, "tokens")
     tokens, size = token_array(table["tokens"]), metadata.dimensions[1]
@@ -44,6 +44,7 @@ def main() -> None:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "load": os.getloadavg()[0],
+        "tokens": options.tokens.stem,
         "configuration": {"rows": len(tokens), "length": tokens.shape[1], "symbols": size, "steps": STEPS},
         "measured_rows": options.measured,
         "cpu_seconds_of_all_rows": seconds * len(tokens),
@@ -52,7 +53,8 @@ def main() -> None:
         "distance_independent": independent_by_frequency(tokens, frequencies(tokens, size)),
     }
     print(json.dumps(record, indent=1))
-    options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    with options.out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def pair(tokens: np.ndarray, size: int, backend: str, count: int) -> tuple[np.ndarray, float]:
