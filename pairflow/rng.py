@@ -6,7 +6,7 @@ The generator Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as ea
     counter = (position, step, row mod 2^32, row div 2^32)
 
 to four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
-[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is used only for normal numbers.
+[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Words 2 and 3 can make a second uniform number.
 
 The step separates the uses. Algorithm 1 uses steps T..1. Step 0 is for rows of uniform tokens
 (positions below N) and for random orders of rows (position 2^32 - 1), step 2^32 - 1 for normal numbers, and
@@ -76,6 +76,12 @@ def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarra
     positions = np.arange(length, dtype=np.uint64)
     w0, w1, w2, _ = _words(seed, rows, step, positions)
     return uniform(w0, w1), w2
+
+
+def two_uniforms(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return two independent uniforms (B, N) float64 of one step, the first as of `draws`. Args as there."""
+    w0, w1, w2, w3 = _words(seed, rows, step, np.arange(length, dtype=np.uint64))
+    return uniform(w0, w1), uniform(w2, w3)
 
 
 def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int) -> np.ndarray:

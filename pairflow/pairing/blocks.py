@@ -28,11 +28,13 @@ from pairflow.artifacts import (
 from pairflow.artifacts.rows import SUFFIXES
 from pairflow.artifacts.tables import points_of
 from pairflow.config import BASES, FLOWS, PairSettings
+from pairflow.config.training import FREQUENCIES
 from pairflow.errors import InputError
 from pairflow.files import Json
-from pairflow.pairing.bound import NEARLY, independent_distance, least_distance
+from pairflow.pairing.bound import NEARLY, independent_by_frequency, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
+from pairflow.pairing.prior import frequencies
 from pairflow.runtime import gpus
 from pairflow.runtime.progress import joint_bar
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
@@ -143,6 +145,7 @@ class TokenPairing(FilePairing):
             gpus.take()
         tokens, metadata = _read_tokens(path, options.vocabulary_size, options.layout)
         self.settings, self.size = settings, metadata.dimensions[1]
+        self.by_frequency = settings.noise == FREQUENCIES
         self.progress = options.progress and BASES[settings.coupling].closed_form
         chosen = {"backend": options.backend, "threads": options.threads, "progress": options.progress}
         self.pairer = make_pairer(tokens, settings, vocabulary_size=self.size, **chosen)
@@ -158,23 +161,27 @@ class TokenPairing(FilePairing):
     def describe(self) -> list[str]:
         count, (total, length) = self.rows[1] - self.rows[0], self.points.shape
         comparisons = count * self.points.size * (self.settings.steps or 0) / self.pairer.subsets
-        independent = independent_distance(length, self.size)
-        least = least_distance(total, length, self.size)
+        independent, least = self._independent(), least_distance(total, length, self.size)
         subsets = f"subsets: {self.pairer.subsets:,} of at most {-(-total // self.pairer.subsets):,} rows"
+        bound = f"; no coupling of {total:,} rows can go below {least:.2f} ({least / independent:.1%})"
         return [
             f"rows: {count:,} of {length} tokens, {comparisons:.2g} token comparisons",
             *[f"{subsets}; {SUBSETS_LOSE}"] * (self.pairer.subsets > 1),
-            f"distance: {independent:.2f} tokens for random sources; no coupling of {total:,} rows can go "
-            f"below {least:.2f} ({least / independent:.1%})",
+            f"distance: {independent:.2f} tokens for random sources" + ("" if self.by_frequency else bound),
         ]
 
     def judge(self, made: np.ndarray) -> list[str]:
         if not self.settings.steps:
             return []
-        independent = independent_distance(self.points.shape[1], self.size)
-        share = (made != self._points(0, len(made))).sum(axis=1).mean() / independent
+        share = (made != self._points(0, len(made))).sum(axis=1).mean() / self._independent()
         verdict = "; so the coupling is nearly independent of the data" if share >= NEARLY else ""
         return [f"sample: {len(made):,} of the pairs are {share:.1%} as far apart as random ones{verdict}"]
+
+    def _independent(self) -> float:
+        """The mean distance of rows and independent sources."""
+        if self.by_frequency:
+            return independent_by_frequency(self.points, frequencies(self.points, self.size))
+        return independent_distance(self.points.shape[1], self.size)
 
     @property
     def comparisons(self) -> int:

@@ -12,6 +12,11 @@ def independent_distance(length: int, vocabulary_size: int) -> float:
     return length * (vocabulary_size - 1) / vocabulary_size
 
 
+def independent_by_frequency(tokens: np.ndarray, pi: np.ndarray) -> float:
+    """Return the same for sources with the probabilities `pi` (N, K), and the rows `tokens` (M, N)."""
+    return len(pi) - float(pi[np.arange(len(pi)), tokens].sum(axis=1).mean())
+
+
 def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
     """Return a lower bound on the mean Hamming distance between uniform sources and data, for any coupling.
 

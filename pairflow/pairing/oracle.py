@@ -22,7 +22,13 @@ _CHUNK = 1 << 26  # comparisons in memory at once
 
 
 def local_consensus(
-    z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+    z: ArrayLike,
+    data: ArrayLike,
+    t: float,
+    *,
+    vocabulary_size: int,
+    schedule: Linear = PAIRING,
+    prior: ArrayLike | None = None,
 ) -> np.ndarray:
     """w_i(z) = sum_m weight_m(z) [d_m^i = z^i]: the posterior probability that z is right at position i.
 
@@ -35,65 +41,75 @@ def local_consensus(
         t: time in [0, 1].
         vocabulary_size: K, the number of symbols.
         schedule: kappa(t).
+        prior: (N, K), the probabilities of the noise's symbols at each position; None for 1 / K each. The
+            weights are then the product of 1 + kappa / ((1 - kappa) prior) over the matching positions.
 
     Returns:
         w, (B, N) float64.
 
     Raises:
-        InputError: if shapes do not fit, values are masked, or `t` or K is out of range.
+        InputError: if shapes do not fit, values are masked, or `t`, K or `prior` is out of range.
     """
-    z, data, size = _checked(z, data, t, vocabulary_size)
+    z, data, size, likely = _checked(z, data, t, vocabulary_size, prior)
     consensus = np.empty(z.shape)
-    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), size)):
+    for chunk, weights in _weights(z, data, schedule.kappa(t), size, likely):
         agree = data == z[chunk, None]  # (b, M, N)
         consensus[chunk] = np.einsum("bm,bmn->bn", weights, agree)
     return consensus
 
 
 def closed_form_denoiser(
-    z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+    z: ArrayLike,
+    data: ArrayLike,
+    t: float,
+    *,
+    vocabulary_size: int,
+    schedule: Linear = PAIRING,
+    prior: ArrayLike | None = None,
 ) -> np.ndarray:
     """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of each position of the data.
 
     weight_m(z), as in `local_consensus`, is gamma^-h(d_m, z), normalised over m. The closed-form forward
-    velocity follows from this posterior (PairFlow; docs/method.md, "Closed-form fields").
-
-    Args:
-        z: states (B, N), integers.
-        data: data points (M, N), integers.
-        t: time in [0, 1], from noise to data.
-        vocabulary_size: K, the number of symbols.
-        schedule: kappa(t).
+    velocity follows from this posterior (PairFlow; docs/method.md, "Closed-form fields"). Args and Raises are
+    as in `local_consensus`.
 
     Returns:
         Probabilities (B, N, K) float64; the last axis, the symbols, sums to 1.
-
-    Raises:
-        InputError: if shapes do not fit, values are masked, or `t` or K is out of range.
     """
-    z, data, size = _checked(z, data, t, vocabulary_size)
+    z, data, size, likely = _checked(z, data, t, vocabulary_size, prior)
     denoiser = np.zeros((*z.shape, size))
-    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), size)):
+    for chunk, weights in _weights(z, data, schedule.kappa(t), size, likely):
         for symbol in np.unique(data):
             denoiser[chunk, :, symbol] = weights @ (data == symbol)
     return denoiser
 
 
 def closed_form_noise_predictor(
-    z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+    z: ArrayLike,
+    data: ArrayLike,
+    t: float,
+    *,
+    vocabulary_size: int,
+    schedule: Linear = PAIRING,
+    prior: ArrayLike | None = None,
 ) -> np.ndarray:
     """p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
 
     The posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md, "Closed-form
-    fields"). Args and Raises are as in `local_consensus`.
+    fields", and "Pairing by frequency" for a `prior`). Args and Raises are as in `local_consensus`.
 
     Returns:
         (B, N, K) float64; the last axis sums to 1.
     """
-    z, data, size = _checked(z, data, t, vocabulary_size)
-    consensus = local_consensus(z, data, t, vocabulary_size=size, schedule=schedule)
+    z, data, size, likely = _checked(z, data, t, vocabulary_size, prior)
+    consensus = local_consensus(z, data, t, vocabulary_size=size, schedule=schedule, prior=prior)
     stays = z[..., None] == np.arange(size)  # (B, N, K)
     kappa = schedule.kappa(t)
+    if likely is not None:
+        where_right = (
+            np.asarray(prior) * (kappa + (1 - kappa) * stays) / (kappa + (1 - kappa) * likely)[..., None]
+        )
+        return stays + consensus[..., None] * (where_right - stays)
     shift = kappa / (1 + (size - 1) * kappa) * consensus
     return stays - (size * stays - 1) * shift[..., None]
 
@@ -149,24 +165,41 @@ def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray
     return weight[counts] @ agree[counts] / weight.sum()
 
 
-def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[slice, np.ndarray]]:
+def _weights(
+    z: np.ndarray, data: np.ndarray, kappa: float, size: int, likely: np.ndarray | None
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield weight_m(z) of one chunk of states after another: a slice of B, and its weights (b, M)."""
-    size = max(1, _CHUNK // data.size)
-    for start in range(0, len(z), size):
-        chunk = slice(start, start + size)
-        distance = np.count_nonzero(data != z[chunk, None], axis=2)  # (b, M)
+    rows = max(1, _CHUNK // data.size)
+    for start in range(0, len(z), rows):
+        chunk = slice(start, start + rows)
+        agree = data == z[chunk, None]  # (b, M, N)
+        distance = agree.shape[2] - np.count_nonzero(agree, axis=2)  # (b, M)
+        distance -= distance.min(axis=1, keepdims=True)
         # Relative to the nearest key, not all powers underflow; at t = 1 only the nearest keys get 0^0 = 1.
-        weights = (1 / gamma_t) ** (distance - distance.min(axis=1, keepdims=True))
+        if likely is None:
+            weights = (1 / gamma(kappa, size)) ** distance
+        else:
+            odds = 1 + kappa / ((1 - kappa) * likely[chunk]) if kappa < 1 else 1 / likely[chunk]
+            score = np.einsum("bmn,bn->bm", agree, np.log(odds))
+            score[(kappa == 1) & (distance > 0)] = -np.inf
+            weights = np.exp(score - score.max(axis=1, keepdims=True))
         yield chunk, weights / weights.sum(axis=1, keepdims=True)
 
 
 def _checked(
-    z: ArrayLike, data: ArrayLike, t: float, vocabulary_size: int
-) -> tuple[np.ndarray, np.ndarray, int]:
+    z: ArrayLike, data: ArrayLike, t: float, vocabulary_size: int, prior: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray, int, np.ndarray | None]:
+    """Return z, data and K, and of a `prior` the probabilities (B, N) of the symbols of z."""
     z, data = checked_pair("z", z, data)
     if not 0 <= t <= 1:
         raise InputError(f"t: expected a time in [0, 1], found {t}")
-    return z, data, checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    if prior is None:
+        return z, data, size, None
+    prior, shape = np.asarray(prior), (z.shape[1], size)
+    if prior.shape != shape or not (prior > 0).all() or not np.allclose(prior.sum(axis=1), 1):
+        raise InputError(f"prior: expected {shape} probabilities above 0, whose rows have the sum 1")
+    return z, data, size, prior[np.arange(len(prior)), z]
 
 
 def draw_rows(

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow import rng
-from pairflow.arguments import checked_integer, row_range
+from pairflow.arguments import checked_choice, checked_integer, row_range
 from pairflow.arrays import checked_tokens
 from pairflow.errors import InputError
 from pairflow.limits import KEYS, MAX_VOCABULARY, least_subsets
-from pairflow.pairing import oracle
+from pairflow.pairing import frequency_rule, oracle
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.prior import frequencies
 from pairflow.runtime.progress import announced_compilation, bars_of_a_function
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pairflow.config import PairSettings
 
 _COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
+NOISES = ("uniform", "frequencies")
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 GPU_COMPARISONS = 10**13  # token comparisons that take two cores 7 s, about as long as loading CuPy
 
@@ -34,6 +35,7 @@ def pair(
     steps: int = 20,
     subsets: int | Literal["auto"] = 1,
     keys: int = KEYS,
+    noise: str = "uniform",
     seed: int = 0,
     backend: str = "auto",
     threads: int | None = None,
@@ -52,18 +54,20 @@ def pair(
             its own part, at 1/P of the cost. With "auto", P is the least number of parts that have at most
             `keys` rows each, so that the cost grows in proportion to M.
         keys: the most rows of a part, for "auto".
+        noise: "uniform", or "frequencies": sources have the symbols of each position as often as the rows
+            (docs/method.md, "Pairing by frequency").
         seed: 0 to 2^64 - 1; every random number follows from it.
         backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
             M M N T / P on, if CuPy and a suitable CUDA device are available, else the CPU. All give the same
-            bytes.
+            bytes. The GPU has no noise by frequency.
         threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
         progress: whether to show a progress bar, after a second, in a terminal or a notebook.
         rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
 
     Returns:
         (M, N) source states in the dtype of `tokens`, or, if that cannot hold K - 1, in the smallest unsigned
-        one that can. They depend only on `tokens`, K, T, P and `seed`. Of a torch tensor they are an int64
-        tensor on the same device.
+        one that can. They depend only on `tokens`, K, T, P, `noise` and `seed`. Of a torch tensor they are an
+        int64 tensor on the same device.
 
     Raises:
         InputError: if an argument is out of range, or the backend is not available.
@@ -74,7 +78,13 @@ def pair(
         >>> pairflow.pair(tokens, vocabulary_size=3, progress=False).shape
         (2, 3)
     """
-    settings: dict[str, Any] = {"steps": steps, "subsets": subsets, "keys": keys, "seed": seed}
+    settings: dict[str, Any] = {
+        "steps": steps,
+        "subsets": subsets,
+        "keys": keys,
+        "noise": noise,
+        "seed": seed,
+    }
     options: dict[str, Any] = {"backend": backend, "threads": threads, "progress": progress}
     torch = sys.modules.get("torch")  # not imported here: pairing does not need it
     given: Any = tokens
@@ -100,6 +110,7 @@ class Pairer:
         threads: int | None,
         progress: bool,
         keys: int = KEYS,
+        noise: str = "uniform",
     ):
         size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
         self.tokens = checked_tokens(tokens, size)
@@ -109,14 +120,27 @@ class Pairer:
             subsets = least_subsets(len(self.tokens), keys)
         self.subsets = checked_integer(f"subsets (of {len(self.tokens)} rows)", subsets, 1, len(self.tokens))
         self.seed = checked_integer("seed", seed, 0, 2**64 - 1)
-        self.rule = {"vocabulary_size": size, "steps": steps, "seed": self.seed}
+        self.noise, self.vocabulary_size = checked_choice("noise", noise, NOISES), size
+        self.rule: dict[str, Any] = {"steps": steps, "seed": self.seed}
+        if self.by_frequency:
+            self.rule["prior"] = frequencies(self.tokens, size)
+        else:
+            self.rule["vocabulary_size"] = size
         if threads is not None:
             threads = checked_integer("threads", threads, 1, 4096)
         if backend not in BACKENDS:
             raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
         self.backend, self.threads, self.progress = backend, threads, progress
-        self.on_gpu = _takes_gpu(backend, len(self.tokens) * self.tokens.size * steps // self.subsets)
+        if self.by_frequency and backend == "gpu":
+            raise InputError('backend: "gpu" has no noise by frequency; choose "cpu" or "auto"')
+        comparisons = len(self.tokens) * self.tokens.size * steps // self.subsets
+        self.on_gpu = not self.by_frequency and _takes_gpu(backend, comparisons)
         self._engine = self._make_engine()
+
+    @property
+    def by_frequency(self) -> bool:
+        """Whether symbols of the noise are as frequent as in the data."""
+        return self.noise == "frequencies"
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
         """Return the sources of rows first..last-1, or of all rows."""
@@ -155,8 +179,8 @@ class Pairer:
 
     def compile(self) -> None:
         """Compile the engine of the backend in use, by `compile_for`."""
-        size = self.rule["vocabulary_size"]
-        compile_for(self.tokens, vocabulary_size=size, backend="gpu" if self.on_gpu else self.backend)
+        backend = "gpu" if self.on_gpu else self.backend
+        compile_for(self.tokens, vocabulary_size=self.vocabulary_size, backend=backend, noise=self.noise)
 
     def _pair_rows(self, keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
         """Return the sources of the rows `queries`. If the GPU proves unusable, the CPU takes over."""
@@ -169,14 +193,15 @@ class Pairer:
 
     def _make_engine(self) -> Callable[..., np.ndarray]:
         if self.backend == "reference":
-            return oracle.pair_rows
+            return frequency_rule.pair_rows if self.by_frequency else oracle.pair_rows
         if self.on_gpu:
             layout = gpu.KernelLayout.choose(self.tokens.shape[1], self.rule["vocabulary_size"])
             try:
                 return gpu.GpuPairer(gpu.Cuda(), layout, progress=self.progress).pair_rows
             except gpu.UnusableGpu as error:
                 self._leave_gpu(str(error))
-        return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
+        options = {"threads": self.threads, "progress": self.progress}
+        return partial(_pair_rows_on_cpu, by_frequency=self.by_frequency, **options)
 
     def _leave_gpu(self, reason: str) -> None:
         """Note that the CPU takes over because of `reason`. Raise InputError if the backend is "gpu"."""
@@ -223,17 +248,20 @@ def make_pairer(
         return RowwisePairer(
             len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)
         )
-    rule = {name: getattr(settings, name) for name in ("steps", "subsets", "keys", "seed")}
+    rule = {name: getattr(settings, name) for name in ("steps", "subsets", "keys", "noise", "seed")}
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 
-def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
+def compile_for(
+    tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto", noise: str = "uniform"
+) -> None:
     """Compile the engine for the dtype and length of `tokens` (M, N), so that `pair` need not do it later.
 
     It pairs two rows in one step; cached machine code is reused. Args are as in `pair`.
     """
     with announced_compilation(_COMPILING):
-        pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
+        settings: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": 1, "noise": noise}
+        pair(tokens[:2], **settings, backend=backend, progress=False)
 
 
 def jumps_per_step(
@@ -285,11 +313,12 @@ def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
     return [np.sort(part) for part in np.array_split(rng.random_order(seed, count), subsets)]
 
 
-def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.ndarray:
-    from pairflow.pairing.cpu import engine as cpu
+def _pair_rows_on_cpu(*rows: np.ndarray, by_frequency: bool, progress: bool, **options: Any) -> np.ndarray:
+    from pairflow.pairing.cpu import engine, frequencies
 
+    pair_rows = frequencies.pair_rows if by_frequency else engine.pair_rows
     with announced_compilation(_COMPILING, quiet=not progress):
-        return cpu.pair_rows(*rows, progress=progress, **options)
+        return pair_rows(*rows, progress=progress, **options)
 
 
 def _takes_gpu(backend: str, comparisons: int) -> bool:

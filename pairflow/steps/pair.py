@@ -45,7 +45,7 @@ class _Shard(click.ParamType):
     default="auto",
     show_default=True,
     help="All backends give identical output; `auto` uses the GPU if there is one that can and if the "
-    "data are not small.",
+    "data are not small. The GPU has no noise by frequency.",
 )
 @click.option(
     "--shard",
@@ -67,13 +67,13 @@ def main(
     **options,
 ):
     """Give every data point a source state: one computed by Algorithm 1 of the paper (pairflow), or
-    independent uniform noise (random).
+    independent noise (random).
 
     With --flow continuous the data are vectors or images of numbers. Every source from N(0, I) moves to its
     data point, and the output has a row for each source.
 
     An interrupted pairing resumes. The result depends only on the tokens, the vocabulary size, --steps,
-    --subsets and --seed.
+    --subsets, --noise and --seed.
     """
     provenance = Provenance()
     layout = check(RowLayout, {key: options.pop(key) for key in RowLayout.model_fields}, "settings")

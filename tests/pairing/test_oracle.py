@@ -19,12 +19,17 @@ def all_states(length, vocabulary_size):
     return np.array(list(itertools.product(range(vocabulary_size), repeat=length)))
 
 
-def brute_force(z, data, kappa, vocabulary_size):
+def random_prior(length, vocabulary_size):
+    return np.random.default_rng(2).dirichlet(np.ones(vocabulary_size), length)
+
+
+def brute_force(z, data, kappa, vocabulary_size, prior=None):
     """p(x0^i | z) and p(x1^i | z), (N, K) each, by enumerating the independent coupling."""
     sources = all_states(len(z), vocabulary_size)
+    likely = 1 if prior is None else prior[np.arange(len(z)), sources].prod(axis=1)
     shows_data = kappa * (data == z)[None]  # (1, M, N)
     shows_source = (1 - kappa) * (sources == z)[:, None]  # (K^N, 1, N)
-    joint = (shows_data + shows_source).prod(axis=2)  # (K^N, M), up to a constant
+    joint = ((shows_data + shows_source).prod(axis=2).T * likely).T  # (K^N, M), up to a constant
     joint /= joint.sum()
     symbols = np.arange(vocabulary_size)
     of_source = np.einsum("s,snk->nk", joint.sum(axis=1), sources[..., None] == symbols)
@@ -32,15 +37,17 @@ def brute_force(z, data, kappa, vocabulary_size):
     return of_source, of_data
 
 
+@pytest.mark.parametrize("by_frequency", [False, True])
 @pytest.mark.parametrize("t", TIMES)
 @pytest.mark.parametrize(("rows", "length", "vocabulary_size"), SIZES)
-def test_both_closed_forms_equal_enumeration(rows, length, vocabulary_size, t):
+def test_both_closed_forms_equal_enumeration(rows, length, vocabulary_size, t, by_frequency):
     data = random_data(rows, length, vocabulary_size)
     states = all_states(length, vocabulary_size)
-    noise = closed_form_noise_predictor(states, data, t, vocabulary_size=vocabulary_size)
-    denoiser = closed_form_denoiser(states, data, t, vocabulary_size=vocabulary_size)
+    prior = random_prior(length, vocabulary_size) if by_frequency else None
+    noise = closed_form_noise_predictor(states, data, t, vocabulary_size=vocabulary_size, prior=prior)
+    denoiser = closed_form_denoiser(states, data, t, vocabulary_size=vocabulary_size, prior=prior)
     for state, p0, p1 in zip(states, noise, denoiser, strict=True):
-        of_source, of_data = brute_force(state, data, t, vocabulary_size)
+        of_source, of_data = brute_force(state, data, t, vocabulary_size, prior)
         assert np.abs(p0 - of_source).max() < 1e-12
         assert np.abs(p1 - of_data).max() < 1e-12
 
@@ -52,14 +59,37 @@ def test_the_closed_forms_hold_on_any_schedule():
     assert np.abs(noise[0] - brute_force(z[0], data, 0.6, 4)[0]).max() < 1e-12
 
 
+@pytest.mark.parametrize("by_frequency", [False, True])
 @pytest.mark.parametrize("t", [0.0, 0.4, 1.0])
-def test_rows_are_distributions(t):
+def test_rows_are_distributions(t, by_frequency):
     data, z = random_data(50, 6, 7), random_data(20, 6, 7, seed=1)
+    prior = random_prior(6, 7) if by_frequency else None
     for form in (closed_form_noise_predictor, closed_form_denoiser):
-        p = form(z, data, t, vocabulary_size=7)
+        p = form(z, data, t, vocabulary_size=7, prior=prior)
         assert p.shape == (20, 6, 7)
         assert p.min() >= 0
         np.testing.assert_allclose(p.sum(axis=2), 1, atol=1e-14)
+
+
+@pytest.mark.parametrize("t", [0.0, 0.4, 1.0])
+def test_the_prior_of_equal_symbols_is_uniform_noise(t):
+    data, z = random_data(50, 6, 7), random_data(20, 6, 7, seed=1)
+    for form in (local_consensus, closed_form_noise_predictor, closed_form_denoiser):
+        uniform, given = (
+            form(z, data, t, vocabulary_size=7, prior=p) for p in (None, np.full((6, 7), 1 / 7))
+        )
+        np.testing.assert_allclose(given, uniform, atol=1e-12)
+
+
+def test_at_the_data_a_rare_symbol_in_common_counts_more():
+    data, prior = np.array([[0, 0], [1, 1]]), np.array([[0.8, 0.2], [0.5, 0.5]])
+    likely = local_consensus([[0, 1]], data, 1.0, vocabulary_size=2, prior=prior)
+    np.testing.assert_allclose(likely, [[(1 / 0.8) / (1 / 0.8 + 2), 2 / (1 / 0.8 + 2)]])
+    near = local_consensus([[0, 1]], data, 1 - 1e-9, vocabulary_size=2, prior=prior)
+    np.testing.assert_allclose(likely, near, rtol=1e-7)
+    for wrong in (prior[:1], prior - prior.min(), 2 * prior):
+        with pytest.raises(InputError, match=r"prior: expected \(2, 2\) probabilities above 0"):
+            local_consensus([[0, 1]], data, 0.5, vocabulary_size=2, prior=wrong)
 
 
 def test_without_data_in_sight_everything_counts_equally():

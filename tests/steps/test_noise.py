@@ -60,6 +60,16 @@ def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, refused):
     assert np.array_equal(token_array(table["x0"]), tokens_by_frequency(0, np.arange(60), PI))
     assert metadata.parameters["noise"] == "frequencies"
     assert learn("random", "pairs.parquet").exit_code == 0
+    options = {"tokens": "train.parquet", "noise": "frequencies", "threads": 1, "quiet": True}
+    assert step("pair", out="closed.parquet", **options).exit_code == 0
+    closed, metadata = read_table("closed.parquet", "pairs")
+    expected = pairflow.pair(ROWS, vocabulary_size=5, noise="frequencies", progress=False)
+    assert np.array_equal(token_array(closed["x0"]), expected)
+    assert metadata.parameters["noise"] == "frequencies"
+    assert learn("pairflow", "closed.parquet").exit_code == 0
+    estimate = step("pair", out="dry.parquet", dry_run=True, **options).output
+    distance = 0.99 * (ROWS[:, None] != ROWS).sum(axis=2).mean() + 0.01 * 6 * 4 / 5
+    assert f"distance: {distance:.2f} tokens for random sources\n" in estimate
     text = "pairs.parquet: pairs of the noise frequencies, but the model's is uniform"
     refused(learn("random", "pairs.parquet", "uniform"), "train", text)
     distillation = {"method": "random+dcd", "distillation": RUN | {"name": "dcd", "teacher_every": 2}}

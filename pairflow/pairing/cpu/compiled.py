@@ -43,13 +43,15 @@ class _Cache(FunctionCache):
             super().save_overload(sig, data)
 
 
-def compiled(function, *, makes_arrays=False):
+def compiled(function, *, makes_arrays=False, sums_in_any_order=False):
     """Compile a function with `numba.njit`, to run without the GIL; cache its code on disk if possible.
 
     If `makes_arrays` is false, the function is compiled without reference counting of arrays (Numba's "NRT"),
-    which would take a quarter of the engine's time for tuples of arrays.
+    which would take a quarter of the engine's time for tuples of arrays. With `sums_in_any_order`, sums of
+    float numbers take vector instructions, and their last bits depend on the machine.
     """
-    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=makes_arrays)(
+    fast = {"reassoc", "nsz", "contract"} if sums_in_any_order else False
+    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=makes_arrays, fastmath=fast)(
         function
     )  # C never calls it
     # Numba reads the folder only while it makes a cache, so the user's setting can be put back.
