@@ -226,7 +226,7 @@ class CommonExperiment(Settings):
     def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings | PotentialsSettings:
         method = parse_method(coupling)
         if BASES[method.base].balanced:
-            shared: Any = {"seed": seed, "flow": self.flow, "noise": self.noise}
+            shared: Json = {"seed": seed, "flow": self.flow, "noise": self.noise}
             return PotentialsSettings(coupling=method.base, tau=self.pairing.tau, **shared)
         if method.pairs_name:
             return AdoptSettings(coupling=coupling, seed=seed)
@@ -243,7 +243,7 @@ class CommonExperiment(Settings):
         parsed = parse_method(method)
         pool = self.pairing.pool if parsed.couple != INDEPENDENT and not parsed.coupling else None
         training = BaseTraining(**self.training.model_dump(), pool=pool)
-        noise: Any = self.noise if BASES[parsed.base].corruption == "uniform" else "uniform"
+        noise: Noise = self.noise if BASES[parsed.base].corruption == "uniform" else "uniform"
         return TrainSettings(method=method, seed=seed, network=self.network, training=training, noise=noise)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:
