@@ -9,6 +9,7 @@ over. The separator of a CSV file is found from its first lines.
 
 import csv
 import json
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,9 @@ _LONGEST_LINE = 2**24  # characters; a longer line is a sign that it is not a te
 _HEAD = 100  # lines or rows from which header and separator are found
 _BATCH = 1024  # rows of a Parquet file that are read at a time
 _MOST_UNPACKED = 2**30  # bytes of an unpacked Excel file, because openpyxl reads all texts into memory
+# Control characters in cells, as of line breaks of Windows. Other codes stay: openpyxl reads `_x0041_` and
+# its escaped form alike.
+_CONTROL = re.compile("_x(00[01][0-9A-Fa-f])_")
 _MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel allows 2^20 rows
 Record = tuple[int, list[str]]  # the number of a row, and its fields
 csv.field_size_limit(_LONGEST_LINE)
@@ -359,8 +363,6 @@ def _pick(rows: Iterable[Record], indices: Sequence[int]) -> Iterator[Record]:
 def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
     """Yield the rows of a sheet that are not empty. `written` is the same sheet with formulas, which stand
     for cells without a stored value; None if there are none."""
-    from openpyxl.utils.escape import unescape
-
     cells = 0
     with _named_as_excel(path):
         for each in filter(None, (sheet, written)):
@@ -378,8 +380,7 @@ def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
             fields = [
                 _text(getattr(other, "text", other) if value is None else value) for value, other in pairs
             ]
-            # A line break of Windows in a cell is stored as `_x000D_` and a line feed.
-            fields = [unescape(field) if "_x" in field else field for field in fields]
+            fields = [_CONTROL.sub(lambda code: chr(int(code[1], 16)), field) for field in fields]
             if any(map(str.strip, fields)):
                 yield number, fields
 

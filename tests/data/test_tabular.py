@@ -118,10 +118,15 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
             ["ID", "SMILES"],
             [1 + shift, " C_x000D_\nC "],
             [2, "=A4+1"],
+            ["tile_x0041_", "_x0009_C"],
         ):
             sheet.append(row)
     book.save(written := io.BytesIO())
-    rows = [(4, ["1", " C\r\nC "]), (5, ["2", "=A4+1"])]  # a formula without a stored value is seen as such
+    rows = [
+        (4, ["1", " C\r\nC "]),
+        (5, ["2", "=A4+1"]),
+        (6, ["tile_x0041_", "\tC"]),
+    ]  # a formula without a stored value is seen as such
     assert table("a.xlsx", written.getvalue(), "SMILES") == (["ID", "SMILES"], rows)
     assert table("a.xlsx", written.getvalue(), "SMILES", "two")[1][0] == (4, ["10", " C\r\nC "])
     assert table("a.xlsx.zip", zipped(written.getvalue(), ["a.xlsx"]), "SMILES")[1] == rows
