@@ -222,7 +222,10 @@ def _folder_of_data(model: Model, folder: str | Path | None) -> Path:
     beside = Path(*model.folder.resolve().parts[:-3], "data")
     data = beside if folder is None else checked_path("data", folder)
     if not (data / "train.parquet").is_file():
-        raise InputError(f"data: expected the rows that the model was trained on, found none in {data}")
+        raise InputError(
+            f"data: expected the rows that the model was trained on, found none in {data}; name a folder "
+            "with train.parquet, such as results/mine/data"
+        )
     return data
 
 

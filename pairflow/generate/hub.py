@@ -37,7 +37,7 @@ def download(address: str, patterns: tuple[str, ...]) -> Path:
 
 def upload(folder: Path, model: Model, name: str, private: bool, token: str | None) -> str:
     """Upload the files in a folder, with a card if there is none, and return the address of their page."""
-    if not isinstance(name, str) or not _ADDRESS.fullmatch(PREFIX + name) or "@" in name:
+    if not _ADDRESS.fullmatch(f"{PREFIX}{name}") or "@" in name:
         raise InputError(f"name: expected owner/name, found {name!r:.200}")
     if not (folder / CARD).exists():
         (folder / CARD).write_text(card(model, name), encoding="utf-8")

@@ -26,6 +26,8 @@ def settings_of(network: object) -> Json | None:
     if network is None:
         return None
     settings = dict(network) if isinstance(network, Mapping) else {"name": network}
+    if isinstance(settings.get("name"), nn.Module):
+        raise InputError(f"network: expected a class, found an object of {type(settings['name']).__name__}")
     if isinstance(kind := settings.get("name"), type) and issubclass(kind, nn.Module):
         settings["name"] = register(kind)
     if "name" not in settings:

@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from pairflow import published
 from pairflow.artifacts import Metadata, digest, read_object, read_table
 from pairflow.config import BaseTraining, Settings, check, nearest
-from pairflow.config.networks import Network
+from pairflow.config.networks import NETWORKS, Network
 from pairflow.data.classes import Facts
 from pairflow.errors import InputError
 from pairflow.files import Json, require_regular
@@ -162,6 +162,12 @@ def read_description(path: Path) -> Json:
         raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
     if facts.pop("checksum", None) != _checksum(facts):
         raise InputError(f"{path}: altered since it was written")
+    name = network.get("name") if isinstance(network := facts.get("network"), dict) else None
+    if isinstance(name, str) and name not in NETWORKS:
+        raise InputError(
+            f"{path}: network: unknown name '{name}': known are {', '.join(NETWORKS)}; a class of your own "
+            "works only in Python: pairflow.load(..., network=<the class>)"
+        )
     check(Description, facts, path)
     return facts
 
@@ -169,11 +175,12 @@ def read_description(path: Path) -> Json:
 def _suggestions(description: Path) -> str:
     """The end of a message about a missing model: a similar name, and the models that are near.
 
-    These are the models in its folder or, if there are none, the models and experiments in the folder above;
-    or else the models that come with pairflow.
+    These are the models in its folder, also if that is an experiment's; or, if there are none, the models and
+    experiments in the folder above; or else the models that come with pairflow.
     """
     folder = description.parent
-    inside = [path.parent.name for path in folder.glob("*/model.json")]
+    patterns = ("*/model.json", "seed*/models/*/model.json")
+    inside = [str(path.parent.relative_to(folder)) for pattern in patterns for path in folder.glob(pattern)]
     siblings = [
         path.parent.name
         for name in ("model.json", "metrics.parquet")

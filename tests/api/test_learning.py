@@ -12,6 +12,7 @@ from miniatures import DISCRETE, EXPERIMENTS, RUN, SHARED, SOURCES, K, N, root_o
 from torch import nn
 
 import pairflow
+from pairflow.config import NETWORKS
 from pairflow.errors import InputError
 from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
@@ -179,11 +180,14 @@ def test_a_training_is_fitted_to_hours(monkeypatch):
         train(network=Recurrent, method="udlm", hours=0.01, iterations=None)
 
 
-def test_a_network_of_ones_own_travels_with_its_class(tmp_path):
+def test_a_network_of_ones_own_travels_with_its_class(tmp_path, monkeypatch):
     model = train(network={"name": Recurrent, "width": 4})
     model.save(tmp_path / "mine.zip")
     rows = pairflow.load(tmp_path / "mine.zip", network=Recurrent).sample(4, nfe=2)
     np.testing.assert_array_equal(rows, model.sample(4, nfe=2))
+    monkeypatch.delitem(NETWORKS, "recurrent")
+    with pytest.raises(InputError, match=r"unknown name 'recurrent'.*network=<the class>\)$"):
+        pairflow.load(tmp_path / "mine.zip")
 
 
 def test_a_temporary_folder_vanishes_with_the_model():
@@ -201,6 +205,7 @@ MISTAKES = {
     "vocabulary_size: only for rows of integers": {"data": ["CC", "CO"], "vocabulary_size": 3},
     "data: row 1: expected a string, found 3": {"data": ["CC", 3]},
     "network: expected one of transformer, mlp": {"network": "mpl"},
+    "network: expected a class, found an object of Linear": {"network": nn.Linear(2, 2)},
     "train: unknown key 'network.mlp.widht' (did you mean 'width'?)": {"network": SMALL | {"widht": 3}},
     "network: pairflow has a network encoder; rename the class Encoder": {
         "network": type("Encoder", (nn.Module,), {})
@@ -236,3 +241,5 @@ def test_a_folder_is_of_one_training(trained, tmp_path):
         train(token_rows()[:-1], vocabulary_size=K, folder=folder)
     with pytest.raises(InputError, match="data: expected the rows that the model was trained on"):
         pairflow.distill("digits", progress=False)
+    with pytest.raises(InputError, match=rf"no such file: {folder} has seed0/models/pairflow$"):
+        pairflow.load(folder)
