@@ -79,8 +79,8 @@ def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> lis
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int | None, name: str) -> Picture:
     """Draw the distribution of Hamming distances for each coupling, and for independent uniform sources.
 
-    `histograms` has counts or shares (N+1,) by coupling; `vocabulary_size` is None for noise by frequency. For
-    long rows only the distances that occur are drawn, several to a bin.
+    `histograms` has counts or shares (N+1,) by coupling; `vocabulary_size` is None for noise by frequency.
+    For long rows only the distances that occur are drawn, several to a bin.
     """
     length = len(next(iter(histograms.values()))) - 1
     numbers = np.arange(length + 1)

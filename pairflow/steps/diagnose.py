@@ -40,14 +40,15 @@ def main(pairs: Path, method: str, out: Path):
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs", "vector pairs")
     x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
+    base = BASES.get(metadata.parameters["coupling"]) if metadata.kind == "pairs" else None
     by_frequency = metadata.parameters.get("noise") == FREQUENCIES
     if metadata.kind == "vector pairs":
         ends = {name: table[name].to_numpy() for name in ("target", "moved") if name in table.column_names}
         values = diagnose_points(x0, x1, **ends)
     else:
-        pi = frequencies(x1, metadata.dimensions[1]) if by_frequency else None
+        # The rows of a teacher's pairs are its samples, so that only their sources know the frequencies.
+        pi = frequencies(x1 if base else x0, metadata.dimensions[1]) if by_frequency else None
         values = diagnose(x0, x1, metadata.dimensions[1], pi)
-    base = BASES.get(metadata.parameters["coupling"]) if metadata.kind == "pairs" else None
     if base and base.closed_form and not by_frequency:  # whose jumps are not counted
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pairflow.artifacts import Provenance, label_column, row_column, token_column, token_dtype
 from pairflow.config import SolveSettings, TeachSettings, parse_method
+from pairflow.config.training import FREQUENCIES
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
@@ -41,6 +42,8 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     teacher = Model.load(model, device=device)
     kind, calls, draw, column = _drawing(settings, teacher)
     parameters = {"coupling": settings.method, **settings.model_dump(mode="json")}
+    if teacher.frequencies is not None:
+        parameters["noise"] = FREQUENCIES
     mask = teacher.mask if isinstance(teacher, DiscreteModel) else None
     metadata = teacher.metadata(kind, parameters, mask=mask)
     table = ResumableTable(out, metadata, settings.method, resume, provenance, device)

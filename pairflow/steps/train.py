@@ -70,9 +70,8 @@ def main(
     rows = read_base_rows(settings, data, validation, labels)
     files = files_of_data(vocabulary, known, data, rows.metadata)
     device = choose(options.device, options.threads, provenance)
-    noise = {"frequencies": frequencies_of(settings, rows, device)}
-    facts = {"inputs": rows.inputs, "known": known_digest(files), **noise}
-    model = Model.create(settings, rows.metadata, device, **facts)
+    facts = {"known": known_digest(files), "frequencies": frequencies_of(settings, rows, device)}
+    model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, **facts)
     if parent:
         model, note = start_from(parent, model, vocabulary)
         click.echo(f"pairflow train: {note}", err=True)

@@ -145,8 +145,8 @@ def test_the_equations_have_their_headings_and_pointers():
     sections = dict(part.split("\n", 1) for part in method.split("\n## ")[1:])
     headings = (
         "Notation; Closed-form fields; Backward pairing (Algorithm 1); Subsets; "
-        "Semidiscrete transport; Forward construction; Noising and losses; Two kinds of denoiser; Sampling; "
-        "Guidance; Discrete Consistency Distillation; ReDi; "
+        "Semidiscrete transport; Forward construction; Noising and losses; Two kinds of denoiser; "
+        "Noise by frequency; Sampling; Guidance; Discrete Consistency Distillation; ReDi; "
         "Total correlation; Image likelihood head; Coverage; Molecule metrics; Distances between images"
     )
     assert list(sections) == headings.split("; ")

@@ -95,6 +95,9 @@ def test_distances_and_jumps_tell_their_means_and_sums():
     picture = figures.distances({"pairflow": np.array([1, 2, 1])}, 30, "d")
     assert picture.alt == "Hamming distance between source and data. pairflow: mean 1.00."
     assert "share of pairs" in texts(picture.svg)
+    assert len(picture.figure.axes[0].lines) == 1  # of independent uniform sources
+    by_frequency = figures.distances({"pairflow": np.array([1, 2, 1])}, None, "d")
+    assert not by_frequency.figure.axes[0].lines
     picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
     assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
     assert "jumps per row and step" in texts(picture.svg)

@@ -48,6 +48,9 @@ def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, step,
     assert step("teach", settings=teach, model="udlm", out="redi.parquet", quiet=True).exit_code == 0
     drawn = token_array(read_table("redi.parquet", "pairs")[0]["x0"])
     assert (drawn == 0).mean() > 0.45
+    assert step("diagnose", pairs="redi.parquet", method="udlm+redi", out="coupling.parquet").exit_code == 0
+    values = read_table("coupling.parquet", "metrics")[0].to_pandas().set_index("metric").value
+    assert values["hamming_independent"] < 4.5 < 6 * 4 / 5  # of uniform noise
 
 
 def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, refused):
