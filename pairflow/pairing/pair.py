@@ -200,7 +200,7 @@ class Pairer:
                 return gpu.GpuPairer(gpu.Cuda(), layout, progress=self.progress).pair_rows
             except gpu.UnusableGpu as error:
                 self._leave_gpu(str(error))
-        options = {"threads": self.threads, "progress": self.progress}
+        options: dict[str, Any] = {"threads": self.threads, "progress": self.progress}
         return partial(_pair_rows_on_cpu, by_frequency=self.by_frequency, **options)
 
     def _leave_gpu(self, reason: str) -> None:

@@ -86,7 +86,7 @@ def pair_rows(
 
     def pair_block(rows: slice) -> None:
         if not hasattr(local, "work"):
-            local.work = _workspace(*data.shape, len(keys.columns))
+            local.work = _workspace(len(data), data.shape[1], len(keys.columns))
         for z, number in zip(sources[rows], numbers[rows], strict=True):
             state, step = z.astype(np.int64), steps
             while step := _walk(keys, law, state, number, np.uint64(seed), step, local.work):
@@ -239,7 +239,7 @@ def _agree(work, best, scale, number):
                 power *= power
             weights[key] = power
             part += power
-        total += part
+        total += float(part)
         for j in range(number):
             c = work.open[j]
             mask = work.masks[c // _BITS][block * _KEYS : (block + 1) * _KEYS]
