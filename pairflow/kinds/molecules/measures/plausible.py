@@ -194,7 +194,9 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
     which is compared with the rest of the library, as if it were held out."""
     parts = tabulate(PARTS, trained, threads, progress)
     sample = some(len(trained), ALERT_ROWS)
-    found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)["alerts"]
+    found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)[
+        "alerts"
+    ]
     rings, atoms, with_alert = (
         Counter(chain.from_iterable(map(set, part))) for part in (*map(parts.get, PARTS), found)
     )
