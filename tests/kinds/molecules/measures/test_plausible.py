@@ -142,7 +142,7 @@ def test_an_alert_counts_by_the_share_of_the_library_that_has_it():
         ("CC(=O)[NH2+]C", ["acyl ammonium"]),
         ("C[NH2+]OC", ["N-O", "N-ammonium"]),
         # Nitro, urea, amidine, acid, sulfonamide, ether of oxime, dioxole.
-        *((text, []) for text in "C[N+](=O)[O-] CNC(N)=O CC(N)=[NH2+] CC(=O)[O-] CNS(C)(=O)=O".split()),
+        *((text, []) for text in ("C[N+](=O)[O-]", "CNC(N)=O", "CC(N)=[NH2+]", "CC(=O)[O-]", "CNS(C)(=O)=O")),
         *((text, []) for text in ("CON=CC", "c1ccc2c(c1)OCO2")),
     ],
 )
