@@ -1,10 +1,11 @@
-"""Finds the atoms of drug-like molecules that count as usual in any library (docs/metrics.md, `plausible`).
+"""Finds what counts as usual in any library (docs/metrics.md, `plausible`): atoms and alerts of ZINC-250k.
 
-    python benchmarks/usual_atoms.py --out pairflow/kinds/molecules/measures/usual_atoms.parquet
+    python benchmarks/usual_atoms.py --out pairflow/kinds/molecules/measures
 
-An atom is known by a hash of itself, its bonds and its neighbours. The file has the hash of each atom that at
-least --least molecules of ZINC-250k have, and the number of these molecules. The command also prints which
-share of the molecules has an atom that is not in the file.
+An atom is known by a hash of itself, its bonds and its neighbours. `usual_atoms.parquet` has the hash of each
+atom that at least --least molecules of ZINC-250k have, and the number of these molecules. The command also
+prints which share of the molecules has an atom that is not in the file. `usual_alerts.parquet` has the share
+of molecules with each alert, in a random choice of them.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import pandas as pd
 
 from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.measures.plausible import ALERT_ROWS
+from pairflow.kinds.molecules.measures.training_molecules import some
 from pairflow.kinds.molecules.structures.descriptors import tabulate
 
 
@@ -29,9 +32,13 @@ def main() -> None:
     atoms = [*map(set, tabulate(["surroundings"], texts, options.threads, progress=True)["surroundings"])]
     counts = pd.Series(Counter(chain.from_iterable(atoms)), name="molecules").rename_axis("atom").sort_index()
     usual = counts[counts >= options.least]
-    usual.reset_index().astype("uint32").to_parquet(options.out, index=False)
+    usual.reset_index().astype("uint32").to_parquet(options.out / "usual_atoms.parquet", index=False)
     other = sum(not each.issubset(usual.keys()) for each in atoms)
     print(f"{len(usual):,} of {len(counts):,} atoms; {other / len(texts):.2%} of the molecules have another")
+    chosen = [texts[row] for row in some(len(texts), ALERT_ROWS)]
+    alerts = tabulate(["alerts"], chosen, options.threads, progress=True)["alerts"]
+    found = pd.Series(Counter(chain.from_iterable(alerts)), name="share").rename_axis("alert").sort_index()
+    (found / len(chosen)).reset_index().to_parquet(options.out / "usual_alerts.parquet", index=False)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Finds plausible molecules: little in them is new compared with a library, and they have few alerts.
+"""Finds plausible molecules: little in them is new compared with a library, and they have no rare alert.
 
 See docs/metrics.md, `plausible`. An alert is an unwanted group of atoms. What is usual in a library is found
 once and saved as `Norms`: the number of training molecules with each ring system, and with each atom (its
-bonds and neighbours included), and the limit of each measure. Atoms that some molecules of ZINC-250k have are
-usual everywhere.
+bonds and neighbours included), the share with each alert, and the limit of each measure. Atoms and alerts
+that are usual in ZINC-250k are usual everywhere.
 """
 
 from collections import Counter
@@ -34,53 +34,62 @@ from pairflow.kinds.molecules.structures.descriptors import (
 
 SHARE = 0.95  # share of the library's molecules that are within each limit
 ROWS = 2000  # the limits are found from at most this number of molecules
+ALERT_ROWS = 10_000  # alerts, which take long, are counted in at most this number of molecules
+ENOUGH = 2  # heteroatoms; more do not count
 DRAWN = 1000  # most held-out molecules, and most molecules of each control
 STAGES = {  # stage -> measures that must be within their limits; the quick ones first
-    "usual_size": ("smallness",),
+    "usual_size": ("smallness", "few_heteroatoms"),
     "usual_rings": ("new_rings", "largest_ring"),
     "usual_atoms": ("new_atoms",),
-    "few_alerts": ("alerts", "severity"),
+    "few_alerts": ("rarity", "severity"),
     "plausible": ("sa",),
 }
 PARTS = ("ring_systems", "surroundings")
-_OTHERS = ("heavy_atoms", "largest_ring", "sa")
+_OTHERS = ("heavy_atoms", "heteroatoms", "largest_ring", "sa")
 DESCRIBED = (*_OTHERS, *PARTS)  # the descriptors that `survive` needs
 _COUNTED = ("valid", "unique_strict", "novel_strict")
 ONE_CARBON_MORE, INDEPENDENT, START = "one carbon more", "independent symbols", "the start, untrained"
 KIND = "norms"  # the kind of file
-_USUAL_ATOMS = Path(__file__).with_name("usual_atoms.parquet")  # by benchmarks/usual_atoms.py
+_USUAL_ATOMS, _USUAL_ALERTS = (  # by benchmarks/usual_atoms.py
+    Path(__file__).with_name(name) for name in ("usual_atoms.parquet", "usual_alerts.parquet")
+)
 
 
 class Norms(NamedTuple):
     """What is usual in a library.
 
     `rings` maps the SMILES of each ring system to the number of training molecules with it, and `atoms` a
-    hash of each atom's surroundings likewise. `limits` has the largest usual value of each measure.
+    hash of each atom's surroundings likewise. `alerts` maps each alert to the share of molecules with it.
+    `limits` has the largest usual value of each measure.
     """
 
     rings: Mapping[str, int]
     atoms: Mapping[int, int]
+    alerts: Mapping[str, float]
     limits: Mapping[str, float]
 
     @classmethod
     def read(cls, path: Path) -> "Norms":
         """Read a table that `table` made. Raises InputError if the file is missing or has other content."""
         frame = read_table(path, KIND)[0].to_pandas()
-        rings, atoms, limits = (
+        parts = [
             frame[frame.what == what].set_index("name")["value"].to_dict()
-            for what in ("ring system", "atom", "limit")
-        )
-        whole = len(frame) == len(rings) + len(atoms) + len(limits)  # nothing is counted twice, or unknown
+            for what in ("ring system", "atom", "alert", "limit")
+        ]
+        whole = len(frame) == sum(map(len, parts))  # nothing is counted twice, or unknown
+        rings, atoms, alerts, limits = parts
         counts = [*rings.values(), *atoms.values()]
         known = set(limits) == set(MEASURES) and all(name.isdecimal() for name in atoms)
-        if not (whole and known and all(value >= 1 and value % 1 == 0 for value in counts)):
+        counted = all(value >= 1 and value % 1 == 0 for value in counts)
+        if not (whole and known and counted and all(0 < share <= 1 for share in alerts.values())):
             raise InputError(f"{path}: not the norms of molecules; make them again with `pairflow norms`")
-        return cls(rings, {int(name): count for name, count in atoms.items()}, limits)
+        return cls(rings, {int(name): count for name, count in atoms.items()}, alerts, limits)
 
     def table(self) -> pa.Table:
         named: dict[str, Mapping[Any, float]] = {
             "ring system": self.rings,
             "atom": self.atoms,
+            "alert": self.alerts,
             "limit": self.limits,
         }
         rows = [
@@ -96,7 +105,8 @@ MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
     "new_rings": lambda molecule, norms: _count_rare(ring_systems(molecule), norms.rings),
     "new_atoms": lambda molecule, norms: _count_rare(_unusual(surroundings(molecule)), norms.atoms),
     "largest_ring": lambda molecule, norms: DESCRIPTORS["largest_ring"](molecule),
-    "alerts": lambda molecule, norms: len(alerts(molecule)),
+    "few_heteroatoms": lambda molecule, norms: -min(DESCRIPTORS["heteroatoms"](molecule), ENOUGH),
+    "rarity": lambda molecule, norms: _rarity(alerts(molecule), norms.alerts),
     "severity": lambda molecule, norms: severity(molecule),
     "sa": lambda molecule, norms: DESCRIPTORS["sa"](molecule),
 }
@@ -112,11 +122,10 @@ def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
     and atoms, NIBR's severity score, the names of the alerts, and of ChEMBL's alerts, which do not count."""
-    names = alerts(molecule)
-    quick = {name: measure(molecule, norms) for name, measure in MEASURES.items() if name != "alerts"}
-    within = all(value <= norms.limits[name] for name, value in (quick | {"alerts": len(names)}).items())
-    shown = {name: quick[name] for name in ("new_rings", "new_atoms", "severity")}
-    named = {"alerts": names, "chembl_alerts": alerts(molecule, CHEMBL)}
+    values = {name: measure(molecule, norms) for name, measure in MEASURES.items()}
+    within = all(value <= norms.limits[name] for name, value in values.items())
+    shown = {name: values[name] for name in ("new_rings", "new_atoms", "severity")}
+    named = {"alerts": alerts(molecule), "chembl_alerts": alerts(molecule, CHEMBL)}
     texts = {column: "; ".join(groups) for column, groups in named.items()}
     return {"plausible": "yes" if within else "no", **shown, **texts}
 
@@ -142,6 +151,18 @@ def usual_atoms() -> frozenset[int]:
     return frozenset(pd.read_parquet(_USUAL_ATOMS)["atom"].tolist())
 
 
+@cache
+def usual_alerts() -> dict[str, float]:
+    """The share of the molecules of ZINC-250k with each alert that any of them has."""
+    return pd.read_parquet(_USUAL_ALERTS).set_index("alert")["share"].to_dict()
+
+
+def _rarity(names: Sequence[str], shares: Mapping[str, float]) -> float:
+    """Return the negative share of molecules with the rarest of the alerts, here or in ZINC-250k; -1 without
+    alerts."""
+    return -min((max(shares.get(name, 0.0), usual_alerts().get(name, 0.0)) for name in names), default=1.0)
+
+
 def _unusual(atoms: Sequence[int]) -> list[int]:
     return [atom for atom in atoms if atom not in usual_atoms()]
 
@@ -161,30 +182,33 @@ def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: b
     for stage, measures in STAGES.items():
         if stage == "few_alerts":
             names = molecules.index[left]
-            values = values.join(count_alerts([*names], threads, progress).set_axis(names))
+            found = tabulate(("alerts", "severity"), [*names], threads, progress).set_axis(names)
+            values = values.join(found.assign(rarity=[_rarity(row, norms.alerts) for row in found["alerts"]]))
         left = left & np.all([values[name] <= norms.limits[name] for name in measures], axis=0)
         reached[stage] = left
     return pd.DataFrame(reached, index=molecules.index)
-
-
-def count_alerts(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> pd.DataFrame:
-    """Return a table with `alerts`, the number of unwanted groups, and `severity`, NIBR's score."""
-    table = tabulate(("alerts", "severity"), smiles, threads, progress)
-    return table.assign(alerts=table["alerts"].map(len))
 
 
 def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
     """Find what is usual in a library. The limits are the quantiles SHARE over up to ROWS molecules, each of
     which is compared with the rest of the library, as if it were held out."""
     parts = tabulate(PARTS, trained, threads, progress)
-    rings, atoms = (Counter(chain.from_iterable(map(set, parts[name]))) for name in PARTS)
-    norms = Norms(rings, atoms, {})
-    rows = some(len(trained), ROWS)
-    chosen = [trained[row] for row in rows]
+    sample = some(len(trained), ALERT_ROWS)
+    found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)[
+        "alerts"
+    ]
+    rings, atoms, with_alert = (
+        Counter(chain.from_iterable(map(set, part))) for part in (*map(parts.get, PARTS), found)
+    )
+    norms = Norms(rings, atoms, {name: count / len(sample) for name, count in with_alert.items()}, {})
+    others = {name: (count - 1) / len(sample) for name, count in with_alert.items()}
+    rows = some(len(trained), ROWS)  # all in `sample`
+    described = tabulate((*_OTHERS, "severity"), [trained[row] for row in rows], threads, progress)
     values = [
-        _measure_others(tabulate(_OTHERS, chosen, threads, progress)),
+        _measure_others(described),
+        described["severity"],
         count_new(parts.iloc[rows].reset_index(drop=True), norms, copies=1),
-        count_alerts(chosen, threads, progress),
+        pd.Series([_rarity(names, others) for names in found[rows]], name="rarity"),
     ]
     limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
     return norms._replace(limits=limits)
@@ -193,7 +217,9 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
 def _measure_others(molecules: pd.DataFrame) -> pd.DataFrame:
     """Return the measures that need no norms, of molecules described by the columns _OTHERS."""
     measures = molecules[[*_OTHERS]]
-    return measures.assign(smallness=-measures["heavy_atoms"]).drop(columns="heavy_atoms")
+    smallness, few_heteroatoms = -measures["heavy_atoms"], -measures["heteroatoms"].clip(upper=ENOUGH)
+    measures = measures.drop(columns=["heavy_atoms", "heteroatoms"])
+    return measures.assign(smallness=smallness, few_heteroatoms=few_heteroatoms)
 
 
 def count_left(

@@ -142,7 +142,9 @@ class MoleculeDelivery(Delivery):
         settings, self.drawn = self.settings, 0
         seeds = {origin.text for origin in self.origins}
         identity = rules_of(self.model).identity if settings.unique or seeds else "smiles"
-        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters, seeds, identity)
+        self.selection = Selection(
+            settings.raw, settings.unique, self.known, self.filters, seeds, identity, settings.neutral
+        )
         self._early = 0  # samples that end within the template
         if self.growth:
             self.growth.begin()
@@ -211,7 +213,7 @@ class MoleculeDelivery(Delivery):
     def summarise(self, rows: Rows, seconds: float) -> str:
         settings, smiles, counts = self.settings, [row["smiles"] for row in rows], self.selection.counts
         text = "strings" if settings.raw else self.noun
-        if not (settings.raw or settings.novel or self.model.known is None):
+        if not (settings.raw or settings.novel or settings.neutral or self.model.known is None):
             known = self._read_known()
             text += f" ({sum(molecule in known for molecule in smiles):,} of them in the data set)"
         if settings.prefix is not None and not settings.raw and smiles:

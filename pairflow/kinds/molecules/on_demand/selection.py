@@ -17,7 +17,13 @@ from pairflow.kinds.molecules.measures.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.settings.demand import MoleculeDemand, parse_range
 from pairflow.kinds.molecules.structures.descriptors import DESCRIPTORS
-from pairflow.kinds.molecules.structures.standardise import identify, parse, say_rules
+from pairflow.kinds.molecules.structures.standardise import (
+    identify,
+    parse,
+    say_rules,
+    standardise,
+    write_smiles,
+)
 
 Filter = Callable[[Chem.Mol], bool]
 _ITERATIONS = 2000  # most iterations of the force field
@@ -45,8 +51,9 @@ class Selection:
     The reasons, in order: `invalid` (RDKit cannot read the sample, or its canonical SMILES), `known` (it is
     among the canonical SMILES `known`), `repeated` (with `unique`, the same molecule by the rule `identity`
     was kept before; or it is one of the `seeds`) and `refused by` the name of a filter. With `raw` every
-    sample is delivered, and only `kept` and `invalid` occur. `counts` has all verdicts, and `since` only
-    those after the last delivered sample.
+    sample is delivered, and only `kept` and `invalid` occur. With `neutral` a sample is neutralised first; it
+    is known with either charges. `counts` has all verdicts, and `since` only those after the last delivered
+    sample.
     """
 
     def __init__(
@@ -57,7 +64,9 @@ class Selection:
         filters: Mapping[str, Filter] | None = None,
         seeds: Set[str] = frozenset(),
         identity: str = "smiles",
+        neutral: bool = False,
     ):
+        self._neutralise = _neutralise if neutral else lambda smiles: smiles
         self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
         self._reasons = {"valid": "invalid"}
         if known is not None:
@@ -67,12 +76,14 @@ class Selection:
         self._reasons |= {name: f"refused by {name}" for name in self.filters}
         self.counts: Counter[str] = Counter()
         self.since: Counter[str] = Counter()
-        self.identity, self._kept = identity, {identify(seed, identity) for seed in seeds}
+        self.identity = identity
+        self._kept = {identify(self._neutralise(seed), identity) for seed in seeds}
 
     def keep(self, text: str) -> str | None:
         """Return the string to deliver (canonical SMILES, or with `raw` the sample itself), or None."""
-        molecule = canonical(text)
-        verdict = self._verdict(molecule)
+        sampled = canonical(text)
+        molecule = sampled and self._neutralise(sampled)
+        verdict = self._verdict(sampled, molecule)
         self.counts[verdict] += 1
         if self.raw:
             return text
@@ -93,16 +104,23 @@ class Selection:
             left = passed
         return shares
 
-    def _verdict(self, molecule: str | None) -> str:
-        if molecule is None or canonical(molecule) is None:
+    def _verdict(self, sampled: str | None, molecule: str | None) -> str:
+        if sampled is None or molecule is None or canonical(molecule) is None:
             return "invalid"
-        if self.known is not None and molecule in self.known:
+        if self.known is not None and (sampled in self.known or molecule in self.known):
             return "known"
         if self._kept and identify(molecule, self.identity) in self._kept:
             return "repeated"
         parsed = Chem.MolFromSmiles(molecule) if self.filters else None
         refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)
         return self._reasons[refusing] if refusing else "kept"
+
+
+def _neutralise(smiles: str) -> str:
+    """Remove or add protons so that no atom has a charge, where that is possible."""
+    with rdBase.BlockLogs(), suppress(InputError):
+        return write_smiles(standardise(parse(smiles), Standardisation(charges="neutralise")))
+    return smiles
 
 
 def filters_from(settings: MoleculeDemand, norms: Norms | None = None) -> dict[str, Filter]:

@@ -74,6 +74,11 @@ class MoleculeDemand(CommonDemand):
         description="With --like, the share of a molecule's tokens that is drawn again, or a range such as "
         f"0.02:0.2, whose {NOISES} levels take turns.",
     )
+    neutral: bool = Field(
+        False,
+        description="Remove charges by adding and removing protons, where that is possible, before all "
+        "filters.",
+    )
     novel: bool = Field(False, description="Drop molecules of the training data set.")
     plausible: bool = Field(
         False,
@@ -119,7 +124,7 @@ class MoleculeDemand(CommonDemand):
     @model_validator(mode="after")
     def _raw_strings_are_not_filtered(self) -> "MoleculeDemand":
         filters = ("unique", "novel", "plausible", "min_qed", "logp", "weight", "smarts", "not_smarts")
-        needing = (*filters, "like", "properties", "nearest", "three_d")
+        needing = (*filters, "neutral", "like", "properties", "nearest", "three_d")
         given = [name for name in needing if getattr(self, name) not in (None, False, ())]
         if self.raw and given:
             raise ValueError(f"raw: does not go with {given[0]}, which needs valid molecules")

@@ -10,15 +10,15 @@ from pairflow.steps.options import existing, out, quiet, threads
 
 @step()
 @existing("--smiles", help="Canonical SMILES of the data set (Parquet).")
-@out("--out", help="Output file for ring systems, atoms and limits (Parquet).")
+@out("--out", help="Output file for ring systems, atoms, alerts and limits (Parquet).")
 @threads
 @quiet
 def main(smiles: Path, out: Path, threads, quiet):
     """Find what is usual in the training molecules, for `chemistry: {plausible: true}`.
 
     It counts the molecules with each ring system, and with each atom (its bonds and neighbours included), of
-    up to 250,000 that it draws at random. For each measure of plausible molecules it finds the limit that
-    95 % of up to 2,000 molecules do not exceed.
+    up to 250,000 that it draws at random, and with each alert, of up to 10,000 of these. For each measure of
+    plausible molecules it finds the limit that 95 % of up to 2,000 molecules do not exceed.
     """
     from pairflow.kinds.molecules.measures import plausible
     from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import BRICS, QED, Crippen, Descriptors, rdFingerprintGenerator, rdMolDescriptors
-from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
+from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogEntry, FilterCatalogParams, SmartsMatcher
 
 from pairflow.kinds.molecules.structures.similarity import BITS
 from pairflow.kinds.molecules.structures.standardise import scaffold
@@ -18,9 +18,34 @@ from pairflow.runtime.progress import bar
 DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3, "seed_similarity": 3}
 """Digits after the decimal point of each property."""
 _CHUNK = 512  # molecules that are sent to a process at a time
-ALERTS = ("PAINS", "NIH", "BRENK")
+ALERTS = ("PAINS", "NIH", "BRENK", "pairflow")
 """RDKit's catalogues of chemical groups that disturb assays (PAINS, Baell and Holloway 2010), are reactive
-(NIH, Jadhav et al. 2010, Doveston et al. 2015) or unwanted (BRENK, Brenk et al. 2008)."""
+(NIH, Jadhav et al. 2010, Doveston et al. 2015) or unwanted (BRENK, Brenk et al. 2008), and ODD_BONDS."""
+_OWN = "pairflow"  # the name of the catalogue of ODD_BONDS
+_AMINE = "[N;X3,X4;!$(N-[#6]=[O,S,N]);!$(N-S=O)]"
+ODD_BONDS = {
+    "aliphatic aldehyde": "[CX3H](=O)-C",
+    "aromatic aldehyde": "[CX3H](=O)-c",
+    "formamide": "[CX3H](=O)-[#7]",
+    "formate": "[CX3H](=O)-[O,S]",
+    "S-H": "[#16;!H0]",
+    "N-O": "[N;X3,X4;!$(N(=O)[O-])]-!@[OX2,OX1-]",
+    "hydrazine": f"{_AMINE}-!@{_AMINE}",
+    "hydrazide": f"[NX3;$(N-[#6]=[O,S])]-!@{_AMINE}",
+    "N-C-N": "[N;X3,X4]-!@[CX4]-!@[N;X3,X4]",
+    "N-C-N, partly in a ring": "[N;X3,X4]-!@[CX4]-@[N;X3,X4]",
+    "N-C-O": "[N,n;X3,X4]-!@[CX4]-!@[OX2,OX1-]",
+    "N-C-S": "[N,n;X3,X4]-!@[CX4]-!@[SX2,SX1-]",
+    "carbon between O or S": "[O,S;X2,X1-]-!@[CX4]-!@[O,S;X2,X1-]",
+    "hemiacetal": "[OX2H,OX1-]-[CX4]-[#7,#8,#16]",
+    "alkoxide": "[OX1-]-[CX4]",
+    "enol": "[OX2H,OX1-]-[CX3]=C",
+    "aryl ammonium": "[NX4+]-a",
+    "acyl ammonium": "[NX4+]-[#6,#16]=[!#6]",
+    "N-ammonium": "[NX4+]-[#7,#8]",
+}
+"""Groups, as SMARTS, that are more frequent in samples of models than in libraries: hydrogen at a place that
+a group left free, a carbon between two heteroatoms, bonds between heteroatoms, and odd charges."""
 CHEMBL = ("CHEMBL",)  # the seven lists of ChEMBL, such as Glaxo's; 63 % of ZINC-250k has one
 EXCLUDED = 10  # NIBR's severity score of a molecule that must not be screened
 
@@ -38,9 +63,14 @@ def _atom_generator() -> Any:
 @cache
 def _catalogue(*names: str) -> FilterCatalog:
     parameters = FilterCatalogParams()
-    for name in names:
+    for name in set(names) - {_OWN}:
         parameters.AddCatalog(getattr(FilterCatalogParams.FilterCatalogs, name))
-    return FilterCatalog(parameters)
+    catalogue = FilterCatalog(parameters)
+    for name, pattern in ODD_BONDS.items() if _OWN in names else ():
+        entry = FilterCatalogEntry(name, SmartsMatcher(name, pattern))
+        entry.SetProp("FilterSet", _OWN)
+        catalogue.AddEntry(entry)
+    return catalogue
 
 
 @cache
@@ -100,6 +130,7 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "logp": Crippen.MolLogP,
     "weight": Descriptors.MolWt,
     "heavy_atoms": lambda molecule: molecule.GetNumHeavyAtoms(),
+    "heteroatoms": rdMolDescriptors.CalcNumHeteroatoms,
     "rings": rdMolDescriptors.CalcNumRings,
     "largest_ring": lambda molecule: max(map(len, molecule.GetRingInfo().AtomRings()), default=0),
     "scaffold": scaffold,
@@ -118,6 +149,7 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
 - `logp`: octanol-water partition coefficient by atom contributions (Wildman and Crippen 1999).
 - `weight`: molecular weight in g/mol.
 - `heavy_atoms`: number of atoms besides hydrogen.
+- `heteroatoms`: number of atoms besides carbon and hydrogen.
 - `rings`, `largest_ring`: number of rings, and atoms in the largest (smallest set of smallest rings).
 - `scaffold`: Bemis-Murcko scaffold.
 - `inchikey`: InChIKey, empty if InChI does not support the molecule.

@@ -66,7 +66,7 @@ def test_each_atom_has_a_number_that_only_its_neighbours_decide():
 
 def test_alerts_have_names_and_a_severity():
     aldehyde, propane = (Chem.MolFromSmiles(text) for text in ("CCC=O", "CCC"))
-    assert alerts(aldehyde) == ["Brenk: aldehyde", "NIH: aldehyde"]
+    assert alerts(aldehyde) == ["Brenk: aldehyde", "NIH: aldehyde", "pairflow: aliphatic aldehyde"]
     assert alerts(propane) == alerts(propane, CHEMBL) == []
     assert "ChEMBL23_Dundee: aldehyde" in alerts(aldehyde, CHEMBL)
     assert severity(propane) == 0
@@ -85,7 +85,7 @@ def test_norms_count_molecules_and_limits_leave_the_molecule_itself_out(norms):
     assert [norms.atoms[atom] for atom in methanol] == [1, 1]
     assert not plausible.usual_atoms().intersection(methanol)
     assert norms.limits["new_atoms"] == 2
-    assert [norms.limits[name] for name in ("new_rings", "largest_ring", "alerts")] == [0, 6, 1]
+    assert [norms.limits[name] for name in ("new_rings", "largest_ring", "few_heteroatoms")] == [0, 6, 0]
     assert norms.limits["smallness"] == -2  # of 14 molecules at most 5 % may be smaller than the second one
 
 
@@ -97,6 +97,57 @@ def test_atoms_of_drug_like_molecules_are_usual_in_any_library(norms):
     }
     assert new == {"NC(=O)c1ccccc1": 0, "CCCCOOOCCCC": 3, "NCNS(=O)(=O)CC1CCCCC1": 1}
     assert len(plausible.usual_atoms()) == 4321
+
+
+def test_an_alert_counts_by_the_share_of_the_library_that_has_it():
+    """With 5 % of the library beyond the limit, which is its 95 % quantile: 8 other aldehydes of 100."""
+    library = ["CCO"] * 90 + ["CCC=O"] * 9 + ["OCCNCNC"]
+    norms = find_norms(library)
+    assert norms.limits["rarity"] == -0.08
+    assert norms.alerts["pairflow: N-C-N"] == 0.01
+    rarity = {
+        text: plausible.MEASURES["rarity"](Chem.MolFromSmiles(text), norms)
+        for text in ("CCO", "CCCC=O", "CNCNC", "CNC=O")
+    }
+    usual = plausible.usual_alerts()
+    assert rarity == {"CCO": -1, "CCCC=O": -0.09, "CNCNC": -0.01, "CNC=O": -usual["pairflow: formamide"]}
+    assert usual["pairflow: formamide"] < 0.001 < usual["pairflow: hydrazide"]
+    small = {
+        text: plausible.MEASURES["few_heteroatoms"](Chem.MolFromSmiles(text), norms)
+        for text in ("CCC", "CCO", "OCCO", "OCC(O)CO")
+    }
+    assert (norms.limits["few_heteroatoms"], [*small.values()]) == (-1, [0, -1, -2, -2])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("CCC=O", ["aliphatic aldehyde"]),
+        ("O=Cc1ccccc1", ["aromatic aldehyde"]),
+        ("O=CNC", ["formamide"]),
+        ("O=COC", ["formate"]),
+        ("CCS", ["S-H"]),
+        ("CNOC", ["N-O"]),
+        ("CN(C)N(C)C", ["hydrazine"]),
+        ("CC(=O)NNC", ["hydrazide"]),
+        ("CC(=O)NCNC", ["N-C-N"]),
+        ("CNC1CCCN1", ["N-C-N, partly in a ring"]),
+        ("COCNC", ["N-C-O"]),
+        ("CSCNC", ["N-C-S"]),
+        ("COCSC", ["carbon between O or S"]),
+        ("OC1CCCCO1", ["hemiacetal"]),
+        ("CC[O-]", ["alkoxide"]),
+        ("CC(O)=C", ["enol"]),
+        ("C[NH2+]c1ccccc1", ["aryl ammonium"]),
+        ("CC(=O)[NH2+]C", ["acyl ammonium"]),
+        ("C[NH2+]OC", ["N-O", "N-ammonium"]),
+        # Nitro, urea, amidine, acid, sulfonamide, ether of oxime, dioxole.
+        *((text, []) for text in ("C[N+](=O)[O-]", "CNC(N)=O", "CC(N)=[NH2+]", "CC(=O)[O-]", "CNS(C)(=O)=O")),
+        *((text, []) for text in ("CON=CC", "c1ccc2c(c1)OCO2")),
+    ],
+)
+def test_odd_bonds_by_hand(text, names):
+    assert alerts(Chem.MolFromSmiles(text), ["pairflow"]) == [f"pairflow: {name}" for name in names]
 
 
 def test_stages_in_their_order(norms):
@@ -111,7 +162,7 @@ def test_stages_in_their_order(norms):
     assert left["plausible"].tolist() == [False, False, False, True]
     passing = [is_plausible(Chem.MolFromSmiles(name), lenient) for name in names]
     assert passing == [False, False, False, True]
-    strict = norms._replace(limits=lenient.limits | {"alerts": -1})
+    strict = norms._replace(limits=lenient.limits | {"rarity": -2.0})
     assert not survive(described, strict)["few_alerts"].any()
 
 
@@ -155,9 +206,11 @@ def test_norms_of_other_molecules_are_refused(norms, known, tmp_path):
         lambda frame: frame.assign(value=frame.value.where(frame.what != "ring system", 0.5)),
         lambda frame: pd.concat([frame, frame[frame.what == "atom"].head(1)]),
         lambda frame: pd.concat([frame, frame[frame.what == "limit"].head(1)]),
+        lambda frame: frame.assign(value=frame.value.where(frame.what != "alert", 1.5)),
+        lambda frame: frame.assign(name=frame.name.replace("rarity", "alerts")),  # of an older version
         lambda frame: pd.concat([frame, frame.head(1).assign(what="bond")]),
     ],
-    ids=["negative", "half", "doubled atom", "doubled limit", "unknown"],
+    ids=["negative", "half", "doubled atom", "doubled limit", "share", "older", "unknown"],
 )
 def test_norms_with_counts_that_no_library_gives_are_refused(known, tmp_path, change):
     frame = find_norms(known.described).table().to_pandas()

@@ -51,6 +51,18 @@ def test_each_sample_is_kept_or_counted_by_the_first_reason(options, kept, count
     assert selection.shares() == shares
 
 
+def test_neutral_molecules_keep_quaternary_nitrogen_and_are_known_with_either_charges():
+    texts = ["C[NH2+]C", "CNC", "CC(=O)[O-]", "CCC(N)=[NH2+]", "C[N+](C)(C)C", "CC[N+](=O)[O-]"]
+    selection = Selection(unique=True, neutral=True)
+    kept = ["CNC", None, "CC(=O)O", "CCC(=N)N", "C[N+](C)(C)C", "CC[N+](=O)[O-]"]
+    assert [selection.keep(text) for text in texts] == kept
+    assert selection.keep("C[N+](C)(C)CC(=O)[O-]") == "C[N+](C)(C)CC(=O)[O-]"  # a salt with itself
+    novel = Selection(known={"C[NH2+]C", "CC(=O)O"}, neutral=True)
+    assert [novel.keep(text) for text in ("C[NH2+]C", "CC(=O)[O-]", "CNCC")] == [None, None, "CCNC"]
+    varied = Selection(seeds={"C[NH2+]C"}, neutral=True)
+    assert varied.keep("C[NH2+]C") is None
+
+
 @pytest.mark.parametrize(("identity", "kept"), [("smiles", 5), ("inchikey", 3), ("tautomer", 4)])
 def test_unique_samples_differ_by_the_rule_identity(identity, kept):
     """Of both tautomers of 2-hydroxypyridine, two spellings of DMSO, which differ by charges, and ethanol."""
