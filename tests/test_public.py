@@ -107,6 +107,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "tokens": (*NO_ROWS, ROWS[:1]),
             "vocabulary_size": (*NO_INTEGER, 1, 2**16 + 1),
             "tau": NO_TAU,
+            "noise": (None, 5, "", "frequency", ["uniform"]),
             "seed": NO_INTEGER,
             "threads": (*NO_INTEGER[1:], 0),
             "device": NO_DEVICE,
