@@ -29,6 +29,7 @@ CALLS = {  # function -> arguments that are good, and for each what is bad
             "steps": (*NO_INTEGER, 0),
             "subsets": (*NO_INTEGER, 0, 3),
             "keys": (*NO_INTEGER, 0),
+            "noise": (None, 5, "", "frequency", ["uniform"]),
             "seed": NO_INTEGER,
             "rows": NO_RANGE,
             "backend": (None, 5, "", "gpus", ["cpu"]),

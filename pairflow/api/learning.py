@@ -22,7 +22,7 @@ from pairflow.api.wanted import OWN, Wanted, distillation_like, network_like
 from pairflow.arguments import checked_choice, checked_integer, checked_number
 from pairflow.artifacts import digest, read_metadata
 from pairflow.config import Experiment, check, parse_method, suggest
-from pairflow.config.training import DISTILLATIONS
+from pairflow.config.training import DISTILLATIONS, FREQUENCIES
 from pairflow.data.draft import NO_START
 from pairflow.errors import InputError, Interrupted
 from pairflow.files import checked_path, require_folder
@@ -82,7 +82,7 @@ def train(
             the model; `LoadedModel.save` keeps the model.
         start: a model to start from (fine-tuning), by its folder or name; "none" to start from scratch.
         settings: sections of an experiment, whose keys replace the suggested ones, such as
-            {"training": {"batch_size": 64}, "pairing": {"steps": 64}}.
+            {"training": {"batch_size": 64}, "noise": "frequencies"}.
         taken_as: what the data hold, "molecules", "text", "rows" or "table". Default: found from the content.
         device: "auto" uses the GPU if there is one.
         threads: threads of a CPU. Default: as in the workflow.
@@ -205,6 +205,7 @@ def _experiment_on(
             "scale": "reduced",
             "flow": parent.flow,
             "seeds": [parent.seed],
+            "noise": "uniform" if parent.frequencies is None else FREQUENCIES,
             "data": read_metadata(data / "train.parquet").parameters,
             "pairing": {"pool": training.pool},
             "training": training.model_dump(exclude={"pool"}),

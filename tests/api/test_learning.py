@@ -106,6 +106,17 @@ def test_a_file_of_token_rows_is_read_as_it_is(tmp_path, trained):
     np.testing.assert_array_equal(model.sample(3, nfe=1), trained[1].sample(3, nfe=1))
 
 
+def test_noise_by_frequency_is_trained_on_and_kept_by_a_distillation(tmp_path):
+    model = train(method="udlm", settings={"noise": "frequencies"}, folder=tmp_path)
+    pi = model.model.frequencies
+    assert pi is not None
+    settings = {"pairs": {"count": 40, "steps": 2}}
+    new = pairflow.distill(model, "redi", iterations=4, settings=settings, progress=False)
+    assert torch.equal(new.model.frequencies, pi)
+    with pytest.raises(InputError, match="dcd"):
+        pairflow.distill(model, "dcd", iterations=4, progress=False)
+
+
 def test_given_sources_are_trained_on(tmp_path):
     model = train(sources=SOURCES, folder=tmp_path)
     x0, x1 = pairflow.read_pairs(tmp_path / "seed0/pairs/pairs-own.parquet")
