@@ -2,7 +2,7 @@
 
 pi_i(a) is the probability of symbol a at position i of the noise, mostly `prior.frequencies`; for pi = 1 / K
 this is the law of `rule`. A *query* is a state z, a *key* is a data point d_m. For step s = T..1, at t = s/T
-(docs/method.md, "Pairing by frequency"):
+(docs/method.md, "Noise by frequency"):
 
 1. A match at position i counts g_i = round(2^40 log2(1 + kappa / ((1 - kappa) pi_i(z^i)))), an integer. The
    logarithm is a series in float64: library functions differ between machines in the last bit.

@@ -96,7 +96,7 @@ def closed_form_noise_predictor(
     """p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
 
     The posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md, "Closed-form
-    fields", and "Pairing by frequency" for a `prior`). Args and Raises are as in `local_consensus`.
+    fields", and "Noise by frequency" for a `prior`). Args and Raises are as in `local_consensus`.
 
     Returns:
         (B, N, K) float64; the last axis sums to 1.

@@ -55,7 +55,7 @@ def pair(
             `keys` rows each, so that the cost grows in proportion to M.
         keys: the most rows of a part, for "auto".
         noise: "uniform", or "frequencies": sources have the symbols of each position as often as the rows
-            (docs/method.md, "Pairing by frequency").
+            (docs/method.md, "Noise by frequency").
         seed: 0 to 2^64 - 1; every random number follows from it.
         backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
             M M N T / P on, if CuPy and a suitable CUDA device are available, else the CPU. All give the same
