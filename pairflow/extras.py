@@ -31,5 +31,5 @@ def named_extras() -> Iterator[None]:
 
 
 def say_missing(module: str, extra: str) -> str:
-    """What is missing, and the command that installs it."""
+    """Return what is missing, and the command that installs it."""
     return f'needs {module}, which is not installed: pip install "pairflow[{extra}]"'

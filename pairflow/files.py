@@ -97,8 +97,8 @@ def fault(path: Path) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder of this name is a system's or a program's own, such as ._a.png, .DS_Store,
-    .ipynb_checkpoints or __MACOSX, and not the user's data."""
+    """Return whether a file or folder of this name is a system's or a program's own, such as ._a.png,
+    .DS_Store, .ipynb_checkpoints or __MACOSX, and not the user's data."""
     return name.startswith(".") or name == "__MACOSX"
 
 
@@ -123,7 +123,7 @@ def shown(value: object) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text with line ends and control characters escaped: names of files may have them."""
+    """Return the text with line ends and control characters escaped: names of files may have them."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
@@ -211,12 +211,12 @@ PACKED = (".gz", ".bz2", ".zst", ".zip")  # suffixes of compressed files that `o
 
 
 def bare_name(path: Path) -> str:
-    """The name of a file without the suffix of its compression."""
+    """Return the name of a file without the suffix of its compression."""
     return path.stem if path.suffix.lower() in PACKED else path.name
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix of a file in lower case; of a compressed file the suffix of its content."""
+    """Return the suffix of a file in lower case; of a compressed file the suffix of its content."""
     name = bare_name(path)
     if path.suffix.lower() == ".zip" and path.is_file():
         with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
@@ -244,7 +244,7 @@ def opened(path: Path, what: str) -> Iterator[tuple[io.BufferedReader, BinaryIO]
 
 
 def _content(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
-    """The content of an open file, decompressed."""
+    """Return the content of an open file, decompressed."""
     suffix = path.suffix.lower()
     if suffix not in PACKED:
         return raw
@@ -267,7 +267,8 @@ def _content(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
 
 
 def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The only file of an archive, apart from hidden ones. Raises InputError if there is none, or several."""
+    """Return the only file of an archive, apart from hidden ones. Raises InputError if there is none, or
+    several."""
     members = [
         member
         for member in archive.infolist()

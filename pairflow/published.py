@@ -29,12 +29,12 @@ def locate(model: str | Path, base: Path = Path()) -> Path:
 
 
 def names() -> list[str]:
-    """The names of the models that come with pairflow."""
+    """Return the names of the models that come with pairflow."""
     return sorted(path.parent.name for path in FOLDER.glob("*/model.json"))
 
 
 def summary(name: str) -> str:
-    """The first paragraph of a model's card, without the targets of its links."""
+    """Return the first paragraph of a model's card, without the targets of its links."""
     card = (FOLDER / name / CARD).read_text(encoding="utf-8")
     paragraph = card.partition("\n# ")[2].split("\n\n")[1]  # after the header, and the title
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph)

@@ -54,17 +54,17 @@ def philox4x32(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tu
 
 
 def uniform(w0: Word, w1: Word) -> Word:
-    """The float64 ((w0 + 2^32 w1) >> 11) * 2^-53 in [0, 1)."""
+    """Return the float64 ((w0 + 2^32 w1) >> 11) * 2^-53 in [0, 1)."""
     return ((w0 | (w1 << _HALF)) >> _SPARE_BITS) * 2.0**-53
 
 
 def choose(word: Word, n: Word) -> Word:
-    """The integer (word * n) >> 32 in [0, n), for a uint64 `n` of at most 2^32."""
+    """Return the integer (word * n) >> 32 in [0, n), for a uint64 `n` of at most 2^32."""
     return (word * n) >> _HALF
 
 
 def split(number: Word) -> tuple[Word, Word]:
-    """The low and the high 32 bits of a uint64."""
+    """Return the low and the high 32 bits of a uint64."""
     return number & _MASK, number >> _HALF
 
 

@@ -56,7 +56,7 @@ class Runner:
             print(text, file=sys.stderr)
 
     def options(self, experiment: Experiment, table: Sequence[Job], job: Job) -> dict[str, Any]:
-        """The options of a job of a table."""
+        """Return the options of a job of a table."""
         shares = divide_cores(experiment, table, self.cores)
         threads = self.threads or shares.get(job.rule, job.threads)
         return {"device": self.device, "threads": threads, "quiet": not self.progress}

@@ -113,7 +113,7 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def _listed(folder: Path) -> set[str]:
-    """The entries of the folder's list; empty without a list."""
+    """Return the entries of the folder's list; empty without a list."""
     file = folder / _LIST
     return {*file.read_text("utf-8", errors="replace").splitlines()} if file.is_file() else set()
 
@@ -124,7 +124,7 @@ def _write_list(folder: Path, entries: Iterable[str]) -> None:
 
 
 def _entry(path: Path) -> str:
-    """A file's line in the list."""
+    """Return a file's line in the list."""
     return f"{digest(path)}  {path.name}"
 
 
@@ -139,7 +139,8 @@ def _make_folder(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """A name in the same folder for only this process, even if containers share host names and numbers."""
+    """Return a name in the same folder for only this process, even if containers share host names and
+    numbers."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
@@ -185,8 +186,8 @@ _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _why_not_written(error: BaseException | None) -> str | None:
-    """The system's message if `error` comes from its refusal to write. (safetensors has the error number only
-    in its text, and torch raises another error after the system's.)"""
+    """Return the system's message if `error` comes from its refusal to write. (safetensors has the error
+    number only in its text, and torch raises another error after the system's.)"""
     if error is None:
         return None
     match = re.search(r"os error (\d+)", str(error))
@@ -195,7 +196,7 @@ def _why_not_written(error: BaseException | None) -> str | None:
 
 
 def disk_of(path: Path) -> str:
-    """The disk that `path` is on, and its free space."""
+    """Return the disk that `path` is on, and its free space."""
     mount = resolved(path)
     while not mount.exists() or not os.path.ismount(mount):
         mount = mount.parent
@@ -203,7 +204,7 @@ def disk_of(path: Path) -> str:
 
 
 def _umask() -> int:
-    """The mask for the permissions of new files, which can only be read by setting it."""
+    """Return the mask for the permissions of new files, which can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

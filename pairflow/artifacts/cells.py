@@ -6,13 +6,13 @@ _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 
 
 def as_cell(value: object) -> object:
-    """A value for a CSV file: text that a spreadsheet would run gets a ' in front of it."""
+    """Return a value for a CSV file: text that a spreadsheet would run gets a ' in front of it."""
     runs = isinstance(value, str) and _FORMULA.match(value) and not _is_number(value)
     return f"'{value}" if runs else value
 
 
 def from_cell(text: str) -> str:
-    """The inverse of `as_cell` for text."""
+    """Return the inverse of `as_cell` for text."""
     return text[1:] if text.startswith("'") and as_cell(text[1:]) == text else text
 
 

@@ -78,7 +78,8 @@ class Provenance:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n")
 
     def _costs(self) -> dict[str, float | None]:
-        """Both times, including earlier work (None if one of its times is unknown), and the peak memory."""
+        """Return both times, including earlier work (None if one of its times is unknown), and the peak
+        memory."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
         times: dict[str, float | None] = {}
@@ -101,7 +102,7 @@ def peak_memory_mb(device: str) -> float:
 
 
 def _command() -> list[str]:
-    """The command line, without the folders of this machine: files are shared with their provenance.
+    """Return the command line, without the folders of this machine: files are shared with their provenance.
 
     Paths below the installation or the working directory begin with ./, and paths below the home with ~/.
     """
@@ -114,17 +115,17 @@ def _command() -> list[str]:
 
 
 def machine() -> str:
-    """The name of this machine in `timings`."""
+    """Return the name of this machine in `timings`."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 
 def provenance_path(path: Path) -> Path:
-    """The path of a file's provenance: `<file>.provenance.json`."""
+    """Return the path of a file's provenance: `<file>.provenance.json`."""
     return path.with_name(path.name + ".provenance.json")
 
 
 def read_provenance(path: Path) -> Json:
-    """The provenance of a file; empty if there is none, InputError if it is damaged."""
+    """Return the provenance of a file; empty if there is none, InputError if it is damaged."""
     file = provenance_path(Path(path))
     try:
         return read_object(file) if file.is_file() else {}
@@ -134,7 +135,8 @@ def read_provenance(path: Path) -> Json:
 
 
 def checkout(folder: Path) -> str | None:
-    """The first 10 digits of the commit that `folder` is at, with `+` if files differ; None outside of git.
+    """Return the first 10 digits of the commit that `folder` is at, with `+` if files differ; None outside of
+    git.
 
     Git is called without its lock, because a step that is killed during the call would leave the lock behind.
     """

@@ -31,7 +31,7 @@ def read_rows(
     dtype: str | None = None,
     length: int | None = None,
 ) -> np.ndarray:
-    """The token rows (M, N) in a file of one of the SUFFIXES.
+    """Return the token rows (M, N) in a file of one of the SUFFIXES.
 
     Args:
         path: the file.
@@ -80,7 +80,7 @@ def _cut(path: Path, stream: np.ndarray, length: int) -> np.ndarray:
 
 
 def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
-    """The numbers in a file without a header, such as nanoGPT's train.bin."""
+    """Return the numbers in a file without a header, such as nanoGPT's train.bin."""
     if not (dtype and length):
         expected = "`dtype` and `length`, as by --dtype uint16 (of nanoGPT's files) --length N"
         raise InputError(f"{path}: a .bin file has only numbers, without their type; expected {expected}")
@@ -91,7 +91,8 @@ def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
 
 
 def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor":
-    """One of the arrays in an .npz file, or of the tensors in a .pt file, which may also be a single one."""
+    """Return one of the arrays in an .npz file, or of the tensors in a .pt file, which may also be a single
+    one."""
     if path.suffix.lower() == ".npz":
         with named_when_damaged(path, "not an .npz archive of arrays of numbers"):
             with zipfile.ZipFile(path) as archive:
@@ -112,7 +113,7 @@ def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor"
 
 
 def _chosen(path: Path, names: list[str], column: str | None) -> str:
-    """The name of the column, or the array, that holds the tokens."""
+    """Return the name of the column, or the array, that holds the tokens."""
     name = column or (names[0] if len(names) == 1 else "tokens")
     if names.count(name) != 1:
         found, example = ", ".join(map(str, names)), "input_ids" if "input_ids" in names else "NAME"
@@ -139,7 +140,8 @@ def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The array in a .npy file; InputError with the file's name if it is another file or cannot be read."""
+    """Return the array in a .npy file; InputError with the file's name if it is another file or cannot be
+    read."""
     with named_when_damaged(path, "not a .npy array of numbers"), path.open("rb") as file:
         rows = np.load(file, allow_pickle=False)
         more = not isinstance(rows, np.ndarray) or file.read(1)
@@ -149,7 +151,7 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def _read_column(path: Path, name: str | None) -> np.ndarray:
-    """A column of lists of one length, as an array (M, N)."""
+    """Return a column of lists of one length, as an array (M, N)."""
     with named_when_damaged(path, "not a Parquet file, or damaged"):
         name = _chosen(path, pq.read_schema(path).names, name)
         column = pq.ParquetFile(path).read(columns=[name])[name].combine_chunks()
@@ -167,7 +169,7 @@ def _read_column(path: Path, name: str | None) -> np.ndarray:
 
 
 def read_words(path: Path, column: str) -> list[str]:
-    """A column of words (M) of a .parquet file, empty where it has none."""
+    """Return a column of words (M) of a .parquet file, empty where it has none."""
     if path.suffix.lower() != ".parquet":
         raise InputError(f"{path}: expected a .parquet file, which can have a column {column!r}")
     require_regular(path)

@@ -32,7 +32,7 @@ _DAMAGED = "damaged, or not a Parquet file that pairflow wrote; rerun the step t
 
 
 def token_dtype(vocabulary_size: int) -> np.dtype:
-    """The smaller type of uint8 and uint16 that holds the symbols 0 .. K-1."""
+    """Return the smaller type of uint8 and uint16 that holds the symbols 0 .. K-1."""
     return np.dtype(np.uint8 if vocabulary_size <= 2**8 else np.uint16)
 
 
@@ -116,7 +116,8 @@ def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provena
 
 
 def identity(*rows: np.ndarray) -> str:
-    """The identity of a data set: the SHA-256 of its rows, given as its parts (training, validation)."""
+    """Return the identity of a data set: the SHA-256 of its rows, given as its parts (training,
+    validation)."""
     content = hashlib.sha256()
     for part in rows:
         content.update(
@@ -127,7 +128,7 @@ def identity(*rows: np.ndarray) -> str:
 
 
 def read_metadata(path: Path) -> Metadata:
-    """The metadata of a file, without reading its rows; InputError unless pairflow wrote it.
+    """Return the metadata of a file, without reading its rows; InputError unless pairflow wrote it.
 
     The types of its columns and the number of its rows are also checked.
     """
@@ -141,7 +142,7 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file is a Parquet file that pairflow wrote, or a damaged one that may be."""
+    """Return whether a file is a Parquet file that pairflow wrote, or a damaged one that may be."""
     require_regular(path)
     with path.open("rb") as file:
         if file.read(4) != b"PAR1":
@@ -192,7 +193,8 @@ _ADVICE = {  # for a kind of table, how users make one from their own data
 def _checked_metadata(
     path: Path, schema: pa.Schema, table: pa.Table | None = None, kinds: Sequence[str] = ()
 ) -> Metadata:
-    """The metadata in a `schema`; InputError if they are missing, or if they or the `table` were altered."""
+    """Return the metadata in a `schema`; InputError if they are missing, or if they or the `table` were
+    altered."""
     if _KEY not in (schema.metadata or {}):
         advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
         raise InputError(f"{path}: was not written by pairflow{advice}")
@@ -205,7 +207,7 @@ def _checked_metadata(
 
 
 def _columns(table: pa.Table) -> list[list[object]]:
-    """The names, types and lengths of the columns, which Parquet's checksums do not cover."""
+    """Return the names, types and lengths of the columns, which Parquet's checksums do not cover."""
     kinds = [
         (getattr(kind, "value_type", kind), getattr(kind, "list_size", 1)) for kind in table.schema.types
     ]
@@ -229,41 +231,44 @@ def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListAr
 
 
 def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
-    """The rows of an array (M, N) as a fixed-size list column."""
+    """Return the rows of an array (M, N) as a fixed-size list column."""
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).reshape(-1)), rows.shape[1])
 
 
 def label_column(labels: np.ndarray) -> dict[str, object]:
-    """The column of a table with these labels: `label` for labels (M,), `labels`, of lists, for (M, P)."""
+    """Return the column of a table with these labels: `label` for labels (M,), `labels`, of lists, for (M,
+    P)."""
     return {"label": labels} if np.ndim(labels) == 1 else {"labels": row_column(labels)}
 
 
 def label_array(table: pa.Table) -> np.ndarray | None:
-    """The labels (M,) or (M, P) of the rows of a table; None if it has no labels."""
+    """Return the labels (M,) or (M, P) of the rows of a table; None if it has no labels."""
     if "labels" in table.column_names:
         return token_array(table["labels"])
     return table["label"].to_numpy() if "label" in table.column_names else None
 
 
 def token_array(column: pa.ChunkedArray) -> np.ndarray:
-    """The tokens, or other numbers, in a fixed-size list column, as an array (M, N)."""
+    """Return the tokens, or other numbers, in a fixed-size list column, as an array (M, N)."""
     rows = column.combine_chunks()
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 
 
 def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
-    """Tokens as float32 numbers from -1 (black) to 1 (white), the form of pixels in continuous flows."""
+    """Return tokens as float32 numbers from -1 (black) to 1 (white), the form of pixels in continuous
+    flows."""
     return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
 
 
 def from_points(points: np.ndarray, levels: int) -> np.ndarray:
-    """The token nearest to each number, the inverse of `to_points`; numbers beyond -1 and 1 are clipped."""
+    """Return the token nearest to each number, the inverse of `to_points`; numbers beyond -1 and 1 are
+    clipped."""
     tokens = np.rint((points.clip(-1, 1) + 1) * ((levels - 1) / 2))
     return tokens.astype(token_dtype(levels))
 
 
 def points_of(table: pa.Table, metadata: Metadata) -> np.ndarray:
-    """The rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W)."""
+    """Return the rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W)."""
     if metadata.kind == "vectors":
         return token_array(table["values"])
     if metadata.shape is None:

@@ -50,7 +50,8 @@ CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured
 
 
 def _claim(data: object) -> str:
-    """The kind of a section `data`, in angle brackets: `check` leaves such parts out of its messages."""
+    """Return the kind of a section `data`, in angle brackets: `check` leaves such parts out of its
+    messages."""
     values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
     return f"<{next(settings.kind for settings in SETTINGS if settings.claims(values))}>"
 
@@ -154,11 +155,13 @@ class CommonExperiment(Settings):
         return every
 
     def frontiers(self) -> dict[str, dict[str, float]]:
-        """The evaluations with several temperatures, such as {"main": {"main": 1.0, "main_t0_7": 0.7}}."""
+        """Return the evaluations with several temperatures, such as {"main": {"main": 1.0, "main_t0_7":
+        0.7}}."""
         return self._repeated("temperatures")
 
     def guided(self) -> dict[str, dict[str, float]]:
-        """The evaluations with several guidance weights, such as {"main": {"main": 1.0, "main_g2": 2.0}}."""
+        """Return the evaluations with several guidance weights, such as {"main": {"main": 1.0, "main_g2":
+        2.0}}."""
         return self._repeated("guidances")
 
     def noised(self) -> dict[str, dict[str, float]]:
@@ -170,8 +173,9 @@ class CommonExperiment(Settings):
         }
 
     def _repeated(self, further: str) -> dict[str, Json]:
-        """The values of a setting in each evaluation with a list of them, the key `further` of REPEATED, and
-        in its copies, by name. Copies that differ from their evaluation in another setting are left out."""
+        """Return the values of a setting in each evaluation with a list of them, the key `further` of
+        REPEATED, and in its copies, by name. Copies that differ from their evaluation in another setting are
+        left out."""
         others = {setting for key, setting in REPEATED.items() if key != further}
         return {
             name: {
@@ -184,7 +188,7 @@ class CommonExperiment(Settings):
         }
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
-        """The methods that an evaluation measures. Raises InputError if its name is unknown."""
+        """Return the methods that an evaluation measures. Raises InputError if its name is unknown."""
         return self._protocol(evaluation).methods or self.methods
 
     def _protocol(self, evaluation: str) -> Evaluation:
@@ -199,27 +203,28 @@ class CommonExperiment(Settings):
         return settings
 
     def trained(self) -> list[str]:
-        """The names of all models to train: the methods and their parents, parents first."""
+        """Return the names of all models to train: the methods and their parents, parents first."""
         return list(dict.fromkeys(model for name in self.methods for model in parse_method(name).lineage))
 
     def couplings(self) -> list[str]:
-        """The names of the couplings that the methods need. Each coupling is a file of pairs."""
+        """Return the names of the couplings that the methods need. Each coupling is a file of pairs."""
         names = (parse_method(name).coupling for name in self.methods)
         return sorted({name for name in names if name})
 
     def taught(self) -> list[str]:
-        """The methods, of all `trained` ones, that train on pairs which their parent model generates."""
+        """Return the methods, of all `trained` ones, that train on pairs which their parent model
+        generates."""
         return [name for name in self.trained() if parse_method(name).on_pairs]
 
     def correlated(self) -> list[str]:
-        """The methods whose total correlation is measured."""
+        """Return the methods whose total correlation is measured."""
         if self.correlation is None:
             return []
         chosen = self.correlation.methods or CORRELATED
         return [name for name in self.methods if name in chosen]
 
     def own_pairs(self, coupling: str) -> str | None:
-        """The user's file with the pairs of a coupling; None if the workflow computes them."""
+        """Return the user's file with the pairs of a coupling; None if the workflow computes them."""
         name = parse_method(coupling).pairs_name
         return self.pairs[name] if name else None
 
@@ -260,7 +265,8 @@ class CommonExperiment(Settings):
         return kind(**protocol, nfe=nfe, seed=seed)
 
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
-        """The number of network calls that can change a sample, shown on pages; `nfe` counts only updates."""
+        """Return the number of network calls that can change a sample, shown on pages; `nfe` counts only
+        updates."""
         known = evaluation in self.evaluations
         settings = self.sample_settings(evaluation, 1, 0) if known else FLOWS[self.flow].sampling(nfe=1)
         return settings.count_calls(nfe, tail_revises(method))
@@ -271,6 +277,7 @@ class CommonExperiment(Settings):
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
     def real_draws(self, evaluation: str) -> RealDraws:
-        """Settings to draw as many real rows as samples, by the first seed, because seeds share the data."""
+        """Return settings to draw as many real rows as samples, by the first seed, because seeds share the
+        data."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])

@@ -123,7 +123,7 @@ def parse(text: str, path: Path, known: Mapping[str, object] = MappingProxyType(
 
 
 def _complete(values: Json, known: Mapping[str, object], origin: str | Path) -> Json:
-    """The values of a file with complete experiments."""
+    """Return the values of a file with complete experiments."""
     experiments = values.get("experiments")
     if not isinstance(experiments, dict):
         return values
@@ -156,7 +156,8 @@ def complete_likes(
 
 
 def _merge(settings: object, changes: object) -> object:
-    """Settings with changes: mappings are merged, other values are replaced, and null removes a key."""
+    """Return settings with changes: mappings are merged, other values are replaced, and null removes a
+    key."""
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes
     if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
@@ -182,13 +183,14 @@ def read(path: Path) -> Workflow:
 
 
 def experiment_files(path: Path, folder: str = "experiments") -> list[Path]:
-    """The files *.yaml and *.yml in a folder next to the configuration `path`, sorted."""
+    """Return the files *.yaml and *.yml in a folder next to the configuration `path`, sorted."""
     named = (file for file in path.parent.glob(f"{folder}/*") if file.suffix in (".yaml", ".yml"))
     return sorted(file for file in named if not files.is_hidden(file.name))
 
 
 def all_files(path: Path) -> list[Path]:
-    """The configuration `path`, the recipes and the user's files, in the order in which they are read."""
+    """Return the configuration `path`, the recipes and the user's files, in the order in which they are
+    read."""
     return [path, *experiment_files(path, "recipes"), *experiment_files(path)]
 
 
@@ -229,7 +231,7 @@ def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, ob
 
 
 def names_in(file: Path) -> set[str]:
-    """The names of the experiments in a file; an empty set if it cannot be read."""
+    """Return the names of the experiments in a file; an empty set if it cannot be read."""
     try:
         values = load(read_text(file), file)
     except InputError:
@@ -255,7 +257,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def experiment_file(configuration: Path, name: str) -> Path:
-    """The path of the file for a new experiment `name`: in experiments/ next to the configuration."""
+    """Return the path of the file for a new experiment `name`: in experiments/ next to the configuration."""
     return configuration.parent / "experiments" / f"{name}.yaml"
 
 
@@ -290,7 +292,7 @@ def describe(configuration: Path, name: str, values: Json, comment: str) -> str:
 
 
 def schema() -> str:
-    """The JSON schema of the configuration, for editors: the content of `config/schema.json`."""
+    """Return the JSON schema of the configuration, for editors: the content of `config/schema.json`."""
     values = Configuration.model_json_schema()
     [(pattern, whole)] = values["properties"]["experiments"]["patternProperties"].items()
     name = {"type": "string", "description": "The experiment whose settings this one has, but for its own."}
@@ -300,7 +302,7 @@ def schema() -> str:
 
 
 def experiment(configuration: Workflow, name: str, path: Path) -> Experiment:
-    """The experiment `name`. Raises InputError, with the most similar name, if it does not exist."""
+    """Return the experiment `name`. Raises InputError, with the most similar name, if it does not exist."""
     if name in configuration.mistakes:
         raise InputError(configuration.mistakes[name])
     configuration.note_mistakes()

@@ -154,7 +154,7 @@ class Method(Settings):
 
 
 def tail_revises(method: str) -> bool:
-    """Whether the greedy tail, the last step of a sampler, can change a sample of a discrete flow.
+    """Return whether the greedy tail, the last step of a sampler, can change a sample of a discrete flow.
 
     It hardly can if the noise is masks: only one position in 100,000 is still masked after the last update.
     An unknown name counts as a method with uniform noise.

@@ -15,7 +15,7 @@ _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 10
 
 
 def scaled(experiment: Experiment, share: float, rows: int) -> Json:
-    """The values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
+    """Return the values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
 
     It has `rows` rows to train on. The methods stay, and so do numbers that are small already. Of the seeds
     only the first is left.

@@ -20,12 +20,12 @@ _ROWS = {"cpu": 100_000, "cuda": 250_000}  # for training: the cost of pairing g
 
 
 def training_rows(available: int, device: str) -> int | None:
-    """How many of the `available` rows to train on; None for all."""
+    """Return how many of the `available` rows to train on; None for all."""
     return _ROWS[device] if available > _ROWS[device] else None
 
 
 def hours(network: Json, device: str) -> float | None:
-    """The default time budget in hours; None if `experiment` is to choose the number of iterations."""
+    """Return the default time budget in hours; None if `experiment` is to choose the number of iterations."""
     return _HOURS if device == "cpu" and network["name"] != SMALL["name"] else None
 
 
@@ -71,7 +71,8 @@ def iteration_seconds(
 
 
 def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Settings for short rows on a CPU: as in the experiment `demo`, but DCD's noise as in `qm9_small`."""
+    """Return settings for short rows on a CPU: as in the experiment `demo`, but DCD's noise as in
+    `qm9_small`."""
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 4.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25), "noise_max": 2.0}
@@ -79,7 +80,8 @@ def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json
 
 
 def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Settings for long rows on a CPU: fewer samples if drawing 1,024 would take longer than the training."""
+    """Return settings for long rows on a CPU: fewer samples if drawing 1,024 would take longer than the
+    training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
@@ -91,7 +93,7 @@ def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -
 
 
 def _paper_like(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Settings for a GPU: the paper's transformer with fewer iterations."""
+    """Return settings for a GPU: the paper's transformer with fewer iterations."""
     training = _optimisation(batch_size, iterations, 3.0e-4, 3.0e-6, ema_decay=0.9999)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 6.0e-5, 1.0e-6, ema_decay=0.999)
     dcd |= {"teacher_every": max(1, iterations // 25), "start_from": "raw"}

@@ -36,7 +36,7 @@ class Classes(Settings):
 
     @classmethod
     def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...]) -> Self:
-        """The property `name` with quantile classes of its values (M,), NaN if missing.
+        """Return the property `name` with quantile classes of its values (M,), NaN if missing.
 
         Raises InputError if a class would be empty.
         """
@@ -55,7 +55,7 @@ class Classes(Settings):
         return classes
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
-        """The number of each value's class, (M,) uint8; the number of classes for a missing value."""
+        """Return the number of each value's class, (M,) uint8; the number of classes for a missing value."""
         numbers = np.searchsorted(np.asarray(self.thresholds), values, side="left")
         return np.where(np.isfinite(values), numbers, len(self.names)).astype(np.uint8)
 
@@ -77,7 +77,7 @@ class Properties(NamedTuple):
 
     @classmethod
     def from_facts(cls, facts: Json | Sequence[Json] | None) -> Self | None:
-        """The properties from the entry `condition` of a table's metadata; None if it is empty.
+        """Return the properties from the entry `condition` of a table's metadata; None if it is empty.
 
         Raises InputError if a model cannot have them.
         """
@@ -101,7 +101,7 @@ class Properties(NamedTuple):
         return tuple(len(classes.names) for classes in self.properties)
 
     def labels(self, values: Iterable[np.ndarray]) -> np.ndarray:
-        """The labels (M,) or (M, P) of rows. `values` has the values (M,) of each property."""
+        """Return the labels (M,) or (M, P) of rows. `values` has the values (M,) of each property."""
         pairs = zip(self.properties, values, strict=True)
         return self._as_stored(classes.numbers(column) for classes, column in pairs)
 
@@ -113,14 +113,16 @@ class Properties(NamedTuple):
         return read_conditions(conditions, {classes.property: classes.names for classes in self.properties})
 
     def targets(self, conditions: Iterable[str], first: int, rows: int) -> np.ndarray:
-        """The labels (rows,) or (rows, P) of samples from number `first` on that should meet `conditions`.
+        """Return the labels (rows,) or (rows, P) of samples from number `first` on that should meet
+        `conditions`.
 
         A property that is not asked for gets the label for "no value". Raises InputError as `read` does.
         """
         return self._targets(self.read(conditions), first, rows)
 
     def spread(self, first: int, rows: int) -> np.ndarray:
-        """The labels of samples that take the classes of every property in turn: `targets` with SPREAD."""
+        """Return the labels of samples that take the classes of every property in turn: `targets` with
+        SPREAD."""
         return self._targets({classes.property: SPREAD for classes in self.properties}, first, rows)
 
     def _targets(self, asked: Mapping[str, str], first: int, rows: int) -> np.ndarray:
@@ -141,7 +143,7 @@ class Properties(NamedTuple):
 
 
 def _even_steps(dimensions: int) -> list[float]:
-    """A step for each of d dimensions, whose multiples, modulo 1, fill a cube evenly (Roberts 2018).
+    """Return a step for each of d dimensions, whose multiples, modulo 1, fill a cube evenly (Roberts 2018).
 
     The steps are the powers of 1 / g with g^(d + 1) = g + 1.
     """

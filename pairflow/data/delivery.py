@@ -54,34 +54,35 @@ class Delivery(ABC):
 
     @abstractmethod
     def decode(self, tokens: list[int]) -> str:
-        """The text of a sample, from its N tokens."""
+        """Return the text of a sample, from its N tokens."""
 
     def decode_all(self, tokens: np.ndarray) -> list[str] | np.ndarray:
-        """What token rows (M, N) stand for: M strings, or an array of them."""
+        """Return what token rows (M, N) stand for: M strings, or an array of them."""
         return [self.decode(row) for row in tokens.tolist()]
 
     @abstractmethod
     def keep(self, text: str) -> str | None:
-        """The text to deliver for a sample with this `text`; None to drop the sample."""
+        """Return the text to deliver for a sample with this `text`; None to drop the sample."""
 
     @abstractmethod
     def explain(self) -> str:
-        """The end of the message "none of the last samples was ...": the reason, and advice."""
+        """Return the end of the message "none of the last samples was ...": the reason, and advice."""
 
     @abstractmethod
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
-        """A function of (path, rows) that writes rows in the format of `out`; InputError if none fits."""
+        """Return a function of (path, rows) that writes rows in the format of `out`; InputError if none
+        fits."""
 
     @abstractmethod
     def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
-        """A function of a delivered text that returns its row of the output table, except its name."""
+        """Return a function of a delivered text that returns its row of the output table, except its name."""
 
     @abstractmethod
     def summarise(self, rows: Rows, seconds: float) -> str:
-        """The message at the end: what was delivered, and from how many samples."""
+        """Return the message at the end: what was delivered, and from how many samples."""
 
     def warn(self) -> str:
-        """A warning about the delivered samples; usually empty."""
+        """Return a warning about the delivered samples; usually empty."""
         return ""
 
 
@@ -99,7 +100,7 @@ class Lines(Delivery):
         self.drawn, self._seen = 0, set[str]()
 
     def accepts(self, text: str) -> bool:
-        """Whether a sample is delivered."""
+        """Return whether a sample is delivered."""
         return True
 
     def keep(self, text: str) -> str | None:
@@ -166,7 +167,7 @@ class Scored(ABC):
 
     @abstractmethod
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
-        """The rows of a file; of a table, the texts in `column`, which is found if it is not given.
+        """Return the rows of a file; of a table, the texts in `column`, which is found if it is not given.
 
         Raises InputError if the file cannot be read, or if no column is found.
         """
@@ -191,7 +192,7 @@ class ScoredLines(Scored):
         return self.split(read_text(path, MOST_BYTES))
 
     def split(self, text: str) -> Iterator[Candidate]:
-        """The rows of a file's text."""
+        """Return the rows of a file's text."""
         return self.encode_rows((number, "", line) for number, line in enumerate(split_lines(text), 1))
 
     def encode_rows(self, rows: Iterable[tuple[int, str, str]]) -> Iterator[Candidate]:

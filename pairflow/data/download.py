@@ -60,7 +60,8 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """The path of the file, downloaded into the cache if need be; InputError for a wrong checksum."""
+        """Return the path of the file, downloaded into the cache if need be; InputError for a wrong
+        checksum."""
         if path := local_copy(self.names):
             if path.is_file():
                 require_regular(path)
@@ -88,7 +89,7 @@ class RawFile:
 
 
 def local_copy(names: Iterable[str]) -> Path | None:
-    """The path of the first of `names` that the folder PAIRFLOW_DATA_DIR has, or None.
+    """Return the path of the first of `names` that the folder PAIRFLOW_DATA_DIR has, or None.
 
     A name without a suffix stands for a folder. Raises InputError if PAIRFLOW_DATA_DIR is no folder.
     """
@@ -102,12 +103,13 @@ def local_copy(names: Iterable[str]) -> Path | None:
 
 
 def cache() -> Path:
-    """The user's cache of downloads."""
+    """Return the user's cache of downloads."""
     return Path(pooch.os_cache("pairflow"))
 
 
 def git_blob_id(path: Path) -> str:
-    """The id that git gives to a file's content: the SHA-1 of `blob <size>`, a zero byte and the content."""
+    """Return the id that git gives to a file's content: the SHA-1 of `blob <size>`, a zero byte and the
+    content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 

@@ -87,7 +87,7 @@ class Draft:
 
 
 def own_split(request: DraftRequest) -> Entry:
-    """The user's own split, as keys of an experiment's section `data`; empty if there is none."""
+    """Return the user's own split, as keys of an experiment's section `data`; empty if there is none."""
     settings = request.settings
     held_out = settings.held_out and relative(Path(settings.held_out), request.configuration)
     keys = {"split_column": settings.split_column, "held_out": held_out}
@@ -95,12 +95,13 @@ def own_split(request: DraftRequest) -> Entry:
 
 
 def relative(file: Path, configuration: Path) -> str:
-    """The path of the file relative to the folder of the configuration; an absolute path stays absolute."""
+    """Return the path of the file relative to the folder of the configuration; an absolute path stays
+    absolute."""
     return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:
-    """The text of a table: a title, then lines of a label, a number and a remark."""
+    """Return the text of a table: a title, then lines of a label, a number and a remark."""
     return "\n".join(
         [
             escaped(title),

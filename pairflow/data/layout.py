@@ -71,8 +71,8 @@ def find_layout(lines: list[str], suffix: str) -> Layout | None:
 
 
 def _is_prose(table: tuple[list[tuple[int, list[str]]], Header]) -> bool:
-    """Whether a table of one name seems to have further columns only because of commas in its texts: there
-    are blanks before and after them."""
+    """Return whether a table of one name seems to have further columns only because of commas in its texts:
+    there are blanks before and after them."""
     records, header = table
     rows = [fields for _, fields in records[header.row + 1 :] if len(fields) > 1]
     spaced = sum(" " in fields[0] and fields[1].startswith(" ") for fields in rows)
@@ -89,8 +89,8 @@ def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def holds_rows(record: list[str], layout: Layout) -> bool:
-    """Whether a record of several lines holds rows of the table, so that quotes in it are stray: most of its
-    lines have as many fields as a row. A separator that ends a clause, before a blank, is none."""
+    """Return whether a record of several lines holds rows of the table, so that quotes in it are stray: most
+    of its lines have as many fields as a row. A separator that ends a clause, before a blank, is none."""
     separator, most = layout.separator, layout.width - 1
     lines = [line for line in split_lines(separator.join(record)) if line]
     rows = [line for line in lines if line.count(separator) == most and f"{separator} " not in line]
@@ -129,7 +129,8 @@ def find_header(rows: list[list[str]]) -> Header:
 
 
 def _has_names(row: list[str], below: list[list[str]]) -> bool:
-    """Whether a row has a usual name of a column, or no number in a column that has only numbers below."""
+    """Return whether a row has a usual name of a column, or no number in a column that has only numbers
+    below."""
     columns = zip_longest(*below, fillvalue="")
     numeric = [all(map(_NUMBER.fullmatch, column)) for column in columns] if len(below) > 1 else []
     return any(
@@ -147,14 +148,14 @@ def _is_comment(row: list[str]) -> bool:
 
 
 def _is_title(row: list[str], width: int) -> bool:
-    """Whether a row is a title above a table of `width` columns: few fields, and words."""
+    """Return whether a row is a title above a table of `width` columns: few fields, and words."""
     few = _count_filled(row) == 1 or len(row) < width - 1
     return few and any(" " in field.strip() for field in row)
 
 
 def name_columns(header: Header, rows: list[list[str]]) -> list[str]:
-    """The names of all columns. If the header has one name less than the rows have fields, and these begin
-    with 1, 2, 3 ..., it does not name this first column, as R writes tables."""
+    """Return the names of all columns. If the header has one name less than the rows have fields, and these
+    begin with 1, 2, 3 ..., it does not name this first column, as R writes tables."""
     names = [re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in header.names]
     names[0] = re.sub(r"^#+\s+", "", names[0])
     counted = [str(number) for number in range(1, len(rows) + 1)]

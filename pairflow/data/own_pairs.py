@@ -55,6 +55,6 @@ def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
 
 
 def _as_scalars(rows: np.ndarray) -> np.ndarray:
-    """Rows (M, N) of integers as an array (M,) of bytes, so that NumPy compares whole rows."""
+    """Return rows (M, N) of integers as an array (M,) of bytes, so that NumPy compares whole rows."""
     rows = np.ascontiguousarray(rows, dtype=np.int32)
     return rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel()

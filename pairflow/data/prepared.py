@@ -86,7 +86,8 @@ class PreparedRows:
 
 
 def contract(**facts: object) -> str:
-    """The content of vocabulary.json for data without named symbols: facts that a model and rows share."""
+    """Return the content of vocabulary.json for data without named symbols: facts that a model and rows
+    share."""
     return json.dumps(facts, separators=(",", ":"))
 
 
@@ -153,5 +154,6 @@ def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str,
 
 
 def parent_digest(vocabulary: Path | None) -> dict[str, str]:
-    """The hash of a parent model's vocabulary, as an entry of a table's `inputs`; empty without a parent."""
+    """Return the hash of a parent model's vocabulary, as an entry of a table's `inputs`; empty without a
+    parent."""
     return {"parent_vocabulary": digest(vocabulary)} if vocabulary else {}

@@ -40,7 +40,7 @@ class DatasetSize:
     def shaped(
         cls, rows: int, validation_rows: int, vocabulary_size: int, shape: tuple[int, ...]
     ) -> "DatasetSize":
-        """The size of a data set of images, whose `shape` determines N."""
+        """Return the size of a data set of images, whose `shape` determines N."""
         return cls(rows, validation_rows, vocabulary_size, math.prod(shape), shape)
 
     @property
@@ -48,12 +48,12 @@ class DatasetSize:
         return self.rows + self.validation_rows
 
     def limited(self, settings: DataSettings) -> "DatasetSize":
-        """The size of the part of this data set that an experiment with these settings trains on."""
+        """Return the size of the part of this data set that an experiment with these settings trains on."""
         length = getattr(settings, "length", None) or self.length
         return replace(self, rows=settings.count_rows(self.rows), length=length)
 
     def scaled(self, rows: int | None) -> "DatasetSize":
-        """The size of a similar data set with so many training rows; the same size for None."""
+        """Return the size of a similar data set with so many training rows; the same size for None."""
         if rows is None:
             return self
         return replace(self, rows=rows, validation_rows=self.validation_rows * rows // self.rows)
@@ -77,7 +77,7 @@ class DataSource(ABC):
         """Read an object with the training rows (`train`), held-out rows (`validation`) and K (`symbols`)."""
 
     def measure(self, settings: Any) -> DatasetSize:
-        """The size of the part that an experiment trains on; files are read if `size` is not known."""
+        """Return the size of the part that an experiment trains on; files are read if `size` is not known."""
         if self.size is not None:
             return self.size.limited(settings)
         rows = self.read(settings)
@@ -95,11 +95,11 @@ class DataSource(ABC):
         return DatasetSize(10**5, 10**4, 64, 64).limited(settings)
 
     def published_files(self) -> "list[RawFile]":
-        """The files that `status` looks for; empty for data that pairflow makes or contains."""
+        """Return the files that `status` looks for; empty for data that pairflow makes or contains."""
         return []
 
     def status(self, offline: bool = False) -> Finding:
-        """Whether the data are here or, unless `offline`, can be downloaded, and what to do if not."""
+        """Return whether the data are here or, unless `offline`, can be downloaded, and what to do if not."""
         from pairflow.data.download import published_status
 
         return published_status(self.published_files(), offline)
@@ -145,7 +145,7 @@ class PublishedFile(DataSource):
 def files(
     folder: str | Path, name: str, suffixes: Collection[str], left_out: dict[str, str] | None = None
 ) -> list[Path]:
-    """The files with these suffixes below a folder, sorted by their path in it.
+    """Return the files with these suffixes below a folder, sorted by their path in it.
 
     Other files, hidden and linked folders, and hidden files with these suffixes are added to `left_out`:
     their paths in the folder, and the reasons. Raises InputError if there are none, or if there are so many
@@ -182,7 +182,8 @@ def files(
 
 
 def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
-    """A digest of the names, sizes and times of `files`, to notice changes; empty if there are none."""
+    """Return a digest of the names, sizes and times of `files`, to notice changes; empty if there are
+    none."""
     try:
         paths = files(folder, name, suffixes)
     except InputError:  # which the step reports

@@ -32,5 +32,5 @@ class Finding:
 
 
 def described(error: BaseException) -> str:
-    """The type and the text of an exception, in one line."""
+    """Return the type and the text of an exception, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

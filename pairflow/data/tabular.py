@@ -80,8 +80,8 @@ class OpenTable(NamedTuple):
 
 
 def index_of(header: Sequence[str], column: str, where: object) -> int:
-    """The index of a column in a header. Raises InputError, which begins with `where`, if it is not there, or
-    if several columns have its name."""
+    """Return the index of a column in a header. Raises InputError, which begins with `where`, if it is not
+    there, or if several columns have its name."""
     if column not in header:
         found = ", ".join(map(repr, header[:20]))
         raise InputError(f"{where}: no column {column!r}{nearest(column, header)}; found {found}")
@@ -102,7 +102,7 @@ def require_openpyxl(path: Path) -> None:
 
 
 def is_table(path: Path) -> bool:
-    """Whether the suffix of a file is that of a table."""
+    """Return whether the suffix of a file is that of a table."""
     return suffix_of(path) in FORMATS
 
 
@@ -169,7 +169,7 @@ def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) ->
 
 
 def layout_of(path: Path) -> Layout | None:
-    """How a text file of any name is written, if its first lines are a table of several columns; else
+    """Return how a text file of any name is written, if its first lines are a table of several columns; else
     None."""
     with opened(path, "text") as (content, _):
         lines = [*islice(lines_of(content, path, 2**20), _HEAD)]
@@ -253,7 +253,7 @@ def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable
 
 
 def _object(line: str, number: int, path: Path) -> Json:
-    """The JSON object in a line."""
+    """Return the JSON object in a line."""
     try:
         if isinstance(row := _JSON.decode(line), dict):
             return row
@@ -265,7 +265,7 @@ def _object(line: str, number: int, path: Path) -> Json:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> Json:
-    """A JSON object of names and values. Raises InputError if it has a name twice."""
+    """Return a JSON object of names and values. Raises InputError if it has a name twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
@@ -280,7 +280,7 @@ _JSON = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
 
 
 def _text(value: object) -> str:
-    """A value of a table as text; empty if it is missing."""
+    """Return a value of a table as text; empty if it is missing."""
     if value is None or value != value:  # NaN
         return ""
     if isinstance(value, bytes):
@@ -313,7 +313,7 @@ def _parquet(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable | 
 
 
 def _seekable(content: BufferedReader, path: Path) -> BufferedReader | BytesIO:
-    """The content of a file in which readers jump: in memory if it was compressed."""
+    """Return the content of a file in which readers jump: in memory if it was compressed."""
     return BytesIO(content.read()) if path.suffix.lower() in PACKED else content
 
 
@@ -386,7 +386,7 @@ def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
 
 
 def _has_formulas(archive: zipfile.ZipFile) -> bool:
-    """Whether a sheet of an Excel file has formulas."""
+    """Return whether a sheet of an Excel file has formulas."""
     for part in archive.namelist():
         if part.startswith("xl/worksheets/") and part.endswith(".xml"):
             with archive.open(part) as file:

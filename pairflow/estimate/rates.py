@@ -58,7 +58,8 @@ def rates_of(
 
 
 def speedup(threads: int) -> float:
-    """How many times as fast as one thread a network works on several; measured for two: 1.3 to 1.7."""
+    """Return how many times as fast as one thread a network works on several; measured for two: 1.3 to
+    1.7."""
     return 1 + 0.4 * (threads - 1)
 
 

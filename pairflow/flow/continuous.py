@@ -50,7 +50,8 @@ def interpolate(x0: Tensor, x1: Tensor, t: Tensor | float) -> Tensor:
 
 
 def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
-    """The loss of conditional flow matching (Lipman et al. 2023): the mean of (predicted - (x1 - x0))^2.
+    """Return the loss of conditional flow matching (Lipman et al. 2023): the mean of (predicted - (x1 -
+    x0))^2.
 
     Its minimum is the velocity E[x1 - x0 | x_t = x].
 

@@ -359,7 +359,7 @@ CORRUPTIONS: dict[str, type[Corruption]] = {"uniform": Uniform, "absorbing": Abs
 def corruption_of(
     method: str, vocabulary_size: int | None, mask: int | None, pi: Tensor | None = None
 ) -> Corruption:
-    """The corruption process of a method for `vocabulary_size` symbols; with `pi` noise by frequency.
+    """Return the corruption process of a method for `vocabulary_size` symbols; with `pi` noise by frequency.
 
     Raises InputError if there is no number of symbols.
     """

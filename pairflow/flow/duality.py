@@ -54,7 +54,7 @@ class Transformation:
 
     @classmethod
     def from_table(cls, table: pd.DataFrame) -> "Transformation":
-        """The transformation that `table` wrote."""
+        """Return the transformation that `table` wrote."""
         return cls(table["gamma"].to_numpy(), table["alpha"].to_numpy())
 
     def table(self) -> pd.DataFrame:

@@ -29,7 +29,7 @@ class Linear:
             raise InputError(f"start: expected a number in [0, 1), found {self.start!r}")
 
     def kappa(self, t: Any) -> Any:
-        """The schedule at times `t` in [0, 1]: a number or an array, as `t` is."""
+        """Return the schedule at times `t` in [0, 1]: a number or an array, as `t` is."""
         return self.start + (1 - self.start) * t
 
     def derivative(self, t: object) -> float:

@@ -54,7 +54,7 @@ class ModelChoice(NamedTuple):
         return files
 
     def load(self, device: str | torch.device) -> tuple[AnyKind, DiscreteModel]:
-        """The kind of data and the model; InputError unless they support samples on demand."""
+        """Return the kind of data and the model; InputError unless they support samples on demand."""
         kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
         if not kind.delivery or not isinstance(model, DiscreteModel):
             raise not_on_demand(self.folder, kind)
@@ -62,7 +62,7 @@ class ModelChoice(NamedTuple):
 
 
 def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
-    """The model in `folder`, or the best model of the finished experiment in `folder`.
+    """Return the model in `folder`, or the best model of the finished experiment in `folder`.
 
     The best model of an experiment is the `best_run` of its leading evaluation, by the first metric of
     `OnDemand.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
@@ -113,26 +113,27 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
 
 
 def measured_at(folder: Path) -> MeasuredAt | None:
-    """The settings at which a model was measured, from the file MEASURED; None without it."""
+    """Return the settings at which a model was measured, from the file MEASURED; None without it."""
     content = _content(folder / MEASURED)
     return check(MeasuredAt, content, str(folder / MEASURED)) if content else None
 
 
 def _as_measured(folder: Path, measured: MeasuredAt, nfe: int | None) -> ModelChoice:
-    """The choice of a single model, with the settings at which it was measured, or with `nfe` steps."""
+    """Return the choice of a single model, with the settings at which it was measured, or with `nfe`
+    steps."""
     reason = "" if nfe else f"{folder.name}: takes {measured.words}, unless you give other values"
     return ModelChoice(folder, nfe or measured.nfe, reason, folder / MEASURED, measured)
 
 
 def kind_in(folder: Path) -> AnyKind:
-    """The kind of data that the model, or the experiment, in `folder` generates."""
+    """Return the kind of data that the model, or the experiment, in `folder` generates."""
     description = _content(folder / "model.json")
     vocabulary = _content(folder / VOCABULARY) or _content(paths.data(folder, VOCABULARY))
     return kind_of_model(description, str(vocabulary.get("kind", "")))
 
 
 def _content(path: Path) -> Json:
-    """The content of a JSON file; empty if it cannot be read, which other functions report."""
+    """Return the content of a JSON file; empty if it cannot be read, which other functions report."""
     try:
         return read_object(path)
     except (OSError, ValueError):
@@ -140,7 +141,7 @@ def _content(path: Path) -> Json:
 
 
 def not_on_demand(folder: Path, kind: AnyKind) -> InputError:
-    """The error for a model or an experiment whose kind of data does not support samples on demand."""
+    """Return the error for a model or an experiment whose kind of data does not support samples on demand."""
     if kind.delivery:
         use = "use --solver euler --samples 100 --trials 1"
         return InputError(

@@ -82,7 +82,7 @@ class SampleStream:
                 raise TooFewAccepted(f"none of the {which} was {self.delivery.explain()}")
 
     def _strings(self) -> Iterator[str]:
-        """An endless stream of decoded samples."""
+        """Return an endless stream of decoded samples."""
         model, delivery, settings, nfe = self.model, self.delivery, self.settings, self.choice.nfe
         if delivery.seeds is None:
             return map(delivery.decode, model.rows_without_end(settings, nfe, delivery.given))

@@ -52,7 +52,7 @@ def upload(folder: Path, model: Model, name: str, private: bool, token: str | No
 
 
 def card(model: Model, name: str) -> str:
-    """The text of a card, with what model.json says of a model."""
+    """Return the text of a card, with what model.json says of a model."""
     rows, training, distillation = kind_in(model.folder).rows, model.training, model.distillation
     settings, conditions = dict(model.network_settings), model.condition.properties if model.condition else ()
     network, parameters = settings.pop("name"), sum(tensor.numel() for tensor in model.network.parameters())
@@ -105,7 +105,7 @@ def _length(settings: dict[str, Any]) -> str:
 
 
 def _endpoint() -> str | None:
-    """The hub's address, also if HF_ENDPOINT was set after the import of huggingface_hub."""
+    """Return the hub's address, also if HF_ENDPOINT was set after the import of huggingface_hub."""
     return os.environ.get("HF_ENDPOINT")
 
 

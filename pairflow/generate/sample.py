@@ -42,7 +42,8 @@ def trials(
     sources: "Tensor | None" = None,
     given: "Tensor | None" = None,
 ) -> Trials:
-    """The trials of a model. With `noise`, samples are variants of the rows in the file `held_out`, in turn.
+    """Return the trials of a model. With `noise`, samples are variants of the rows in the file `held_out`, in
+    turn.
 
     Without it, `sources` and `given` hold the source state and the fixed symbols of each row of a trial.
     Raises InputError if the settings are for models of the other flow, or if the file has rows of other data.
@@ -83,8 +84,8 @@ def trials(
 def _variants(
     model: "DiscreteModel", settings: SampleSettings, noise: float, held_out: Path | None
 ) -> Trials:
-    """Samples that are variants of the R rows in a file: sample number i of each trial varies row i mod R,
-    which their table has in the column `origin`. Raises InputError without a file."""
+    """Return samples that are variants of the R rows in a file: sample number i of each trial varies row i
+    mod R, which their table has in the column `origin`. Raises InputError without a file."""
     import torch
 
     from pairflow.generate.variants import vary

@@ -45,7 +45,7 @@ class Scorer:
         self.noun = self.rows.noun
 
     def read(self, path: Path, column: str | None = None) -> list[Candidate]:
-        """The rows of a file; without `column` the column of a table is found.
+        """Return the rows of a file; without `column` the column of a table is found.
 
         Raises InputError if the file cannot be read, or if none of its rows can be scored.
         """
@@ -56,7 +56,8 @@ class Scorer:
         return rows
 
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """A table with a line for each row, in order. Rows that cannot be scored only have a reason."""
+        """Return a table with a line for each row, in order. Rows that cannot be scored only have a
+        reason."""
         padding = self.rows.padding
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
             lines = [
@@ -93,7 +94,8 @@ class Scorer:
 def score_row(
     model: DiscreteModel, row: np.ndarray, settings: ScoreSettings, padding: int | None = None
 ) -> dict[str, float]:
-    """The bound on -log p of a row (N,), in nats, its error and 95 % interval, and the bound per token.
+    """Return the bound on -log p of a row (N,), in nats, its error and 95 % interval, and the bound per
+    token.
 
     Positions with the symbol `padding`, if any, do not count as tokens. Raises InputError if the network
     gives no finite numbers.
@@ -156,7 +158,7 @@ def write_scores(
 
 
 def _summary(table: pd.DataFrame, noun: str) -> str:
-    """A sentence on the scores, and on the reasons why rows have none."""
+    """Return a sentence on the scores, and on the reasons why rows have none."""
     scored, reasons = table.dropna(subset="nll_bound"), Counter(table.reason[table.reason != ""])
     text = (
         f"{len(scored):,} {noun}s: -log p is at most {scored.nll_bound.mean():.2f} nats on average "

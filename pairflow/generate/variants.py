@@ -39,7 +39,7 @@ def vary_without_end(
     noises: Sequence[float],
     given: Tensor | None = None,
 ) -> Iterator[tuple[list[int], int, float]]:
-    """An endless stream of variants of data rows, the `seeds` (S, N), by `vary`.
+    """Yield an endless stream of variants of data rows, the `seeds` (S, N), by `vary`.
 
     It cycles through the seeds and the `noises`. Each item is a row, the number of its seed, and its noise.
     """

@@ -101,7 +101,7 @@ class Costs:
         return Needs()
 
     def is_timed(self, job: Job) -> bool:
-        """Whether the time of such a job was measured, so that the estimate of a run can use it."""
+        """Return whether the time of such a job was measured, so that the estimate of a run can use it."""
         return True
 
 
@@ -157,7 +157,7 @@ class Floor(ABC, Generic[F, R]):
         self.reference = reference
 
     def is_measured(self, experiment: Experiment) -> bool:
-        """Whether an experiment has a floor."""
+        """Return whether an experiment has a floor."""
         return True
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
@@ -273,7 +273,7 @@ class Kind(ABC, Generic[D]):
         """Turn raw data into the files of `DataSettings.prepared`, for `pairflow preprocess`."""
 
     def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
-        """Whether a model makes rows of this kind; for the arguments see `kinds.kind_of_model`."""
+        """Return whether a model makes rows of this kind; for the arguments see `kinds.kind_of_model`."""
         return symbols == self.name
 
     def page(self) -> "KindPage | None":

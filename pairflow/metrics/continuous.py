@@ -12,7 +12,8 @@ _CHUNK = 1 << 22  # distances in memory at once
 
 
 def chamfer(a: ArrayLike, b: ArrayLike) -> float:
-    """The Chamfer distance: mean over a of min over b of |a - b|^2, plus the same with a and b exchanged.
+    """Return the Chamfer distance: mean over a of min over b of |a - b|^2, plus the same with a and b
+    exchanged.
 
     Distances are squared, as in PairFlow, appendix E.
 
@@ -29,7 +30,8 @@ def chamfer(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
-    """The exact 2-Wasserstein distance: the root of the least mean |a_i - b_order(i)|^2 over all orders of b.
+    """Return the exact 2-Wasserstein distance: the root of the least mean |a_i - b_order(i)|^2 over all
+    orders of b.
 
     The time is O(n^3): half a second for n = 2,000.
 
@@ -51,7 +53,8 @@ def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The squared distances from each row of `a` to the nearest row of `b`, (A,), and vice versa, (B,).
+    """Return the squared distances from each row of `a` to the nearest row of `b`, (A,), and vice versa,
+    (B,).
 
     Trees find the nearest rows in few dimensions, else all pairs are compared.
     """
@@ -72,7 +75,8 @@ def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The two samples as rows of float64 numbers; InputError unless they have one number of columns."""
+    """Return the two samples as rows of float64 numbers; InputError unless they have one number of
+    columns."""
     a, b = (checked_points(points, name).astype(np.float64) for points, name in ((a, "a"), (b, "b")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise InputError(

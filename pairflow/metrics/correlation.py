@@ -17,7 +17,7 @@ _CHUNK = 1 << 22  # tokens in memory at once
 
 
 def total_correlation(samples: ArrayLike) -> np.ndarray:
-    """The total correlation of each source state.
+    """Return the total correlation of each source state.
 
     Args:
         samples: integers (S, R, N): R samples from each of S source states.
@@ -39,7 +39,7 @@ def total_correlation(samples: ArrayLike) -> np.ndarray:
 
 
 def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:
-    """The total correlation between the N positions of rows that are drawn at random from the data.
+    """Return the total correlation between the N positions of rows that are drawn at random from the data.
 
     Reports compare it with that of samples which start from one source. It is estimated several times, each
     time from a group of R rows.
@@ -64,7 +64,7 @@ def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: i
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
-    """Metrics in bits of total correlations of a model (S,), and of the data, `of_data` (groups,).
+    """Return metrics in bits of total correlations of a model (S,), and of the data, `of_data` (groups,).
 
     - `total_correlation`: the mean, and `total_correlation_se`: its standard error over the source states.
     - `total_correlation_ceiling`: the mean over the groups of data rows.
@@ -77,7 +77,7 @@ def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
 
 
 def _entropy(samples: np.ndarray) -> np.ndarray:
-    """The sum over positions of the entropies in bits of `samples` (S, R, N), from counts: (S,).
+    """Return the sum over positions of the entropies in bits of `samples` (S, R, N), from counts: (S,).
 
     A symbol in c of R samples contributes c / R (log2 R - log2 c).
     """

@@ -10,7 +10,7 @@ _COMPARED = 2 * 10**10  # the most tokens to compare for nearest rows, which tak
 
 
 def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
-    """The number of pairs at each Hamming distance 0..N.
+    """Return the number of pairs at each Hamming distance 0..N.
 
     Args:
         x0: source tokens (M, N).
@@ -30,7 +30,7 @@ def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
 
 
 def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """The share of each symbol in `x0` (M, N): (K,) float64, about 1/K for uniform sources."""
+    """Return the share of each symbol in `x0` (M, N): (K,) float64, about 1/K for uniform sources."""
     x0 = np.asarray(x0)
     counts = np.zeros(vocabulary_size, dtype=np.int64)
     for column in x0.T:  # by column, because bincount converts its input to 64 bits
@@ -41,7 +41,7 @@ def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
 def diagnose(
     x0: ArrayLike, x1: ArrayLike, vocabulary_size: int, pi: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Metrics of a coupling of source tokens `x0` and data tokens `x1`, both (M, N).
+    """Return metrics of a coupling of source tokens `x0` and data tokens `x1`, both (M, N).
 
     - `hamming_mean`, `hamming_std`: the mean and standard deviation of the Hamming distance of x0 and x1, the
       number of positions where they differ. `hamming_independent`: the mean N (K-1) / K for uniform noise x0
@@ -76,8 +76,8 @@ def diagnose(
 
 
 def nearest_distance(x1: ArrayLike, vocabulary_size: int, pi: np.ndarray | None = None) -> float:
-    """The mean Hamming distance, in positions, of noise rows from the nearest row of `x1` (M, N): of uniform
-    ones, or by the probabilities `pi` (N, K).
+    """Return the mean Hamming distance, in positions, of noise rows from the nearest row of `x1` (M, N): of
+    uniform ones, or by the probabilities `pi` (N, K).
 
     No coupling of such noise with these rows has a lower mean distance. The estimate uses 256 noise rows,
     or fewer (at least 16) if `x1` has more than 8 * 10^7 tokens.
@@ -96,7 +96,7 @@ def nearest_distance(x1: ArrayLike, vocabulary_size: int, pi: np.ndarray | None 
 def diagnose_points(
     x0: np.ndarray, x1: np.ndarray, target: np.ndarray | None = None, moved: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Metrics of a coupling of sources `x0` ~ N(0, I) and data or samples `x1`, both (M, d).
+    """Return metrics of a coupling of sources `x0` ~ N(0, I) and data or samples `x1`, both (M, d).
 
     - `squared_distance`: the mean of |x1 - x0|^2. `squared_distance_independent`: the same for sources that
       are independent of x1: d + the mean of |x1|^2.

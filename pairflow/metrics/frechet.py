@@ -27,7 +27,7 @@ class Moments:
 
     @classmethod
     def from_features(cls, features: ArrayLike) -> "Moments":
-        """The moments of the rows of `features` (n, D); n may be 0."""
+        """Return the moments of the rows of `features` (n, D); n may be 0."""
         features = np.asarray(features, dtype=np.float64)
         if not len(features):
             return cls(0, np.zeros(features.shape[1]), np.zeros((features.shape[1],) * 2))
@@ -37,12 +37,12 @@ class Moments:
 
     @classmethod
     def from_columns(cls, table: pa.Table, count: int, prefix: str = "") -> "Moments":
-        """The moments of `count` features, from a table with the columns that `columns` returned."""
+        """Return the moments of `count` features, from a table with the columns that `columns` returned."""
         covariance = token_array(table[f"{prefix}covariance"])
         return cls(count, table[f"{prefix}mean"].to_numpy(), covariance * (count - 1))
 
     def columns(self, prefix: str = "") -> dict[str, pa.Array]:
-        """Columns of a table with D rows: the mean and the covariances."""
+        """Return columns of a table with D rows: the mean and the covariances."""
         return {f"{prefix}mean": pa.array(self.mean), f"{prefix}covariance": row_column(self.covariance)}
 
     def __add__(self, other: "Moments") -> "Moments":

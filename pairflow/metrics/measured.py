@@ -142,7 +142,7 @@ class RealRows:
 
 
 def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, object]]:
-    """The metric rows of every trial. `trials` (B,) has the number of each sample's trial."""
+    """Return the metric rows of every trial. `trials` (B,) has the number of each sample's trial."""
     return [
         {**row, "trial": int(trial)}
         for trial in np.unique(trials)

@@ -53,7 +53,7 @@ class DiffusionTransformer(nn.Module):
     def forward(
         self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None, where: Tensor | None = None
     ) -> Tensor:
-        """Logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any.
+        """Return logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any.
 
         With `where` (B, N) bool, they are (M, K), of its M true positions.
         """

@@ -134,7 +134,7 @@ class UNet(ImageTrunk):
         self.levels = levels  # K, without the mask
 
     def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
-        """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
+        """Return logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
         # float32, even under autocast. (On a CPU channels_last does not help: group norms take 4x as long.)
         with torch.autocast(x_t.device.type, enabled=False):
             pixels, masked = self._pixels(x_t)
@@ -225,7 +225,8 @@ class Upsampling(nn.Module):
 
 
 def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
-    """Logits (..., K) of a logistic distribution in K bins of width 2 / (K - 1), centred at the pixel values.
+    """Return logits (..., K) of a logistic distribution in K bins of width 2 / (K - 1), centred at the pixel
+    values.
 
     The distribution has `mean` (...) and `log_scale` (...) and is truncated to the bins, as in D3PM (Austin
     et al. 2021): the softmax spreads the mass outside over all bins. See docs/method.md, "Image likelihood

@@ -178,7 +178,7 @@ class TokenPairing(FilePairing):
         return [f"sample: {len(made):,} of the pairs are {share:.1%} as far apart as random ones{verdict}"]
 
     def _independent(self) -> float:
-        """The mean distance of rows and independent sources."""
+        """Return the mean distance of rows and independent sources."""
         if self.by_frequency:
             return independent_by_frequency(self.points, frequencies(self.points, self.size))
         return independent_distance(self.points.shape[1], self.size)
@@ -207,7 +207,7 @@ class TokenPairing(FilePairing):
         return {name: token_column(rows, self.size) for name, rows in columns.items()}
 
     def _points(self, first: int, last: int) -> np.ndarray:
-        """The data rows that a shard's file has in these places."""
+        """Return the data rows that a shard's file has in these places."""
         return self.points[first:last] if self.order is None else self.points[self.order[first:last]]
 
     def name_device(self) -> None:

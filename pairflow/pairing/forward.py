@@ -92,7 +92,7 @@ def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
 
 @_compiled
 def _sample(data, columns, states, first, tables, seed):
-    """Moves `states` (b, N) in place from noise at t = 0 to data at t = 1."""
+    """Move `states` (b, N) in place from noise at t = 0 to data at t = 1."""
     keys, length = data.shape
     steps = len(tables)
     distance = np.empty(keys, np.uint16)
@@ -123,7 +123,7 @@ def _sample(data, columns, states, first, tables, seed):
 
 @_compiled
 def _fill_weights(distance, table, counts, weight_at):
-    """Writes the weight of a key at each distance to `weight_at` (N+1,); returns the sum over all keys."""
+    """Write the weight of a key at each distance to `weight_at` (N+1,); return the sum over all keys."""
     counts[:] = 0
     for key in range(len(distance)):
         counts[distance[key]] += 1
@@ -137,7 +137,7 @@ def _fill_weights(distance, table, counts, weight_at):
 
 @_compiled
 def _replace(data, columns, z, distance, weight_at, wanted, positions):
-    """Gives positions[j] the symbol of the key whose share of the summed weights contains wanted[j]."""
+    """Give positions[j] the symbol of the key whose share of the summed weights contains wanted[j]."""
     order = np.argsort(wanted)  # so that one pass over the keys finds all of them
     symbols = np.empty(len(wanted), z.dtype)
     passed = 0

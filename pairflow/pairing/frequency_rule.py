@@ -119,7 +119,7 @@ def key_weights(scores: np.ndarray) -> np.ndarray:
 
 
 def _log2(x: np.ndarray) -> np.ndarray:
-    """The binary logarithm, by the series of 2 artanh((m - 1) / (m + 1)) for m from 0.7 to 1.4."""
+    """Return the binary logarithm, by the series of 2 artanh((m - 1) / (m + 1)) for m from 0.7 to 1.4."""
     mantissa, exponent = np.frexp(x)
     low = mantissa < math.sqrt(0.5)
     mantissa, exponent = np.where(low, 2 * mantissa, mantissa), exponent - low

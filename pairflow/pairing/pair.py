@@ -322,7 +322,8 @@ def _pair_rows_on_cpu(*rows: np.ndarray, by_frequency: bool, progress: bool, **o
 
 
 def _takes_gpu(backend: str, comparisons: int) -> bool:
-    """Whether to use the GPU: if requested, or if it should be faster. Prints a note if it cannot be used."""
+    """Return whether to use the GPU: if requested, or if it should be faster. Prints a note if it cannot be
+    used."""
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
         return False
     reason = gpu.missing()

@@ -57,7 +57,7 @@ def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
 
 
 def is_enough(left: int, near: float, total: float) -> bool:
-    """Whether the `left` remaining rows, with weights of at most `near`, are negligible (point 3)."""
+    """Return whether the `left` remaining rows, with weights of at most `near`, are negligible (point 3)."""
     return left * near <= TOLERANCE * total
 
 

@@ -81,7 +81,7 @@ def margin(keys: int) -> float:
 
 
 def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
-    """Points 3 and 4: writes W_g to `weights`. Numba compiles this function unchanged.
+    """Write W_g of points 3 and 4 to `weights`. Numba compiles this function unchanged.
 
     Args:
         counts: n_g from the nearest level on, (L,) integers.

@@ -21,12 +21,12 @@ class Call:
     options: dict[str, object]
 
     def words(self, **changes: object) -> list[str]:
-        """What follows `pairflow` in a shell, with some of its options changed."""
+        """Return what follows `pairflow` in a shell, with some of its options changed."""
         return [self.name, *as_arguments(*self.arguments, **self.options | changes)]
 
 
 def as_arguments(*arguments: object, **options: object) -> list[str]:
-    """Arguments as words, and options by their names: True for a flag, a mapping as JSON."""
+    """Return arguments as words, and options by their names: True for a flag, a mapping as JSON."""
     words = [str(argument) for argument in arguments]
     for key, value in options.items():
         text = json.dumps(value) if isinstance(value, Mapping) else str(value)

@@ -55,7 +55,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def is_locked() -> bool:
-    """Whether Snakemake works in this folder, or was killed while it did."""
+    """Return whether Snakemake works in this folder, or was killed while it did."""
     return any((FOLDER / "locks").glob("*"))
 
 

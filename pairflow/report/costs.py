@@ -56,7 +56,7 @@ def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:
-    """The costs of a base and its distillations; the base training comes first."""
+    """Return the costs of a base and its distillations; the base training comes first."""
     jobs_of_base = timings[timings.method == base]
     rounds = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
     pieces = {

@@ -150,7 +150,7 @@ def _locate_points(axes: Axes, line: Line) -> dict[str, object]:
 
 
 def describe(title: str, texts: dict[str, str]) -> str:
-    """The text alternative of a chart: its title, and a text for each name."""
+    """Return the text alternative of a chart: its title, and a text for each name."""
     return f"{title}. {'; '.join(f'{name}: {text}' for name, text in texts.items())}."
 
 

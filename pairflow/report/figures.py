@@ -164,7 +164,7 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
 
 
 def has_values(log: pd.DataFrame, column: str) -> bool:
-    """Whether a training log has finite values in a column."""
+    """Return whether a training log has finite values in a column."""
     return not _finite(log, column).empty
 
 

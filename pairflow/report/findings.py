@@ -62,7 +62,7 @@ class Measure:
     judges: bool = False
 
     def value(self, line: MethodLine) -> float:
-        """The value of a line; NaN if it was not measured."""
+        """Return the value of a line; NaN if it was not measured."""
         return self.values.get((line.method, line.nfe), np.nan)
 
     def text(self, line: MethodLine) -> str:
@@ -92,11 +92,11 @@ class Headline:
         return {measure.heading: measure.metric for measure in self.measures.values()}
 
     def values(self, line: MethodLine) -> list[float]:
-        """A line's values, in the order of the table."""
+        """Return a line's values, in the order of the table."""
         return [self.value(key, line) for key in self.measures]
 
     def value(self, key: str, line: MethodLine) -> float:
-        """The value of a measure; NaN if it was not measured."""
+        """Return the value of a measure; NaN if it was not measured."""
         measure = self.measures.get(key)
         return measure.value(line) if measure else np.nan
 

@@ -226,7 +226,8 @@ class Grid(Generic[Row]):
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: Row | None = None) -> tuple[Row, int]:
-        """The (method, NFE) with the fewest steps of those within 1 % of the best, of all methods or one."""
+        """Return the (method, NFE) with the fewest steps of those within 1 % of the best, of all methods or
+        one."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
@@ -252,7 +253,8 @@ class Grid(Generic[Row]):
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:
-        """Whether a gain of `cell.visible`, about the smallest that the test could decide, is possible.
+        """Return whether a gain of `cell.visible`, about the smallest that the test could decide, is
+        possible.
 
         If lower is better, no gain exceeds the baseline, except for metrics that may be negative.
         """
@@ -273,7 +275,7 @@ class Grid(Generic[Row]):
 
 
 def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
-    """The metrics of an experiment's kind of data, in the order of the page."""
+    """Return the metrics of an experiment's kind of data, in the order of the page."""
     return experiment.data.list_metrics()
 
 
@@ -321,5 +323,5 @@ def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
 
 
 def differ_in_entropy(one: float, other: float) -> bool:
-    """Whether texts with these mean entropies are too different for a comparison of perplexities."""
+    """Return whether texts with these mean entropies are too different for a comparison of perplexities."""
     return abs(one - other) > _SAME_ENTROPY * max(one, other)

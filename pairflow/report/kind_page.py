@@ -130,7 +130,7 @@ class KindPage:
         )
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
-        """The command that draws samples from the best model in `root`; empty if the kind has none."""
+        """Return the command that draws samples from the best model in `root`; empty if the kind has none."""
         return ""
 
     # Asked by what warns of bad samples

@@ -156,7 +156,7 @@ def describe_duration(seconds: float) -> str:
 
 
 def _largest(forecast: Forecast) -> float:
-    """The memory of the largest job to do, of the jobs whose memory is known."""
+    """Return the memory of the largest job to do, of the jobs whose memory is known."""
     return max(forecast.costs[job].memory_mb or 0.0 for job in forecast.todo)
 
 

@@ -21,22 +21,22 @@ TIMEOUT = timedelta(hours=1)  # processes wait this long while process 0 validat
 
 
 def world_size() -> int:
-    """The number of processes that torchrun has started; 1 without torchrun."""
+    """Return the number of processes that torchrun has started; 1 without torchrun."""
     return _from_torchrun("WORLD_SIZE", 1)
 
 
 def rank() -> int:
-    """The number of this process, from 0. Only process 0 writes files and prints."""
+    """Return the number of this process, from 0. Only process 0 writes files and prints."""
     return _from_torchrun("RANK", 0)
 
 
 def local_world_size() -> int:
-    """The number of processes on this machine."""
+    """Return the number of processes on this machine."""
     return _from_torchrun("LOCAL_WORLD_SIZE", 1)
 
 
 def local_rank() -> int:
-    """The number of this process among the processes on this machine, from 0."""
+    """Return the number of this process among the processes on this machine, from 0."""
     return _from_torchrun("LOCAL_RANK", 0)
 
 
@@ -63,7 +63,8 @@ def process_group() -> Iterator[None]:
 
 
 def batch_slices(batch_size: int, micro_batch: int | None) -> list[slice]:
-    """The rows of every batch that this process handles, in equal slices of at most `micro_batch` rows.
+    """Return the rows of every batch that this process handles, in equal slices of at most `micro_batch`
+    rows.
 
     Sizes may differ by one row. Raises InputError if a batch has fewer rows than there are processes.
     """
@@ -86,14 +87,15 @@ def wrap(network: nn.Module) -> nn.Module:
 
 
 def unwrap(network: nn.Module) -> nn.Module:
-    """The network that was passed to `wrap`."""
+    """Return the network that was passed to `wrap`."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.module if isinstance(network, DistributedDataParallel) else network
 
 
 def no_sync(network: nn.Module) -> AbstractContextManager:
-    """A block in which backward passes do not average gradients; the next backward pass after it does."""
+    """Return a block in which backward passes do not average gradients; the next backward pass after it
+    does."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.no_sync() if isinstance(network, DistributedDataParallel) else nullcontext()
@@ -109,7 +111,7 @@ def all_reduce_sum(number: Tensor) -> Tensor:
 
 
 def all_reduce_max(*numbers: int) -> list[int]:
-    """The maximum of each number over all processes, which wait for each other."""
+    """Return the maximum of each number over all processes, which wait for each other."""
     if world_size() == 1:
         return list(numbers)
     import torch

@@ -49,7 +49,7 @@ def reserve(count: int) -> None:
 
 
 def visible() -> list[str]:
-    """The GPUs that CUDA may use, by index or UUID.
+    """Return the GPUs that CUDA may use, by index or UUID.
 
     CUDA itself is not asked, because it reads CUDA_VISIBLE_DEVICES only once.
     """

@@ -64,7 +64,8 @@ def joint_bar(desc: str, **options: Any) -> Iterator[None]:
 def bar(
     iterable: Iterable[object] | None = None, *, total: float | None, quiet: bool = False, **options: Any
 ) -> Any:
-    """A progress bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
+    """Return a progress bar on stderr that counts to `total` (None: unknown), with further `options` of
+    `tqdm`.
 
     If stderr is not a terminal, it writes lines: at most one per second and one per percent, or one in ten
     seconds if the total is unknown. For the bars of Python functions see `bars_of_a_function`.

@@ -35,7 +35,8 @@ class ResumeOptions(NamedTuple):
     save_every: float = 300.0
 
     def state_folder(self, out: Path, name: str, identity: Mapping[str, object]) -> Path:
-        """The folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's code>`.
+        """Return the folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's
+        code>`.
 
         `identity` has the inputs and parameters, so a run with other ones never loads these states.
         """
@@ -55,7 +56,8 @@ class LongWork(NamedTuple):
 
 @functools.cache
 def code_digest() -> str:
-    """A hash of pairflow's source files, so that other code never continues what this code has begun."""
+    """Return a hash of pairflow's source files, so that other code never continues what this code has
+    begun."""
     content, package = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".cu")):
         content.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
@@ -132,7 +134,8 @@ class StateFiles:
         self.folder, self.suffix = folder, suffix
 
     def find(self, name: str) -> Path | None:
-        """The path of the state `name`; None if it is missing, damaged, or a copy from another folder."""
+        """Return the path of the state `name`; None if it is missing, damaged, or a copy from another
+        folder."""
         path = self.path(name)
         try:
             content = np.memmap(path, mode="r")

@@ -44,7 +44,7 @@ def _handled(handlers: Mapping[int, Handler]) -> Iterator[dict[int, Handler]]:
 
 
 def _stopping() -> list[signal.Signals]:
-    """The signals of STOP, without SIGHUP if it is ignored, as under `nohup`."""
+    """Return the signals of STOP, without SIGHUP if it is ignored, as under `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return [number for number in STOP if number != signal.SIGHUP or not ignored]
 

@@ -57,6 +57,6 @@ class Snapshots:
         return None
 
     def _iterations(self) -> list[int]:
-        """The iterations of the states on disk, newest first."""
+        """Return the iterations of the states on disk, newest first."""
         names = (path.stem for path in self.folder.glob("*.state"))
         return sorted((int(name) for name in names if name.isdecimal()), reverse=True)

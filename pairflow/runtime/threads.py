@@ -48,14 +48,15 @@ def spin_briefly() -> None:
 
 
 def granted_threads() -> int:
-    """The number of threads to use: OMP_NUM_THREADS, which Snakemake sets to the threads of a job, or else
-    all CPUs."""
+    """Return the number of threads to use: OMP_NUM_THREADS, which Snakemake sets to the threads of a job, or
+    else all CPUs."""
     granted = os.environ.get("OMP_NUM_THREADS", "")
     return useful_threads(int(granted) if granted.isdecimal() else None)
 
 
 def useful_threads(asked: int | None) -> int:
-    """The number of threads to use where so many were `asked` for: at most one per CPU of this process.
+    """Return the number of threads to use where so many were `asked` for: at most one per CPU of this
+    process.
 
     None, and 0, mean one per CPU. More would wait for one another. If it is less, a line on stderr says so.
     """
@@ -69,12 +70,12 @@ def useful_threads(asked: int | None) -> int:
 
 
 def all_cpus() -> int:
-    """The number of CPUs that this process may run on, as Snakemake's `--cores all` counts them."""
+    """Return the number of CPUs that this process may run on, as Snakemake's `--cores all` counts them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def available_cpus() -> int:
-    """The number of CPUs that this process may use: those that it may run on, or the quota of its container,
-    rounded down, but at least 1."""
+    """Return the number of CPUs that this process may use: those that it may run on, or the quota of its
+    container, rounded down, but at least 1."""
     limits = read_limits("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
     return max(1, min([all_cpus(), *(quota // period for quota, period in limits if quota > 0)]))

@@ -24,7 +24,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def recorded(self, parameters: Mapping[str, object]) -> dict[str, object]:
-        """The settings that files record in another form, such as a hash: a dict from name to that form.
+        """Return the settings that files record in another form, such as a hash: a dict from name to that
+        form.
 
         `parameters` are all settings that a file records, because the form may depend on them.
         """
@@ -35,12 +36,12 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def by_name(*classes: type[Model]) -> dict[str, type[Model]]:
-    """The classes in a dict, by the only value that each allows for its field `name`."""
+    """Return the classes in a dict, by the only value that each allows for its field `name`."""
     return {get_args(settings.model_fields["name"].annotation)[0]: settings for settings in classes}
 
 
 def any_of(classes: Mapping[str, type[Settings]]) -> object:
-    """The type of a field for settings of any of these classes; the key `name` selects the class."""
+    """Return the type of a field for settings of any of these classes; the key `name` selects the class."""
     return Annotated[Union[tuple(classes.values())], Field(discriminator="name")]  # noqa: UP007
 
 
@@ -73,7 +74,7 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
 
 
 def _known_keys(model: type[BaseModel]) -> set[str]:
-    """All keys of a model and of the models inside it."""
+    """Return all keys of a model and of the models inside it."""
     schema = model.model_json_schema()
     parts = [schema, *schema.get("$defs", {}).values()]
     return {key for part in parts for key in part.get("properties", {})}

@@ -125,12 +125,14 @@ class DataSettings(SplitSettings):
         return path if path and PurePath(path).suffix else None
 
     def count_rows(self, rows: int) -> int:
-        """The number of rows that an experiment trains on, if the data set has `rows` training rows."""
+        """Return the number of rows that an experiment trains on, if the data set has `rows` training
+        rows."""
         return min(rows, self.training_rows or rows)
 
     @classmethod
     def claims(cls, values: Mapping[str, object]) -> bool:
-        """Whether a section `data` with these values is for this kind of data; its `source` decides."""
+        """Return whether a section `data` with these values is for this kind of data; its `source`
+        decides."""
         return values.get("source") in cls.names
 
     @property
@@ -150,7 +152,7 @@ class DataSettings(SplitSettings):
         return self.metrics
 
     def conditions(self) -> Mapping[str, tuple[str, ...]]:
-        """A dict from each property that models are conditioned on to its classes."""
+        """Return a dict from each property that models are conditioned on to its classes."""
         return {}
 
     def require_consistency(self, experiment: Any) -> None:

@@ -87,7 +87,7 @@ class GuidedUpdate(Update):
     guidance: GuidanceWeight = Field(1.0)
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """The number of network calls for a sample: one per step, and one for the greedy tail.
+        """Return the number of network calls for a sample: one per step, and one for the greedy tail.
 
         The tail only counts if `tail_revises`: if it can change a sample. With guidance the number is twice
         as large, because the network is also called without the condition.
@@ -160,7 +160,7 @@ class FlowSampleSettings(Settings):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """The number of network calls for a sample: one per step with `euler`, two with `heun`."""
+        """Return the number of network calls for a sample: one per step with `euler`, two with `heun`."""
         return nfe * (2 if self.solver == HEUN else 1)
 
 

@@ -98,8 +98,8 @@ def _require_free_outputs(ctx: click.Context) -> None:
 
 
 def _is_there(value: str | Path) -> bool:
-    """Whether a path exists, or a text names an existing file. Raises InputError for a path that
-    the system refuses, such as a name that is too long."""
+    """Return whether a path exists, or a text names an existing file. Raises InputError for a path that the
+    system refuses, such as a name that is too long."""
     try:
         # A text such as the method `udlm` must not count as a folder of that name.
         return value.exists() if isinstance(value, Path) else Path(value).is_file()
@@ -110,7 +110,7 @@ def _is_there(value: str | Path) -> bool:
 
 
 def _one_line(message: str) -> str:
-    """The message shortened, and without line ends and control characters."""
+    """Return the message shortened, and without line ends and control characters."""
     text = escaped(message)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
@@ -194,14 +194,14 @@ def by_kind(make: Callable[[AnyKind], click.Command | None], text: str) -> ByKin
 
 
 def _name(function: Callable) -> str:
-    """The name of a step: the last part of the name of the module that defines `function`."""
+    """Return the name of a step: the last part of the name of the module that defines `function`."""
     if function.__module__ == "__main__":
         return Path(inspect.getfile(inspect.unwrap(function))).stem
     return function.__module__.rpartition(".")[2]
 
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
-    """A dict from option name to its field and its help, which says what it means in which mode."""
+    """Return a dict from option name to its field and its help, which says what it means in which mode."""
     helps: dict[str, dict[str, list[str]]] = {}  # option -> text -> its modes; the mode "" is without any
     fields: dict[str, FieldInfo] = {}
     for mode, model in {"": settings, **modes}.items():
@@ -212,14 +212,14 @@ def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict
 
 
 def _merge(key: str, texts: dict[str, list[str]], modes: Iterable[str]) -> str:
-    """The help of an option from its texts, each with the modes that have it."""
+    """Return the help of an option from its texts, each with the modes that have it."""
     if len(texts) == 1 and (key in modes or any(len(where) > 1 for where in texts.values())):
         return next(iter(texts))
     return "  ".join(_mode_prefix(where, modes) + text for text, where in texts.items())
 
 
 def _mode_prefix(where: list[str], modes: Iterable[str]) -> str:
-    """The start of a help text that holds only in some modes, such as "With --count: "."""
+    """Return the start of a help text that holds only in some modes, such as "With --count: "."""
     if "" not in where:
         return f"With {' or '.join(f'--{_dashed(mode)}' for mode in where)}: "
     others = [f"--{_dashed(mode)}" for mode in modes if mode not in where]
@@ -227,7 +227,7 @@ def _mode_prefix(where: list[str], modes: Iterable[str]) -> str:
 
 
 def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> str:
-    """The error message for an option that does not belong to the selected mode, if any."""
+    """Return the error message for an option that does not belong to the selected mode, if any."""
     if mode:
         return f"--{_dashed(key)} does not go with --{_dashed(mode)}: see --help"
     needed = next(name for name, model in modes.items() if key in _fields(model))
@@ -235,7 +235,7 @@ def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> 
 
 
 def _dashed(name: str) -> str:
-    """The option name of a setting, without the leading dashes."""
+    """Return the option name of a setting, without the leading dashes."""
     return "3d" if name == "three_d" else name.replace("_", "-")  # a Python name cannot begin with a digit
 
 
@@ -250,7 +250,7 @@ def _settings_json(text: str | None) -> Json:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, tuple[tuple[str, ...], FieldInfo]]:
-    """A dict from option name to (keys that lead to the setting, its field).
+    """Return a dict from option name to (keys that lead to the setting, its field).
 
     Settings inside `model` have an option for each of their fields. A union of settings classes has only one
     option, which takes JSON.
@@ -266,7 +266,7 @@ def _fields(model: type[BaseModel]) -> dict[str, tuple[tuple[str, ...], FieldInf
 
 
 def _json_help(model: type[BaseModel]) -> str:
-    """The end of the help, which lists the keys of each JSON object that an option takes."""
+    """Return the end of the help, which lists the keys of each JSON object that an option takes."""
     parts = []
     for option, (_, field) in _fields(model).items():
         for kind in get_args(field.annotation):
@@ -300,7 +300,7 @@ def _help(info: FieldInfo) -> str:
 
 
 def _click_type(annotation: object) -> object:
-    """The click type for a field: int, float, str, bool, a choice, an integer or a word, or JSON."""
+    """Return the click type for a field: int, float, str, bool, a choice, an integer or a word, or JSON."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     members = [member for member in get_args(annotation) if member is not type(None)]

@@ -62,7 +62,8 @@ def main(pairs: Path, method: str, out: Path):
 
 
 def _jumps(x1: np.ndarray, metadata: Metadata, settings: PairSettings) -> dict[str, float]:
-    """The mean numbers of positions that jump in each step from t = s/T, as `jumps_<s>` for s = 1..T."""
+    """Return the mean numbers of positions that jump in each step from t = s/T, as `jumps_<s>` for s =
+    1..T."""
     rows = rng.random_order(settings.seed, len(x1))[:JUMP_ROWS]
     rule = settings.model_dump(include={"steps", "seed"}) | {"subsets": settings.count_subsets(len(x1))}
     jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)

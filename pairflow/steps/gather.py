@@ -84,7 +84,7 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata, np.ndarra
 
 
 def _joined(metadata: Metadata) -> Metadata:
-    """The metadata of the joined pairs, from the metadata of a shard."""
+    """Return the metadata of the joined pairs, from the metadata of a shard."""
     parameters = {key: value for key, value in metadata.parameters.items() if key not in ("rows", "of")}
     return replace(metadata, kind=metadata.kind.removeprefix("shard of "), parameters=parameters)
 

@@ -50,7 +50,8 @@ def require_empty(folder: Path) -> None:
 
 
 def workflow_files() -> dict[Path, Path]:
-    """A dict from path in a project to file of the workflow: in the installed package, or in this clone."""
+    """Return a dict from path in a project to file of the workflow: in the installed package, or in this
+    clone."""
     root = PACKAGE / "workflow"
     names = ["."]
     if not root.is_dir():

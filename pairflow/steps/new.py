@@ -147,7 +147,7 @@ def _write_table(path: Path, table: "pd.DataFrame | None") -> None:
 
 
 def name_of(file: Path) -> str:
-    """A name for an experiment, of letters, digits, _ and -, derived from the name of a file."""
+    """Return a name for an experiment, of letters, digits, _ and -, derived from the name of a file."""
     stem = file.name if file.is_dir() else bare_name(file).rpartition(".")[0]
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:LONGEST_NAME].strip("_-") or "library"

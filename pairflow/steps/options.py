@@ -110,7 +110,8 @@ WORKFLOW = Path("workflow_config.yaml")
 
 
 def device_type(name: str) -> str:
-    """The type of the device that `--device` names: `cpu` or `cuda`. Imports torch only if it is needed."""
+    """Return the type of the device that `--device` names: `cpu` or `cuda`. Imports torch only if it is
+    needed."""
     if name == "cpu" or (name == "auto" and shutil.which("nvidia-smi") is None):
         return "cpu"
     from pairflow.runtime.device import choose

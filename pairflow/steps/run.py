@@ -86,7 +86,8 @@ def main(
 
 
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
-    """The name and the settings of a smaller version of an experiment, whose file is written if need be."""
+    """Return the name and the settings of a smaller version of an experiment, whose file is written if need
+    be."""
     from pairflow.config.scaled import scaled
     from pairflow.plan.sizes import sizes
 
@@ -120,7 +121,7 @@ def run_keeping_report(folder: Path, experiment: Experiment, command: list[str])
 
 
 def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Snakemake's `arguments`, with which it also makes these files again."""
+    """Return snakemake's `arguments`, with which it also makes these files again."""
     for position, argument in enumerate(arguments if files else ()):
         option, _, value = argument.partition("=")
         if option in _FORCE:  # Snakemake reads only the last of such options
@@ -173,7 +174,7 @@ def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]
 def snakemake_arguments(
     experiment: str, cores: int | None, gpus: int | None, others: tuple[str, ...]
 ) -> list[str]:
-    """The arguments for Snakemake. Raises InputError if `others` do not begin with an option."""
+    """Return the arguments for Snakemake. Raises InputError if `others` do not begin with an option."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
     default = "all" if available_cpus() == all_cpus() else available_cpus()  # a quota, unknown to Snakemake
@@ -187,7 +188,7 @@ def snakemake_arguments(
 
 
 def runs_elsewhere(arguments: tuple[str, ...]) -> bool:
-    """Whether these arguments of Snakemake may send jobs to other machines."""
+    """Return whether these arguments of Snakemake may send jobs to other machines."""
     return any(argument.partition("=")[0] in _ELSEWHERE for argument in arguments)
 
 

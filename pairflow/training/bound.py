@@ -49,7 +49,7 @@ def bound_row(
     padding: int | None = None,
     device: torch.device | None = None,
 ) -> RowBound:
-    """The NELBO of a row (N,), from `draws` (an even number of) noised copies.
+    """Return the NELBO of a row (N,), from `draws` (an even number of) noised copies.
 
     The noise is a function of the seed and the row, so the result does not depend on other rows. Positions
     with the symbol `padding`, if any, are left out of the sum. `prediction` is what the `network` predicts:
@@ -115,6 +115,6 @@ def compare_classes(
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:
-    """Two uniform numbers in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64."""
+    """Return two uniform numbers in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64."""
     u = torch.rand((2, strata), generator=generator, dtype=torch.float64)
     return (LARGEST_W * (torch.arange(strata) + u) / strata).flatten()

@@ -18,8 +18,8 @@ OBJECTIVES: dict[str, Callable[..., Objective]] = {
 
 
 def base_objective(model: Model, rows: TrainingRows) -> Objective:
-    """The loss of a base model, on the pairs of a file or on new sources that a coupling assigns. Raises
-    InputError if the rows do not fit, or if padding is to be left out and the data have none."""
+    """Return the loss of a base model, on the pairs of a file or on new sources that a coupling assigns.
+    Raises InputError if the rows do not fit, or if padding is to be left out and the data have none."""
     if isinstance(model, VelocityModel):
         return velocity.base_objective(model, rows)
     assert isinstance(model, DiscreteModel)

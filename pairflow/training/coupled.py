@@ -19,7 +19,7 @@ from pairflow.training.model import Model
 
 
 def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
-    """The rows to train on, and the coupling that the base method of `model` uses.
+    """Return the rows to train on, and the coupling that the base method of `model` uses.
 
     A semidiscrete coupling gives every batch new sources, so its rows have no x0. Raises InputError if it
     needs potentials that the rows lack, or if a coupling within classes gets other labels than classes.
@@ -33,7 +33,8 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
-    """The coupling by semidiscrete transport, with the potentials of the rows; separate for each class."""
+    """Return the coupling by semidiscrete transport, with the potentials of the rows; separate for each
+    class."""
     if rows.potentials is None:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels

@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 
 
 def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> "Consistency":
-    """The objective of DCD on the data x1. It needs no sources x0, and its loss replaces the base's.
+    """Return the objective of DCD on the data x1. It needs no sources x0, and its loss replaces the base's.
 
     Args:
         settings: the settings of DCD.
@@ -98,7 +98,7 @@ class Consistency(Objective):
         return loss
 
     def tensors(self) -> dict[str, Tensor]:
-        """The teacher's weights, to save in a snapshot."""
+        """Return the teacher's weights, to save in a snapshot."""
         return self.teacher.state_dict() if self.teacher else {}
 
     def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:
@@ -106,7 +106,7 @@ class Consistency(Objective):
         self._renew(network).load_state_dict(tensors)
 
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
-        """The noise times of teacher and student, each (B,) float64 on the CPU.
+        """Return the noise times of teacher and student, each (B,) float64 on the CPU.
 
         The student's times are stratified over the batch, plus one step, at most 1. The teacher's are one
         step less.
@@ -123,7 +123,7 @@ class Consistency(Objective):
         return self.teacher
 
     def _predict(self, network: Network, x1: Tensor, shared: SharedNoise, times: Tensor) -> Tensor:
-        """Log-probabilities (B, N, K) for states with the `shared` noise at noise `times` (B,)."""
+        """Return log-probabilities (B, N, K) for states with the `shared` noise at noise `times` (B,)."""
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)
         alpha = torch.from_numpy(self.transformation(gamma.numpy())).float()
@@ -132,7 +132,7 @@ class Consistency(Objective):
 
 
 def step_size(iteration: int, teacher_every: int) -> float:
-    """The step in noise time: 1/64, doubled whenever the teacher is renewed, up to 1."""
+    """Return the step in noise time: 1/64, doubled whenever the teacher is renewed, up to 1."""
     return 2.0 ** min(iteration // teacher_every - DOUBLINGS, 0)
 
 
@@ -142,7 +142,8 @@ def divergence(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def transformation(vocabulary_size: int, cache: Path | None = None) -> Transformation:
-    """The diffusion transformation of K symbols: read from the folder `cache`, or computed and written there.
+    """Return the diffusion transformation of K symbols: read from the folder `cache`, or computed and written
+    there.
 
     Raises InputError if the table in the folder belongs to another K.
     """

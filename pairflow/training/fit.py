@@ -105,7 +105,7 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
 
 
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
-    """The rows with the labels of the token rows in `labelled`, if that file has labels.
+    """Return the rows with the labels of the token rows in `labelled`, if that file has labels.
 
     Pairs are in the order of the data, so they have the same labels. Raises InputError if the data have
     labels that are missing here, or if the rows of the files differ.
@@ -123,14 +123,14 @@ def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> Traini
 
 
 def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
-    """The labels for the training of a conditional model; None if the rows have no labels."""
+    """Return the labels for the training of a conditional model; None if the rows have no labels."""
     return None if rows.labels is None else Labels(rows.labels, model.sizes, model.seed, model.device)
 
 
 def read_base_rows(
     settings: TrainSettings, data: Path, validation: Path, labelled: Path | None = None
 ) -> TrainingRows:
-    """The training rows of a base method; InputError if they are pairs of another coupling."""
+    """Return the training rows of a base method; InputError if they are pairs of another coupling."""
     method = settings.method
     parsed = parse_method(method)
     if parsed.parent:
@@ -147,7 +147,7 @@ def read_base_rows(
 
 
 def frequencies_of(settings: TrainSettings, rows: TrainingRows, device: torch.device) -> torch.Tensor | None:
-    """The probabilities (N, K) of noise by frequency, from the training rows; None for other noise."""
+    """Return the probabilities (N, K) of noise by frequency, from the training rows; None for other noise."""
     if settings.noise != FREQUENCIES:
         return None
     return torch.from_numpy(frequencies(rows.x1, rows.metadata.dimensions[1])).to(device)
@@ -191,7 +191,8 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
 
 
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
-    """The parent's moving average, with its decay and number of updates, if the distillation continues it."""
+    """Return the parent's moving average, with its decay and number of updates, if the distillation continues
+    it."""
     if how.ema == "fresh":
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
@@ -252,8 +253,8 @@ def fit(
 
 
 def _with_classes(trained: Trained, model: Model, rows: TrainingRows) -> pd.DataFrame:
-    """The training log; if the model has learnt the classes of one property, its last row also says how often
-    held-out rows are likelier under their own class than under any other (`compare_classes`)."""
+    """Return the training log; if the model has learnt the classes of one property, its last row also says
+    how often held-out rows are likelier under their own class than under any other (`compare_classes`)."""
     condition, log, labels = model.condition, trained.log, rows.held_out_labels
     if not isinstance(model, DiscreteModel) or condition is None or labels is None:
         return log

@@ -50,7 +50,7 @@ def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
 
 
 def _requirements(model: Model) -> Json:
-    """The properties that a model and its parent must share, by their names in messages."""
+    """Return the properties that a model and its parent must share, by their names in messages."""
     facts = {f"network {key}": value for key, value in model.network_settings.items()}
     facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}
     if isinstance(model, DiscreteModel):
@@ -76,7 +76,8 @@ def _require_alike(model: Model, parent: Model) -> None:
 
 
 def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
-    """The number of each symbol of the data in the parent's vocabulary (K,), -1 if new; and the new symbols.
+    """Return the number of each symbol of the data in the parent's vocabulary (K,), -1 if new; and the new
+    symbols.
 
     Continuous data have no symbols: the numbers are None.
     """

@@ -95,7 +95,7 @@ class Model(ModelFolder, ABC):
     def create(
         settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> "Model":
-        """An untrained model for rows with this metadata; its weights are a function of the seed."""
+        """Return an untrained model for rows with this metadata; its weights are a function of the seed."""
         loss, kind = settings.training.loss, model_class(settings.training.loss)
         learnt = kind.predictions(settings.method, metadata.vocabulary_size, metadata.mask)
         if loss not in learnt:
@@ -122,7 +122,8 @@ class Model(ModelFolder, ABC):
 
     @staticmethod
     def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
-        """The model in a folder, its network in evaluation mode; InputError if its files do not fit."""
+        """Return the model in a folder, its network in evaluation mode; InputError if its files do not
+        fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
@@ -161,18 +162,20 @@ class Model(ModelFolder, ABC):
     @classmethod
     @abstractmethod
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
-        """The losses of a method in this flow: a dict from each loss to what a network predicts, or empty."""
+        """Return the losses of a method in this flow: a dict from each loss to what a network predicts, or
+        empty."""
 
     @abstractmethod
     def build(self, settings: Json) -> nn.Module:
-        """A new network with these settings, for the rows of this model."""
+        """Return a new network with these settings, for the rows of this model."""
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """The network's output for a row of zeros. A call before a measurement makes libraries set up."""
+        """Return the network's output for a row of zeros. A call before a measurement makes libraries set
+        up."""
 
     def largest_answer(self) -> Tensor:
-        """Outputs for a row of zeros, which are finite unless the training diverged."""
+        """Return outputs for a row of zeros, which are finite unless the training diverged."""
         return self.warm_up()
 
     @property
@@ -193,7 +196,7 @@ class Model(ModelFolder, ABC):
         write_description(description, self.describe(), weights)
 
     def describe(self) -> Json:
-        """The content of model.json, without the hash of the weights."""
+        """Return the content of model.json, without the hash of the weights."""
         optional = ("distillation", "known", "condition", "noise")
         facts = {key: getattr(self, key) for key in _STORED if key != "weights"}
         facts["condition"] = self.condition_facts
@@ -206,7 +209,7 @@ class Model(ModelFolder, ABC):
         }
 
     def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
-        """A copy of this model as the start of a distillation."""
+        """Return a copy of this model as the start of a distillation."""
         named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
         return replace(self, **named, training=self.base_training, inputs=inputs, weights=None, folder=Path())
@@ -234,7 +237,7 @@ class Model(ModelFolder, ABC):
         return next(self.network.parameters()).device
 
     def metadata(self, kind: str, parameters: Json, **more: Any) -> Metadata:
-        """The metadata of samples of this model, drawn with these parameters."""
+        """Return the metadata of samples of this model, drawn with these parameters."""
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
         facts = {key: getattr(self, key) for key in shared} | {"condition": self.condition_facts}
         return Metadata(
@@ -280,16 +283,16 @@ class DiscreteModel(Model):
         return self.corruption.rows_at_once(self.length)
 
     def labels(self, conditions: tuple[str, ...], first: int, rows: int) -> Tensor:
-        """The labels (rows,) or (rows, P) of samples from number `first` on; InputError if the model was not
-        trained for the conditions."""
+        """Return the labels (rows,) or (rows, P) of samples from number `first` on; InputError if the model
+        was not trained for the conditions."""
         if self.condition is None:
             text = f"condition: the model in {self.folder} was trained without data.condition"
             raise InputError(f"{text} (for molecules see `pairflow new --condition`)")
         return torch.tensor(self.condition.targets(conditions, first, rows), device=self.device)
 
     def plan(self, settings: Draws, nfe: int, rows: int, first: int = 0) -> SamplingPlan:
-        """The plan of `rows` samples from number `first` on, in `nfe` steps, with the labels of the settings'
-        `condition`. Raises InputError if the model was not trained for it."""
+        """Return the plan of `rows` samples from number `first` on, in `nfe` steps, with the labels of the
+        settings' `condition`. Raises InputError if the model was not trained for it."""
         update = settings.model_dump(include={*Update.model_fields})
         if isinstance(settings, GuidedUpdate) and settings.condition:
             update["guidance"] = settings.guidance
@@ -330,7 +333,7 @@ class DiscreteModel(Model):
         return torch.Generator(self.device).manual_seed(rng.stream_seed(seed, *stream))
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
-        """An endless stream of rows of N tokens. The first batches are small, so that rows come soon.
+        """Yield an endless stream of rows of N tokens. The first batches are small, so that rows come soon.
 
         Rows of `given` symbols (R, N) are used in turn: sample number i keeps the symbols of row i mod R.
         """
@@ -382,5 +385,5 @@ _STORED = (  # attributes that model.json has under the same name, unchanged
 
 
 def model_class(learnt: str) -> type[Model]:
-    """The class of a model whose loss, or whose prediction, is `learnt`."""
+    """Return the class of a model whose loss, or whose prediction, is `learnt`."""
     return VelocityModel if learnt == VELOCITY else DiscreteModel

@@ -85,7 +85,7 @@ class ModelFolder:
     known: str | None
 
     def vocabulary_file(self) -> Path:
-        """The path of vocabulary.json; InputError if it is missing or belongs to another model."""
+        """Return the path of vocabulary.json; InputError if it is missing or belongs to another model."""
         path = self.folder / VOCABULARY
         if not path.is_file():
             raise InputError(
@@ -95,7 +95,8 @@ class ModelFolder:
         return path
 
     def known_file(self) -> Path:
-        """The path of known.parquet; InputError if the model has none, or if it is missing or altered."""
+        """Return the path of known.parquet; InputError if the model has none, or if it is missing or
+        altered."""
         path, description = self.folder / KNOWN, self.folder / "model.json"
         if self.known is None:
             raise InputError(
@@ -107,7 +108,7 @@ class ModelFolder:
         return path
 
     def stored_files(self) -> dict[str, bytes]:
-        """The additional files, by name, which a model distilled from this one also gets."""
+        """Return the additional files, by name, which a model distilled from this one also gets."""
         files = {}
         if (self.folder / VOCABULARY).is_file():
             files[VOCABULARY] = self.vocabulary_file().read_bytes()
@@ -119,7 +120,7 @@ class ModelFolder:
 def files_of_data(
     vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
 ) -> dict[str, bytes]:
-    """The data set's files to store with a new model: a dict from name to content.
+    """Return the data set's files to store with a new model: a dict from name to content.
 
     `metadata` is the metadata of `data`, the training rows. Raises InputError unless the files belong to it.
     """
@@ -135,7 +136,7 @@ def files_of_data(
 
 
 def known_digest(files: dict[str, bytes]) -> str | None:
-    """The SHA-256 of known.parquet among a model's files, for its attribute `known`."""
+    """Return the SHA-256 of known.parquet among a model's files, for its attribute `known`."""
     return hashlib.sha256(files[KNOWN]).hexdigest() if KNOWN in files else None
 
 
@@ -147,7 +148,7 @@ def write_description(path: Path, facts: Json, weights: Path) -> None:
 
 
 def read_description(path: Path) -> Json:
-    """The content of a model.json, checked by `Description`.
+    """Return the content of a model.json, checked by `Description`.
 
     Raises InputError if it is missing, altered, of another version, or not a model description.
     """
@@ -173,7 +174,7 @@ def read_description(path: Path) -> Json:
 
 
 def _suggestions(description: Path) -> str:
-    """The end of a message about a missing model: a similar name, and the models that are near.
+    """Return the end of a message about a missing model: a similar name, and the models that are near.
 
     These are the models in its folder, also if that is an experiment's; or, if there are none, the models and
     experiments in the folder above; or else the models that come with pairflow.
@@ -198,7 +199,7 @@ def _checksum(facts: Json) -> str:
 
 
 def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, "Tensor"]:
-    """The tensors of a file whose names begin with `prefix`, by names without it.
+    """Return the tensors of a file whose names begin with `prefix`, by names without it.
 
     Raises InputError unless their names and `shapes` are these, and all weights are finite.
     """
@@ -227,13 +228,14 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
 
 
 def read_frequencies(path: Path, described: Description) -> "Tensor":
-    """The probabilities (N, K) of the noise, in a model's weights; InputError unless they have this shape."""
+    """Return the probabilities (N, K) of the noise, in a model's weights; InputError unless they have this
+    shape."""
     shape = [described.length, described.vocabulary_size or 0]
     return read_weights(path, FREQUENCIES, {FREQUENCIES: shape})[""]
 
 
 def read_symbols(path: Path) -> Symbols:
-    """The content of a vocabulary.json; InputError if it is missing or not a vocabulary."""
+    """Return the content of a vocabulary.json; InputError if it is missing or not a vocabulary."""
     require_regular(path)
     try:
         facts = read_object(path)
@@ -243,7 +245,7 @@ def read_symbols(path: Path) -> Symbols:
 
 
 def read_vocabulary(path: Path, expected: str | None, size: int | None, owner: Path) -> bytes:
-    """The content of a vocabulary file.
+    """Return the content of a vocabulary file.
 
     Raises InputError if its hash (without the final line end) is not `expected`, or if it lists another
     number of symbols than K = `size`.

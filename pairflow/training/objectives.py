@@ -34,11 +34,11 @@ class Objective(ABC):
         """
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        """The mean loss of the network, a scalar, over a slice of the iteration's batch."""
+        """Return the mean loss of the network, a scalar, over a slice of the iteration's batch."""
         return self.batch(network, iteration)(network, rows)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state, to save in a snapshot."""
+        """Return the state, to save in a snapshot."""
         return {}
 
     def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:  # noqa: B027 (no state)
@@ -53,7 +53,7 @@ class Batches:
         self._epochs: dict[int, Tensor] = {}
 
     def __call__(self, iteration: int) -> Tensor:
-        """The row numbers (B,) of an iteration's batch."""
+        """Return the row numbers (B,) of an iteration's batch."""
         first = iteration * self.batch_size
         epochs = range(first // self.rows, (first + self.batch_size - 1) // self.rows + 1)
         # Only the epochs of this batch stay in memory.
@@ -85,7 +85,7 @@ class Labels:
         self.seed, self.device = seed, device
 
     def after_dropout(self, batch: Tensor, iteration: int) -> Tensor:
-        """The labels (B, ...) of a batch after label dropout, which uses its own random stream."""
+        """Return the labels (B, ...) of a batch after label dropout, which uses its own random stream."""
         labels = self.labels[batch]
         generator = random_generator(self.device, self.seed, "label", iteration)
         several = labels.ndim > 1 and labels.shape[1] > 1
@@ -122,7 +122,7 @@ class PairObjective(Objective):
         self.batches = coupling(batches, self.x1, lambda number: self.draw(self.generator(number)), classes)
 
     def pairs(self, batch: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The sources and the data of a batch of row numbers (B,), each (B, ...)."""
+        """Return the sources and the data of a batch of row numbers (B,), each (B, ...)."""
         # Sources must be the generator's first numbers, because the coupling has drawn them in the same way.
         return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
 
@@ -132,7 +132,7 @@ class PairObjective(Objective):
 
     @abstractmethod
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Sources (B, ...) for a batch."""
+        """Return sources (B, ...) for a batch."""
 
 
 class FlowObjective(PairObjective):
@@ -213,7 +213,7 @@ class Validator:
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
-        """The bound for a network, which is left in evaluation mode."""
+        """Return the bound for a network, which is left in evaluation mode."""
         network.eval()
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
@@ -243,10 +243,10 @@ class NoisedBatch(NamedTuple):
         return cls(interpolate(x0, x1, alpha, generator), alpha, DIFFUSION.derivative(t))
 
     def select(self, rows: slice) -> Self:
-        """The states of a slice of rows."""
+        """Return the states of a slice of rows."""
         return self._replace(x_t=self.x_t[rows], alpha=self.alpha[rows])
 
 
 def random_generator(device: torch.device, *labels: str | int) -> torch.Generator:
-    """A generator on `device`, whose seed is a function of the labels."""
+    """Return a generator on `device`, whose seed is a function of the labels."""
     return torch.Generator(device).manual_seed(rng.stream_seed(*labels))

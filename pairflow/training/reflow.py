@@ -41,7 +41,7 @@ def solve_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, row
 
 
 def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:
-    """The loss of the base method on the teacher's pairs x0, x1 (M, N).
+    """Return the loss of the base method on the teacher's pairs x0, x1 (M, N).
 
     Args:
         settings: the settings of ReDi.
@@ -54,5 +54,5 @@ def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path |
 
 
 def rf(settings: Rf, model: VelocityModel, rows: TrainingRows, cache: Path | None) -> VelocityObjective:
-    """The loss of the base method on the teacher's pairs x0, x1 (M, ...), in a continuous flow."""
+    """Return the loss of the base method on the teacher's pairs x0, x1 (M, ...), in a continuous flow."""
     return VelocityObjective(rows.x1, rows.x0, settings.batch_size, model.seed, model.device)

@@ -120,7 +120,7 @@ class Faster:
 
     @contextmanager
     def timed(self) -> Iterator[bool]:
-        """The way to take next, in a block that takes it."""
+        """Yield the way to take next, in a block that takes it."""
         turn = self.uses % EVERY
         if turn == 0:
             self.seconds = {True: [], False: []}
@@ -134,7 +134,7 @@ class Faster:
 
 
 def replica(network: nn.Module) -> nn.Module:
-    """A copy of a network that shares its weights and buffers, but not its gradients."""
+    """Return a copy of a network that shares its weights and buffers, but not its gradients."""
     shared: dict[int, Tensor] = {id(weight): nn.Parameter(weight.detach()) for weight in network.parameters()}
     return copy.deepcopy(network, shared | {id(buffer): buffer for buffer in network.buffers()}).train()
 
@@ -143,7 +143,7 @@ def replica(network: nn.Module) -> nn.Module:
 def slices(
     network: nn.Module, batch_size: int, micro_batch: int | None, seed: int, threaded: bool = True
 ) -> Iterator[Slices | ThreadedSlices]:
-    """What computes the gradients of batches: in threads, if `threaded` and PyTorch may use several."""
+    """Return what computes the gradients of batches: in threads, if `threaded` and PyTorch may use several."""
     threads, device = torch.get_num_threads(), next(network.parameters()).device
     if device.type == "cuda" or threads == 1 or micro_batch or distributed.world_size() > 1 or not threaded:
         yield Slices(network, batch_size, micro_batch, seed)

@@ -71,7 +71,7 @@ class TrainingLog:
         self.rows: list[Json] = []
 
     def validates_at(self, done: int) -> bool:
-        """Whether the validation NLL is measured after `done` iterations."""
+        """Return whether the validation NLL is measured after `done` iterations."""
         return done == self.settings.iterations or done % self.settings.validate_every == 0
 
     def add(self, done: int, loss: Tensor, learning_rate: float, nll: float | None) -> dict[str, str] | None:
@@ -91,7 +91,7 @@ class TrainingLog:
         return {"loss": f"{mean:.4f}"} | ({"validation": f"{nll:.4f}"} if nll is not None else {})
 
     def state(self) -> Json:
-        """The state of the log, to save in a snapshot."""
+        """Return the state of the log, to save in a snapshot."""
         # Without the losses of the unfinished row, an interruption would change its mean.
         return {"rows": self.rows, "losses": self.losses, "seconds": time.perf_counter() - self.started}
 
@@ -101,7 +101,8 @@ class TrainingLog:
         self.started = time.perf_counter() - state["seconds"]
 
     def frame(self) -> pd.DataFrame:
-        """Columns iteration, loss, learning_rate, seconds and validation_nll (null where not measured)."""
+        """Return columns iteration, loss, learning_rate, seconds and validation_nll (null where not
+        measured)."""
         numbers = ("loss", "learning_rate", "seconds", "validation_nll")
         types = {"iteration": "int64"} | dict.fromkeys(numbers, "float64")
         return pd.DataFrame(self.rows, columns=[*types]).astype(types)

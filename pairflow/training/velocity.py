@@ -35,7 +35,7 @@ class VelocityObjective(PairObjective):
 
 
 def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
-    """The loss of a base model."""
+    """Return the loss of a base model."""
     rows, coupling = couple(model, rows)
     optimised = (model.base_training.batch_size, model.seed, model.device)
     return VelocityObjective(rows.x1, rows.x0, *optimised, coupling)
@@ -45,7 +45,7 @@ def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjectiv
 def integrate(
     model: VelocityModel, seed: int, rows: int, *labels: str | int, steps: int, solver: str = EULER
 ) -> tuple[Tensor, Trajectories]:
-    """Sources (B, d) from N(0, I) and their trajectories to t = 1 along the model's flow, on the CPU.
+    """Return sources (B, d) from N(0, I) and their trajectories to t = 1 along the model's flow, on the CPU.
 
     Sources are a function of the seed and the `labels`, so all models of the same data, and all numbers of
     steps, start from the same sources.
@@ -66,8 +66,9 @@ def integrate(
 def draw_samples(
     model: VelocityModel, settings: FlowSampleSettings, rows: int, trial: int, first: int
 ) -> np.ndarray:
-    """A batch of a trial's samples (B, d + 2): the tokens of images, or vectors, and two more columns for the
-    energy and the straightness of their trajectories. The dtype is float32 for images, float64 for vectors.
+    """Return a batch of a trial's samples (B, d + 2): the tokens of images, or vectors, and two more columns
+    for the energy and the straightness of their trajectories. The dtype is float32 for images, float64 for
+    vectors.
     """
     labels = ("sample", trial, first)
     _, paths = integrate(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
@@ -78,7 +79,7 @@ def draw_samples(
 
 
 def path_columns(drawn: np.ndarray, vocabulary_size: int | None) -> dict[str, object]:
-    """The columns of a table of samples from `draw_samples`; `vocabulary_size` is None for vectors."""
+    """Return the columns of a table of samples from `draw_samples`; `vocabulary_size` is None for vectors."""
     values, energy, straightness = np.split(drawn, [-2, -1], axis=1)
     if vocabulary_size is None:
         rows = {"values": row_column(values.astype(np.float32))}

@@ -184,7 +184,7 @@ def read_image(
 
 
 def _bit_depth(path: Path) -> int:
-    """The bits per channel of a PNG file, of which Pillow keeps only 8; 8 for any other file."""
+    """Return the bits per channel of a PNG file, of which Pillow keeps only 8; 8 for any other file."""
     with path.open("rb") as file:
         head = file.read(25)
     return head[24] if head.startswith(b"\x89PNG") else 8
@@ -362,12 +362,12 @@ class ImageFolder(RowFile, ImageSource):
         return read_folder(folder, self.side, self.mode, progress, self.ground)
 
     def _names(self) -> list[str]:
-        """The folder in this one that each image is in; empty for none."""
+        """Return the folder in this one that each image is in; empty for none."""
         paths = (path.relative_to(self.path).parts for path in files(self.path, *FILES))
         return [name if rest else "" for name, *rest in paths]
 
     def test_rows(self) -> Sequence[int] | None:
-        """The rows of the test images, from 0; None if they are drawn at random."""
+        """Return the rows of the test images, from 0; None if they are drawn at random."""
         names = self._names()
         if self.held_out:
             return range(len(names), len(names) + len(files(self.held_out, *FILES)))

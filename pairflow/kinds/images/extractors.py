@@ -178,7 +178,8 @@ class DinoV2(nn.Module):
         return self.norm(x)[:, 0]
 
     def _positions(self, side: int) -> Tensor:
-        """The embedding of each position, interpolated from the square grid of the weights to side x side."""
+        """Return the embedding of each position, interpolated from the square grid of the weights to side x
+        side."""
         stored = round((self.pos_embed.shape[1] - 1) ** 0.5)
         if stored == side:
             return self.pos_embed

@@ -22,7 +22,7 @@ _SAMPLE_ROWS, _DATA_ROWS = 1024, 4096
 
 
 def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
-    """The Inception Score of Salimans et al. 2016, from the class probabilities (n, C) of n images.
+    """Return the Inception Score of Salimans et al. 2016, from the class probabilities (n, C) of n images.
 
     It is exp(mean over images x of KL(p(y|x) || p(y))), where p(y) is the mean of p(y|x). The score depends
     on the number of images: as usual, it is averaged over 10 `splits`, parts of the rows in their order.
@@ -40,7 +40,7 @@ def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
 
 
 def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:
-    """The kernel distance of features (m, D) and (n, D), with the kernel k(x, y) = (x.y / D + 1)^3.
+    """Return the kernel distance of features (m, D) and (n, D), with the kernel k(x, y) = (x.y / D + 1)^3.
 
     It is the unbiased estimate of their squared maximum mean discrepancy, so values slightly below 0 occur.
     On Inception's features it is the KID of Binkowski et al. 2018, who average over subsets of the rows; all
@@ -53,7 +53,8 @@ def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | No
 
 
 def mean_kernel(features: ArrayLike) -> float:
-    """The mean of `kernel_distance`'s k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
+    """Return the mean of `kernel_distance`'s k(x, y) over ordered pairs of distinct rows of `features` (n,
+    D)."""
     features = np.asarray(features, dtype=np.float64)
     count = len(features)
     if count < 2:
@@ -106,7 +107,8 @@ def nearest(
 def most_similar(
     samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
 ) -> np.ndarray:
-    """The largest cosine of each row of `samples` (B, D) with a row of `data` (M, D): (B,), to about 1e-6."""
+    """Return the largest cosine of each row of `samples` (B, D) with a row of `data` (M, D): (B,), to about
+    1e-6."""
     import torch
 
     def unit(features: np.ndarray) -> torch.Tensor:

@@ -54,7 +54,7 @@ class ImageDelivery(Lines):
         return lambda text: {"tokens": text}
 
     def _images(self, rows: Rows) -> np.ndarray:
-        """The images, uint8 (B, H, W, C)."""
+        """Return the images, uint8 (B, H, W, C)."""
         tokens = np.frombuffer(bytes.fromhex("".join(row["tokens"] for row in rows)), np.uint8)
         return to_images(tokens.reshape(len(rows), -1), self.shape, self.levels)
 

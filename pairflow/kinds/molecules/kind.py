@@ -125,7 +125,7 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
     ) -> dict[str, Path]:
-        """The start is drawn from noise, and no control for variants of molecules."""
+        """Return the start is drawn from noise, and no control for variants of molecules."""
         real = self.reference.list_files(root, experiment)
         files = {name: path for name, path in real.items() if name in MoleculeFloorFiles._fields}
         if experiment.parent and experiment.evaluations[evaluation].noise is None:

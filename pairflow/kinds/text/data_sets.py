@@ -216,7 +216,8 @@ class OwnText(RowFile, TextSource):
         return cut_parts("".join([*ends, texts[-1]]), settings)
 
     def with_split(self, column: str | None, held_out: Path | None) -> "OwnText":
-        """The same text with the user's own split, if there is one: a column, or a second file or folder."""
+        """Return the same text with the user's own split, if there is one: a column, or a second file or
+        folder."""
         if column:
             other = replace(self, part=(column, True))
             return SplitText(self.path, self.form, self.column, (column, False), self.sheet, held_out=other)

@@ -32,7 +32,7 @@ def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def token_entropy(rows: np.ndarray) -> np.ndarray:
-    """The entropy of the symbol frequencies within each row, (B,) in nats, from 0 to ln N.
+    """Return the entropy of the symbol frequencies within each row, (B,) in nats, from 0 to ln N.
 
     For a row of n tokens it is ln n - sum c ln c / n over symbols that occur c times.
     """
@@ -46,7 +46,7 @@ def token_entropy(rows: np.ndarray) -> np.ndarray:
 
 
 def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
-    """The Jensen-Shannon distance between the n-gram frequencies p and q of rows (B, N) and (V, N).
+    """Return the Jensen-Shannon distance between the n-gram frequencies p and q of rows (B, N) and (V, N).
 
     It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2, from 0 to 1. The
     positions of n-grams do not matter.
@@ -64,7 +64,8 @@ def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
 
 
 def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
-    """The share of repeated n-grams (rep-n) in each row, (B,): 1 - different / all, or 0 without any."""
+    """Return the share of repeated n-grams (rep-n) in each row, (B,): 1 - different / all, or 0 without
+    any."""
     numbers = number_ngrams(rows, size)
     counts = (numbers >= 0).sum(axis=1)
     ordered = np.sort(numbers, axis=1)
@@ -74,7 +75,7 @@ def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def distinct_share(rows: np.ndarray, size: int) -> float:
-    """The share of different n-grams (distinct-n) among all n-grams of all rows; NaN without any."""
+    """Return the share of different n-grams (distinct-n) among all n-grams of all rows; NaN without any."""
     numbers = number_ngrams(rows, size)
     present = numbers[numbers >= 0]
     return len(np.unique(present)) / present.size if present.size else float("nan")
@@ -89,6 +90,6 @@ def whole_words(text: str, cut: bool = True) -> list[str]:
 
 
 def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
-    """The share of the words of all texts that are in `known`; repeats count. NaN without words."""
+    """Return the share of the words of all texts that are in `known`; repeats count. NaN without words."""
     words = [word for text in texts for word in whole_words(text, cut)]
     return sum(word in known for word in words) / len(words) if words else float("nan")

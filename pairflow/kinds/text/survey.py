@@ -142,13 +142,14 @@ def _read(request: DraftRequest, reason: str) -> tuple[OwnText, list[Content], s
 
 
 def are_rows(lines: Sequence[str]) -> bool:
-    """Whether lines look like rows of their own, such as names or sequences, and not like running text."""
+    """Return whether lines look like rows of their own, such as names or sequences, and not like running
+    text."""
     few = sum(len(line.split()) <= MOST_WORDS for line in lines)
     return len(lines) >= MINIMUM and few >= MOST * len(lines)
 
 
 def length_of(lines: Sequence[str]) -> int:
-    """The number of tokens N with which most lines, and an end symbol, fit into a row."""
+    """Return the number of tokens N with which most lines, and an end symbol, fit into a row."""
     lengths = sorted(map(len, lines))
     return max(4, min(LONGEST, lengths[ceil(MOST * len(lengths)) - 1] + 1))
 

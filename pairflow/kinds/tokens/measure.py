@@ -78,7 +78,7 @@ def _nearest(rows: np.ndarray, data: np.ndarray, best: np.ndarray) -> None:
 
 
 def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
-    """The distance between the n-gram frequencies of two sets of rows, (B, N) and (V, N).
+    """Return the distance between the n-gram frequencies of two sets of rows, (B, N) and (V, N).
 
     It is the total variation between the n-grams of `size` tokens that begin at one position, averaged over
     the N - size + 1 positions.

@@ -66,7 +66,7 @@ def _packed(keys: np.ndarray) -> np.ndarray:
 
 @compiled
 def _count_blocks(rows, counts, last):
-    """Adds how many blocks each index row needs for a column to `counts`; `last` is its last block so far."""
+    """Add how many blocks each index row needs for a column to `counts`; `last` is its last block so far."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
@@ -76,7 +76,7 @@ def _count_blocks(rows, counts, last):
 
 @compiled
 def _fill_blocks(rows, following, blocks, numbers, last):
-    """Sets the bits of one column. following[r] is the next free block of row r, last[r] its last block."""
+    """Set the bits of one column. following[r] is the next free block of row r, last[r] its last block."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
@@ -88,7 +88,7 @@ def _fill_blocks(rows, following, blocks, numbers, last):
 
 @compiled
 def count_in_row(bitmaps, row, mask):
-    """Returns how many keys of an index row are in `mask` (all blocks, 8), a bitmap of keys."""
+    """Return how many keys of an index row are in `mask` (all blocks, 8), a bitmap of keys."""
     blocks, numbers = bitmaps.blocks, bitmaps.numbers
     counts = fill(np.uint64(0))
     for at in range(bitmaps.starts[row], bitmaps.starts[row + 1]):

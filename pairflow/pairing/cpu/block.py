@@ -36,7 +36,8 @@ class _BlockModel(models.PrimitiveModel):
 
 
 def zero_blocks(*shape: int) -> np.ndarray:
-    """Zeros as (*shape, 8) uint64, aligned to whole blocks so that no block straddles two cache lines."""
+    """Return zeros as (*shape, 8) uint64, aligned to whole blocks so that no block straddles two cache
+    lines."""
     words = int(np.prod(shape, dtype=np.int64)) * WORDS
     raw = np.zeros(words + WORDS - 1, np.uint64)
     skip = -(raw.ctypes.data // 8) % WORDS
@@ -44,7 +45,7 @@ def zero_blocks(*shape: int) -> np.ndarray:
 
 
 def _address(context, builder, array_type, array, index):
-    """The pointer to block `index` of an array, counted in blocks from its first word."""
+    """Return the pointer to block `index` of an array, counted in blocks from its first word."""
     first = cgutils.create_struct_proxy(array_type)(context, builder, array).data
     word = builder.mul(index, ir.Constant(index.type, WORDS))
     return builder.bitcast(builder.gep(first, [word]), _VECTOR.as_pointer())
@@ -52,7 +53,7 @@ def _address(context, builder, array_type, array, index):
 
 @intrinsic
 def load(typing, array, index):
-    """Reads block `index` of a contiguous uint64 array, counted in blocks from its first word."""
+    """Read block `index` of a contiguous uint64 array, counted in blocks from its first word."""
 
     def build(context, builder, signature, arguments):
         block = builder.load(_address(context, builder, signature.args[0], *arguments))
@@ -65,7 +66,7 @@ def load(typing, array, index):
 
 @intrinsic
 def store(typing, array, index, block):
-    """Writes block `index` of a contiguous uint64 array, counted in blocks from its first word."""
+    """Write block `index` of a contiguous uint64 array, counted in blocks from its first word."""
 
     def build(context, builder, signature, arguments):
         address = _address(context, builder, signature.args[0], *arguments[:2])
@@ -77,7 +78,7 @@ def store(typing, array, index, block):
 
 @intrinsic
 def prefetch(typing, array, index):
-    """Prefetches the cache line of array[index], which will be read soon."""
+    """Prefetch the cache line of array[index], which will be read soon."""
 
     def build(context, builder, signature, arguments):
         data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
@@ -94,7 +95,7 @@ def prefetch(typing, array, index):
 
 @intrinsic
 def fill(typing, word):
-    """The block whose eight words are all the uint64 `word`."""
+    """Return the block whose eight words are all the uint64 `word`."""
 
     def build(context, builder, signature, arguments):
         undefined, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.IntType(32), 0)
@@ -132,7 +133,7 @@ equal_bits = _compared("==")
 
 
 def _unary(emit, result, operand):
-    """A compiled function of one value, whose LLVM code comes from `emit(builder, value)`."""
+    """Return a compiled function of one value, whose LLVM code comes from `emit(builder, value)`."""
 
     @intrinsic
     def operation(typing, value):
@@ -156,7 +157,7 @@ def _binary(instruction):
 
 
 def _of_block(name, result):
-    """An `emit` for `_unary` that calls the LLVM function `name` with a block."""
+    """Return an `emit` for `_unary` that calls the LLVM function `name` with a block."""
 
     def emit(builder, block):
         function_type = ir.FunctionType(result, [_VECTOR])
@@ -202,7 +203,7 @@ def _product(typing, a, b):
 
 
 def _of_two(operation, instruction):
-    """Defines an operator of two blocks, or of a block and a uint64, which stands for eight equal words."""
+    """Define an operator of two blocks, or of a block and a uint64, which stands for eight equal words."""
 
     @overload(operation)
     def define(a, b):

@@ -48,7 +48,7 @@ def candidates_for(columns: int) -> Candidates:
 
 @compiled
 def find_candidates(keys, rows, uniforms, rate, candidates):
-    """Fills columns, draws and sums of `candidates`; returns the number of candidates.
+    """Fill columns, draws and sums of `candidates`; return the number of candidates.
 
     `rows` (A,) are the index rows of the query's symbols; if no key has the symbol, w_i is 0. `uniforms` (N,)
     are the step's random numbers.
@@ -66,7 +66,7 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
 
 @compiled
 def decide(keys, table, rate, margin, ceiling, count, work):
-    """Decides `count` >= 1 candidates and fills `leaving`. No key has a greater match count than `ceiling`.
+    """Decide `count` >= 1 candidates and fill `leaving`. No key has a greater match count than `ceiling`.
 
     Returns the number of positions that leave, and the match count of the nearest keys.
     """
@@ -101,7 +101,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
 
 @compiled
 def _settle(candidates, count, leaving, rate, margin, total, rest):
-    """Decides candidates by the bounds above; returns how many are still undecided, and how many leave."""
+    """Decide candidates by the bounds above; return how many are still undecided, and how many leave."""
     undecided = 0
     # One division serves all candidates: its rounding is far below `margin`, which widens the bounds.
     share = 1.0 / (total + rest)
@@ -120,7 +120,7 @@ def _settle(candidates, count, leaving, rate, margin, total, rest):
 
 @compiled
 def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
-    """Decides the undecided candidates by points 3 to 6 of the rule, which stops after `levels` levels.
+    """Decide the undecided candidates by points 3 to 6 of the rule, which stops after `levels` levels.
 
     `work.level_sizes` has the sizes of these levels, and then the number of all farther keys. Returns how
     many positions leave. Only about one decision in a billion gets here, so counting the levels again costs

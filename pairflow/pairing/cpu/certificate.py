@@ -25,7 +25,7 @@ TRIES = 8  # after so many failures without a success, a thread stops trying
 
 @compiled
 def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, others, work):
-    """Moves z (N,) to its source if the certificate holds; else leaves it unchanged.
+    """Move z (N,) to its source if the certificate holds; else leaves it unchanged.
 
     `table` is the table of step 1. Returns whether the certificate holds; `work.jumps` is updated only then.
     """
@@ -65,7 +65,8 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
 @compiled
 def _weight_of_others(keys, z, data_row, table, work):
-    """The bound R at the state z of step 1; 1 if `data_row` is not the nearest key, or not the only one."""
+    """Return the bound R at the state z of step 1; 1 if `data_row` is not the nearest key, or not the only
+    one."""
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:
             return 1.0

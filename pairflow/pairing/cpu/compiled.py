@@ -15,7 +15,7 @@ _HERE = Path(__file__).parent
 
 
 def _sources_digest() -> str:
-    """A digest of all files with compiled functions: `pairing` and `rng`."""
+    """Return a digest of all files with compiled functions: `pairing` and `rng`."""
     sources = [*sorted(_HERE.parent.rglob("*.py")), Path(rng.__file__)]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 

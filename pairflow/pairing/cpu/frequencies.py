@@ -136,7 +136,7 @@ def _workspace(keys: int, length: int, columns: int) -> _Workspace:
 
 @compiled
 def _walk(keys, law, z, row, seed, step, work):
-    """Moves z (N,) from t = step/T to 0; returns the step that the rule must take, or 0 at the source."""
+    """Move z (N,) from t = step/T to 0; return the step that the rule must take, or 0 at the source."""
     row_words, seed_words = split(row), split(seed)
     while step > 0:
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
@@ -160,7 +160,7 @@ def _walk(keys, law, z, row, seed, step, work):
 
 @compiled
 def _find_open(keys, law, z, step, work):
-    """Lists positions that leave for certain, and columns whose w_i decides. Returns their numbers."""
+    """List positions that leave for certain, and columns whose w_i decides. Returns their numbers."""
     kappa, leaving, number, column = step / law.steps, 0, 0, 0
     for i in range(len(z)):
         constant = keys.constants[i]
@@ -178,7 +178,7 @@ def _find_open(keys, law, z, step, work):
 
 @compiled
 def _match(keys, z, work):
-    """Updates the masks to the state z."""
+    """Update the masks to the state z."""
     for c in range(len(keys.columns)):
         symbol = z[keys.places[c]]
         if work.shown[c] != symbol:
@@ -192,7 +192,7 @@ def _match(keys, z, work):
 
 @compiled
 def _score(keys, law, z, step, work):
-    """Fills `scores` and `greatest`; returns the greatest score."""
+    """Fill `scores` and `greatest`; return the greatest score."""
     odds = step / (law.steps - step)  # kappa / (1 - kappa)
     for c in range(len(keys.columns)):
         i, size, table = keys.places[c], 1 << (c % _BITS), work.tables[c // _BITS]
@@ -221,7 +221,7 @@ def _score(keys, law, z, step, work):
 
 @partial(compiled, sums_in_any_order=True)  # the error is allowed for
 def _agree(work, best, scale, number):
-    """Fills `sums` with w_i of the open columns, approximately."""
+    """Fill `sums` with w_i of the open columns, approximately."""
     total, weights, sums = 0.0, work.weights, work.sums
     sums[:number] = 0.0
     for block in range(len(work.greatest)):

@@ -40,7 +40,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Index:
 
 @compiled
 def find_row(index, column, symbol):
-    """Returns the index row of a symbol in a column, or `none` if no key has the symbol there."""
+    """Return the index row of a symbol in a column, or `none` if no key has the symbol there."""
     low, high = index.first_rows[column], index.first_rows[column + 1]
     while low < high:
         middle = (low + high) // 2

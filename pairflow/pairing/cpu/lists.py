@@ -51,7 +51,7 @@ def counters_for(keys: int) -> np.ndarray:
 
 @compiled
 def move(lists, counters, lost, gained):
-    """Updates the counters after symbols of the query changed from index rows `lost` to `gained`."""
+    """Update the counters after symbols of the query changed from index rows `lost` to `gained`."""
     keys, starts = lists.keys, lists.starts
     for n in range(len(lost)):
         ahead = min(n + _AHEAD, len(lost) - 1)
@@ -65,7 +65,7 @@ def move(lists, counters, lost, gained):
 
 @compiled
 def restart(lists, counters, number, rows):
-    """Counts the matches of the M = `number` keys with the symbols of index rows (C,) again from 0."""
+    """Count the matches of the M = `number` keys with the symbols of index rows (C,) again from 0."""
     keys, starts = lists.keys, lists.starts
     for key in range(number):
         counters[key] = np.uint16(0)
@@ -84,7 +84,7 @@ def _prefetch(keys, start, end):
 
 @compiled
 def sizes(lists, rows):
-    """Returns the number of keys in some index rows, all together."""
+    """Return the number of keys in some index rows, all together."""
     total = 0
     for row in rows:
         total += lists.starts[row + 1] - lists.starts[row]
@@ -93,7 +93,7 @@ def sizes(lists, rows):
 
 @compiled
 def greatest(counters, keys):
-    """Returns the greatest counter of the M = `keys` keys."""
+    """Return the greatest counter of the M = `keys` keys."""
     most = counters[0]
     # The padding must be left out, because it has the greatest number of all.
     for key in range(keys):
@@ -103,7 +103,7 @@ def greatest(counters, keys):
 
 @compiled
 def level_size(counters, matches):
-    """Returns how many counters are equal to `matches`."""
+    """Return how many counters are equal to `matches`."""
     count = 0
     for first in range(0, len(counters), COMPARED):
         count += bit_count(equal_bits(counters, first, np.uint16(matches)))
@@ -112,7 +112,7 @@ def level_size(counters, matches):
 
 @compiled
 def list_level(counters, matches, listed):
-    """Writes the keys whose counters are equal to `matches` to `listed`, ascending."""
+    """Write the keys whose counters are equal to `matches` to `listed`, ascending."""
     count = 0
     for first in range(0, len(counters), COMPARED):
         bits = equal_bits(counters, first, np.uint16(matches))
@@ -124,7 +124,7 @@ def list_level(counters, matches, listed):
 
 @compiled
 def count_in_row(lists, row, counters, matches):
-    """Returns how many keys of an index row have a counter equal to `matches`."""
+    """Return how many keys of an index row have a counter equal to `matches`."""
     count = 0
     for at in range(lists.starts[row], lists.starts[row + 1]):
         count += counters[lists.keys[at]] == matches

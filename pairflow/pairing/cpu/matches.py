@@ -45,7 +45,7 @@ class Scratch(NamedTuple):
 
 
 def state_for(keys: Keys) -> State:
-    """A state without symbols, which no key matches."""
+    """Return a state without symbols, which no key matches."""
     columns = len(keys.columns)
     return State(
         symbols=np.zeros(columns, keys.tokens.dtype),
@@ -73,7 +73,7 @@ def scratch_for(keys: Keys) -> Scratch:
 
 @inlined
 def move(keys, state, i, symbol, scratch):
-    """Writes a symbol into varying column i of a state.
+    """Write a symbol into varying column i of a state.
 
     Planes are updated at once unless K = 2; otherwise `apply_moves` must be called.
     """
@@ -92,7 +92,7 @@ def move(keys, state, i, symbol, scratch):
 
 @inlined
 def apply_moves(keys, state, scratch):
-    """Brings the match counts of all keys in `state` up to date with the query's symbols.
+    """Bring the match counts of all keys in `state` up to date with the query's symbols.
 
     `move` has collected the changed symbols in `scratch`, which is emptied.
     """
@@ -112,7 +112,7 @@ def apply_moves(keys, state, scratch):
 
 @compiled
 def copy_state(source, target):
-    """Copies the contents of the state `source` into the state `target`."""
+    """Copy the contents of the state `source` into the state `target`."""
     _copy(source.symbols, target.symbols)
     _copy(source.rows, target.rows)
     _copy(source.counters, target.counters)
@@ -121,20 +121,20 @@ def copy_state(source, target):
 
 @compiled
 def _copy(source, target):
-    """Copies an array by a loop, because Numba takes two seconds to compile `target[:] = source`."""
+    """Copy an array by a loop, because Numba takes two seconds to compile `target[:] = source`."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
 @inlined
 def greatest_possible(keys, state, ceiling):
-    """Returns an upper bound on all match counts: with lists the greatest of them, else `ceiling`."""
+    """Return an upper bound on all match counts: with lists the greatest of them, else `ceiling`."""
     return lists.greatest(state.counters, keys.number) if keys.listed else ceiling
 
 
 @inlined
 def open_level(keys, state, matches, scratch):
-    """Finds the keys with this match count, and returns their number."""
+    """Find the keys with this match count, and return their number."""
     if keys.listed:
         return lists.level_size(state.counters, matches)
     octave = matches // planes.OCTAVE
@@ -148,7 +148,7 @@ def open_level(keys, state, matches, scratch):
 
 @inlined
 def count_level(keys, state, matches, number, scratch, columns, tally):
-    """Writes c_g[columns[n]] of the open level to tally[n]. The level has `number` keys."""
+    """Write c_g[columns[n]] of the open level to tally[n]. The level has `number` keys."""
     starts = keys.lists.starts if keys.listed else keys.bitmaps.starts
     by_rows = 0
     for i in columns:
@@ -174,7 +174,7 @@ def count_level(keys, state, matches, number, scratch, columns, tally):
 
 @compiled
 def count_by_keys(tokens, listed, symbols, columns, tally):
-    """Writes to tally[n] how many `listed` keys agree with `symbols` (A,) in column columns[n]."""
+    """Write to tally[n] how many `listed` keys agree with `symbols` (A,) in column columns[n]."""
     for n in range(len(columns)):
         tally[n] = 0
     for key in listed:

@@ -23,7 +23,7 @@ def uniform_tokens(seed: int, rows: np.ndarray, length: int, vocabulary_size: in
 
 @compiled
 def _fill_uniform(rows, seed, size, positions, words, tokens):
-    """Fills `tokens` (B, N) with noise, from `words` (N',), eight at a time."""
+    """Fill `tokens` (B, N) with noise, from `words` (N',), eight at a time."""
     seed_words = split(seed)
     for number in range(len(rows)):
         low, high = split(rows[number])
@@ -51,7 +51,7 @@ def tokens_by_frequency(seed: int, rows: np.ndarray, pi: np.ndarray) -> np.ndarr
 
 @compiled
 def _fill_by_frequency(rows, seed, cumulative, positions, words, uniforms, tokens):
-    """Fills `tokens` (B, N): a uniform number u draws the first symbol with a cumulative probability > u."""
+    """Fill `tokens` (B, N): a uniform number u draws the first symbol with a cumulative probability > u."""
     seed_words = split(seed)
     for number in range(len(rows)):
         draw(positions, np.uint64(0), split(rows[number]), seed_words, words, uniforms)
@@ -61,7 +61,7 @@ def _fill_by_frequency(rows, seed, cumulative, positions, words, uniforms, token
 
 @compiled
 def draw(positions, step, row_words, seed_words, words, uniforms):
-    """Fills `uniforms` (N',) with the random numbers of a step, made from `words`, eight at a time."""
+    """Fill `uniforms` (N',) with the random numbers of a step, made from `words`, eight at a time."""
     # Eight positions at a time take 2.5 ns each in place of 14 (benchmarks/records/speed.md).
     low, high = fill(row_words[0]), fill(row_words[1])
     for block in range(len(positions) // WORDS):
@@ -73,7 +73,7 @@ def draw(positions, step, row_words, seed_words, words, uniforms):
 
 @compiled
 def other(symbol, column, step, row_words, seed_words, others):
-    """Returns the new symbol of a position: one of the `others` = K - 1 symbols that differ from `symbol`."""
+    """Return the new symbol of a position: one of the `others` = K - 1 symbols that differ from `symbol`."""
     # Words 0 and 1 of this counter have decided that the position changes; word 2 is independent of them.
     _, _, word, _ = philox(np.uint64(column), np.uint64(step), *row_words, *seed_words)
     choice = _choose(word, others)

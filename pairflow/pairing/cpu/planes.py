@@ -32,7 +32,7 @@ def planes_for(length: int) -> int:
 
 @compiled
 def move(planes, bitmaps, lost, gained):
-    """Updates the counts after a symbol of the query changed from index row `lost` to `gained`."""
+    """Update the counts after a symbol of the query changed from index row `lost` to `gained`."""
     blocks, numbers, starts = bitmaps.blocks, bitmaps.numbers, bitmaps.starts
     old, old_end = starts[lost], starts[lost + 1]
     new, new_end = starts[gained], starts[gained + 1]
@@ -62,7 +62,7 @@ def move(planes, bitmaps, lost, gained):
 
 @compiled
 def move_binary(planes, bitmaps, gained):
-    """Updates the counts after symbols of the query changed to the `gained` index rows, if K = 2.
+    """Update the counts after symbols of the query changed to the `gained` index rows, if K = 2.
 
     A key without the new symbol has the old one, and loses a match. Carry-save adders sum seven rows at a
     time, so that the planes are read and written only once for them.
@@ -83,13 +83,13 @@ def move_binary(planes, bitmaps, gained):
 
 @compiled
 def _first_block(bitmaps, gained, n):
-    """Returns where the blocks of row gained[n] begin; if there is no such row, of the row without keys."""
+    """Return where the blocks of row gained[n] begin; if there is no such row, of the row without keys."""
     return bitmaps.starts[gained[n]] if n < len(gained) else bitmaps.starts[-2]
 
 
 @compiled
 def _add_sum(planes, block, ones, twos, fours, number):
-    """Adds 2 (ones + 2 twos + 4 fours) - `number` to the match counts of a block."""
+    """Add 2 (ones + 2 twos + 4 fours) - `number` to the match counts of a block."""
     count = planes.shape[1]
     # A bit of 1 adds 1 and a bit of 0 subtracts 1: `number` bits of sum s change a count by 2 s - number.
     gain = carry = borrow = fill(np.uint64(0))
@@ -105,13 +105,13 @@ def _add_sum(planes, block, ones, twos, fours, number):
 
 @compiled
 def _full_add(a, b, c):
-    """Returns sum and carry of three bits, for every bit of a block: three instructions with VPTERNLOG."""
+    """Return sum and carry of three bits, for every bit of a block: three instructions with VPTERNLOG."""
     return a ^ b ^ c, a ^ ((a ^ b) & (a ^ c))
 
 
 @compiled
 def split_octave(planes, valid, octave, masks, touched, counts):
-    """Finds the keys whose match count is 8 `octave` + k, for k = 0..7: bitmaps masks[k], numbers counts[k].
+    """Find the keys whose match count is 8 `octave` + k, for k = 0..7: bitmaps masks[k], numbers counts[k].
 
     Only blocks with such a key are written. They are listed in `touched`, and their number is returned.
     """
@@ -148,14 +148,14 @@ def split_octave(planes, valid, octave, masks, touched, counts):
 
 @compiled
 def _store_and_count(masks, block, mask):
-    """Stores a mask and returns the number of bits in each of its words."""
+    """Store a mask and return the number of bits in each of its words."""
     store(masks, block, mask)
     return popcount(mask)
 
 
 @compiled
 def clear_untouched(mask, touched, written):
-    """Sets all blocks of a mask (blocks, 8) that `split_octave` did not write to zero."""
+    """Set all blocks of a mask (blocks, 8) that `split_octave` did not write to zero."""
     # One pass is enough, because `split_octave` lists the blocks in ascending order.
     following = 0
     for block in range(len(mask)):
@@ -167,7 +167,7 @@ def clear_untouched(mask, touched, written):
 
 @compiled
 def list_keys(mask, touched, listed):
-    """Writes the keys in the `touched` blocks of `mask` (blocks, 8) to `listed`, ascending."""
+    """Write the keys in the `touched` blocks of `mask` (blocks, 8) to `listed`, ascending."""
     count = 0
     for block in touched:
         if any_bit(load(mask, block)):

@@ -139,7 +139,7 @@ def _buckets(order: np.ndarray, buckets: np.ndarray) -> Buckets:
 
 @compiled
 def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropies):
-    """Draws rows (b, D) for `sources` (b, N); `cells` (D, 3) are level, bucket and number of each draw."""
+    """Draw rows (b, D) for `sources` (b, N); `cells` (D, 3) are level, bucket and number of each draw."""
     seed_words = split(seed)
     for number in range(len(sources)):
         _start(keys, sources[number], work)
@@ -153,7 +153,7 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropi
 
 @compiled
 def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, cells):
-    """Points 4 and 5 of the law for the source `number`; fills `cells`, and returns the entropy."""
+    """Fill `cells` by points 4 and 5 of the law for the source `number`, and return the entropy."""
     whole = _weigh(counts, levels, law.near, law.high, mass, weights)
     for level in range(levels):
         totals[level] = 0
@@ -175,7 +175,7 @@ def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, 
 
 @compiled
 def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, entropies):
-    """Fills `cells` (S, D, 3) and `entropies` (S,) from the numbers of rows in all cells, `counts` (S, L, B).
+    """Fill `cells` (S, D, 3) and `entropies` (S,) from the numbers of rows in all cells, `counts` (S, L, B).
 
     `rows` is M; `weights` (L, B) and `totals` (L,) are scratch. L must be at least the number of levels that
     point 3 uses.
@@ -197,7 +197,7 @@ def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, en
 
 @compiled
 def _start(keys, z, work):
-    """Moves the state to a source. Bitmaps start from zero, because two sources have little in common."""
+    """Move the state to a source. Bitmaps start from zero, because two sources have little in common."""
     state = work.state
     if not keys.listed and not keys.binary:
         nothing = fill(np.uint64(0))
@@ -215,7 +215,7 @@ def _start(keys, z, work):
 
 @compiled
 def _count_cells(keys, buckets, law, work):
-    """Counts the cells level by level; returns the nearest match count, how many levels, and their mass."""
+    """Count the cells level by level; return the nearest match count, how many levels, and their mass."""
     state, scratch, counts = work.state, work.scratch, work.counts
     nearest = greatest_possible(keys, state, len(keys.columns))
     number = open_level(keys, state, nearest, scratch)
@@ -240,7 +240,7 @@ def _count_cells(keys, buckets, law, work):
 
 @compiled
 def _count_all_levels(keys, buckets, nearest, counters, counts):
-    """Counts the keys of each level and bucket, by their counters."""
+    """Count the keys of each level and bucket, by their counters."""
     for level in range(len(counts)):
         for bucket in range(counts.shape[1]):
             counts[level, bucket] = 0
@@ -250,7 +250,7 @@ def _count_all_levels(keys, buckets, nearest, counters, counts):
 
 @compiled
 def _count_level(buckets, matches, number, scratch, counts):
-    """Counts the `number` keys of a match count bucket by bucket, in the blocks with such a key."""
+    """Count the `number` keys of a match count bucket by bucket, in the blocks with such a key."""
     for bucket in range(len(counts)):
         counts[bucket] = 0
     if number > 0:
@@ -265,7 +265,7 @@ def _count_level(buckets, matches, number, scratch, counts):
 
 @compiled
 def _count_word(buckets, word, bits, counts):
-    """Counts the keys of a word bucket by bucket."""
+    """Count the keys of a word bucket by bucket."""
     if buckets.of_word[word] >= 0:
         counts[buckets.of_word[word]] += bit_count(bits)
         return
@@ -276,7 +276,7 @@ def _count_word(buckets, word, bits, counts):
 
 @compiled
 def _entropy(counts, weights, levels, whole):
-    """Returns the entropy in nats of the drawn row, given the source."""
+    """Return the entropy in nats of the drawn row, given the source."""
     # The GPU engine runs this loop, too, so that both add in the same order.
     entropy = 0.0
     for level in range(levels):
@@ -300,7 +300,7 @@ def _find_in_level(counts, weights, pick):
 
 @compiled
 def _find_rows(keys, buckets, matches, level, work, cells, rows):
-    """Finds the data row of each draw whose cell is in `level`, and writes its number to `rows` (D,).
+    """Find the data row of each draw whose cell is in `level`, and write its number to `rows` (D,).
 
     `cells` (D, 3) are level, bucket and number of each draw. The keys of the level have `matches` matches.
     """
@@ -324,7 +324,7 @@ def _find_rows(keys, buckets, matches, level, work, cells, rows):
 
 @compiled
 def _find_counter(counters, matches, key, number):
-    """Returns the `number`-th key (from 0) with `matches` matches, from `key` on."""
+    """Return the `number`-th key (from 0) with `matches` matches, from `key` on."""
     while counters[key] != matches or number > 0:
         number -= counters[key] == matches
         key += 1
@@ -333,7 +333,7 @@ def _find_counter(counters, matches, key, number):
 
 @compiled
 def _find_bit(mask, first, number):
-    """Returns the `number`-th key (from 0) in a mask, from key `first` on."""
+    """Return the `number`-th key (from 0) in a mask, from key `first` on."""
     block, word = first // BITS, first % BITS // 64
     bits = mask[block, word] >> np.uint64(first % 64) << np.uint64(first % 64)
     while number >= bit_count(bits):

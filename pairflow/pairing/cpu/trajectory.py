@@ -11,7 +11,7 @@ from pairflow.pairing.cpu.numbers import draw, other, split
 
 @compiled
 def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_size, work):
-    """Moves `sources` (b, N) in place from the data at t = 1 to the source at t = 0.
+    """Move `sources` (b, N) in place from the data at t = 1 to the source at t = 0.
 
     Adds the number of positions that change in each step to `work.jumps`.
     """
@@ -47,7 +47,7 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
 
 @compiled
 def _move_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
-    """Changes constant columns where z still agrees with all keys: w_i is 1. Returns how many change."""
+    """Change constant columns where z still agrees with all keys: w_i is 1. Returns how many change."""
     jumps = 0
     for column in range(len(z)):
         if constants[column] == z[column] and uniforms[column] < rate:
@@ -58,7 +58,7 @@ def _move_constants(constants, z, rate, step, row_words, seed_words, others, uni
 
 @compiled
 def _start(keys, z, work):
-    """Moves the `home` state from the previous query's data point to this one, and copies it to `here`."""
+    """Move the `home` state from the previous query's data point to this one, and copies it to `here`."""
     for i in range(len(keys.columns)):
         symbol = z[keys.columns[i]]
         # Before its first move a column has no index row, but its symbol is 0, which may be the wanted one.

@@ -30,7 +30,7 @@ class Workspace(NamedTuple):
 
 
 def workspace(keys: Keys, steps: int) -> Workspace:
-    """A workspace for T = `steps` steps of queries among these keys."""
+    """Return a workspace for T = `steps` steps of queries among these keys."""
     columns = len(keys.columns)
     words = zero_blocks(2, -(-len(keys.constants) // WORDS)).reshape(2, -1)
     words[0] = np.arange(words.shape[1])

@@ -71,7 +71,7 @@ class KernelLayout:
 
     @classmethod
     def choose(cls, length: int, vocabulary_size: int) -> "KernelLayout":
-        """The layout for N = `length` and K = `vocabulary_size`."""
+        """Return the layout for N = `length` and K = `vocabulary_size`."""
         return cls((vocabulary_size - 1).bit_length(), length.bit_length())
 
     @property
@@ -90,7 +90,7 @@ class KernelLayout:
         return self.threads * (4 * 4 + 4) + 8 * 4
 
     def macros(self) -> dict[str, object]:
-        """The macros that the kernels need."""
+        """Return the macros that the kernels need."""
         return {
             "PLANES": self.planes,
             "BITS": self.bits,
@@ -103,12 +103,12 @@ class KernelLayout:
 
 
 def source() -> str:
-    """The kernels in CUDA C++, with file names and lines for the compiler's messages."""
+    """Return the kernels in CUDA C++, with file names and lines for the compiler's messages."""
     return "".join(f'#line 1 "{path.name}"\n{path.read_text()}' for path in _SOURCES)
 
 
 def defines(macros: dict[str, object]) -> list[str]:
-    """The compiler's options for macros."""
+    """Return the compiler's options for macros."""
     return [f"-D{name}={value}" for name, value in macros.items()]
 
 
@@ -270,7 +270,7 @@ class Cuda:
     def launch(
         self, kernel: Callable, blocks: int, threads: int, arguments: tuple, shared_bytes: int = 0
     ) -> None:
-        """Starts a kernel; arguments are arrays of the device and NumPy scalars."""
+        """Start a kernel; arguments are arrays of the device and NumPy scalars."""
         kernel((blocks,), (threads,), arguments, shared_mem=shared_bytes)
 
 

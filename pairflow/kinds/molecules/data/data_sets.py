@@ -38,7 +38,8 @@ class MoleculeSource(DataSource):
 
     @abstractmethod
     def fetch(self) -> Path:
-        """The local path of the raw file. Raises InputError if its download fails or has another checksum."""
+        """Return the local path of the raw file. Raises InputError if its download fails or has another
+        checksum."""
 
     def validation_rows(self) -> list[int] | None:
         """Row numbers, from 0, of the published validation split; None if there is none."""
@@ -131,7 +132,7 @@ DATA_SETS = {name: _known_source(name, known) for name, known in KNOWN_SETS.item
 
 
 def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
-    """The source that the settings name; a user's relative path starts at `folder`."""
+    """Return the source that the settings name; a user's relative path starts at `folder`."""
     held_out = folder / settings.held_out if settings.held_out else None
     own = MoleculeFile(folder / settings.source, held_out, settings.split_column)
     return DATA_SETS.get(settings.source) or own

@@ -81,8 +81,8 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _has_molecules(path: Path, settings: NewLibrary) -> bool:
-    """Whether a table has SMILES in a column, or in the given one. True also for what is reported later: no
-    column of that name, and molecules in another notation."""
+    """Return whether a table has SMILES in a column, or in the given one. True also for what is reported
+    later: no column of that name, and molecules in another notation."""
     column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]
@@ -229,7 +229,8 @@ def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple
 
 
 def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
-    """The most iterations that a training on groups is worth (docs/results.md, "Groups"); None for others."""
+    """Return the most iterations that a training on groups is worth (docs/results.md, "Groups"); None for
+    others."""
     if experiment["data"]["representation"] != "groups":
         return None
     epochs = _EPOCHS["fine-tuned" if "from" in experiment else "from scratch"]

@@ -28,11 +28,11 @@ class DraftCondition(NamedTuple):
     column: OwnColumn | None = None
 
     def entry(self) -> Entry:
-        """The section `condition` of the experiment."""
+        """Return the section `condition` of the experiment."""
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
-        """The condition with the classes that the molecules that were read allow."""
+        """Return the condition with the classes that the molecules that were read allow."""
         if self.column is None:
             return self
         column = self.column.without(counts.rejects["number"])
@@ -58,7 +58,7 @@ class DraftCondition(NamedTuple):
         )
 
     def unused(self) -> pd.DataFrame:
-        """The rows of the table whose field in the column is not used, or not by itself."""
+        """Return the rows of the table whose field in the column is not used, or not by itself."""
         return self.column.unused() if self.column else pd.DataFrame()
 
 

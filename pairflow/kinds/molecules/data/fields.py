@@ -92,7 +92,7 @@ def read_smiles(text: str) -> Chem.Mol:
 
 
 def _loses_stereo(smiles: str, molecule: Chem.Mol) -> bool:
-    """Whether RDKit has not kept all marks of stereochemistry, such as those of an allene."""
+    """Return whether RDKit has not kept all marks of stereochemistry, such as those of an allene."""
     if "@" in smiles:
         marked = smiles.count("@") - smiles.count("@@")  # @@ is one mark
         if marked > sum(atom.GetChiralTag() != UNKNOWN for atom in atoms_of(molecule)):
@@ -103,7 +103,7 @@ def _loses_stereo(smiles: str, molecule: Chem.Mol) -> bool:
 
 
 def why_foreign(text: str) -> str:
-    """The reason to reject a text that is a molecule in another notation; empty for any other text."""
+    """Return the reason to reject a text that is a molecule in another notation; empty for any other text."""
     if text.startswith("InChI="):
         return FOREIGN["InChI"]
     if "&" in text and unescape(text) != text:
@@ -116,7 +116,7 @@ def why_foreign(text: str) -> str:
 
 
 def _why_unparsable(text: str) -> str:
-    """The reason to reject a text that RDKit cannot read."""
+    """Return the reason to reject a text that RDKit cannot read."""
     if text.lower() in _NOTHING:
         return NOTHING
     if text.islower() and Chem.MolFromSmarts(text):
@@ -128,8 +128,8 @@ def _why_unparsable(text: str) -> str:
 
 
 def why_no_molecule(molecule: Chem.Mol) -> str:
-    """The reason to reject what was drawn, or a CX extension, for which RDKit reads another molecule: a query
-    or a polymer, for example; empty if there is none."""
+    """Return the reason to reject what was drawn, or a CX extension, for which RDKit reads another molecule:
+    a query or a polymer, for example; empty if there is none."""
     atoms = atoms_of(molecule)
     groups = [*Chem.GetMolSubstanceGroups(molecule)]
     if any(group.GetProp("TYPE") in _POLYMERS for group in groups) or molecule.HasProp("_molLinkNodes"):
@@ -145,7 +145,8 @@ def why_no_molecule(molecule: Chem.Mol) -> str:
 
 
 def _is_query(atom: Chem.Atom) -> bool:
-    """Whether an atom stands for one of several, as a list of atoms does. Dummy atoms and R groups do not."""
+    """Return whether an atom stands for one of several, as a list of atoms does. Dummy atoms and R groups do
+    not."""
     return atom.DescribeQuery().strip() != "AtomNull" and not atom.HasProp("_MolFileRLabel")
 
 
@@ -167,12 +168,12 @@ def _abbreviations(atoms: list[Chem.Atom], groups: list[Chem.SubstanceGroup]) ->
 
 
 def is_molecule(text: str) -> bool:
-    """Whether RDKit reads a text as a molecule of at least one atom."""
+    """Return whether RDKit reads a text as a molecule of at least one atom."""
     return count_atoms(text) > 0
 
 
 def count_atoms(text: str) -> int:
-    """The number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
+    """Return the number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
     with rdBase.BlockLogs(), suppress(InputError):
         return read_smiles(text.strip()).GetNumAtoms()
     return 0

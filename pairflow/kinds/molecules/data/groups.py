@@ -57,7 +57,8 @@ def tokenize_groups(smiles: str) -> list[str]:
 
 @lru_cache(maxsize=2**16)
 def is_group(token: str) -> bool:
-    """Whether a token is a group: one fragment that RDKit can read, of at most LONGEST_GROUP characters."""
+    """Return whether a token is a group: one fragment that RDKit can read, of at most LONGEST_GROUP
+    characters."""
     if len(token) > LONGEST_GROUP or not _GROUP.fullmatch(token):
         return False
     with rdBase.BlockLogs():
@@ -83,7 +84,8 @@ def _cut(molecule: Chem.Mol) -> tuple[tuple[Chem.Mol, ...], dict[int, tuple[int,
 
 
 def _is_cut(bond: Chem.Bond) -> bool:
-    """Whether a bond is cut: a single one outside rings, but not one between charges, as in a nitro group."""
+    """Return whether a bond is cut: a single one outside rings, but not one between charges, as in a nitro
+    group."""
     atoms = bond.GetBeginAtom(), bond.GetEndAtom()
     single = bond.GetBondType() == Chem.BondType.SINGLE and not bond.IsInRing()
     heavy = all(atom.GetAtomicNum() > 1 for atom in atoms)
@@ -169,7 +171,7 @@ def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
 
 
 def is_link(start: str) -> bool:
-    """Whether a start is two fragments, with a gap for the linker between them."""
+    """Return whether a start is two fragments, with a gap for the linker between them."""
     return not start.startswith(CUT) and not start.endswith(CUT)
 
 

@@ -48,5 +48,5 @@ class KnownMolecules:
 
 
 def hash_text(text: str) -> int:
-    """A hash of a text as an integer: eight bytes of BLAKE2b."""
+    """Return a hash of a text as an integer: eight bytes of BLAKE2b."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

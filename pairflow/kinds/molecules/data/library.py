@@ -55,7 +55,7 @@ def format_of(path: str | Path) -> str:
 
 
 def _names_smiles(path: Path) -> bool:
-    """Whether a text file is a table in which the header names a column of SMILES."""
+    """Return whether a text file is a table in which the header names a column of SMILES."""
     with suppress(InputError):
         layout = tabular.layout_of(path) if path.is_file() else None
         return layout is not None and any(usual_place(name) < inf for name in layout.header)
@@ -63,25 +63,27 @@ def _names_smiles(path: Path) -> bool:
 
 
 def holds_smiles(path: Path) -> bool:
-    """Whether a text file of any name holds SMILES in most lines, or is a table with a column of SMILES."""
+    """Return whether a text file of any name holds SMILES in most lines, or is a table with a column of
+    SMILES."""
     with suppress(InputError):
         return path.is_file() and (_names_smiles(path) or find_field(path) is not None)
     return False
 
 
 def usual_place(name: str) -> float:
-    """The place of a name in the list of usual names of columns with SMILES; infinite if it is not usual."""
+    """Return the place of a name in the list of usual names of columns with SMILES; infinite if it is not
+    usual."""
     plain = re.sub("[ _.-]", "", name.lower())
     return _SMILES_COLUMNS.index(plain) if plain in _SMILES_COLUMNS else inf
 
 
 def is_known(path: Path) -> bool:
-    """Whether the suffix of a file is that of a file of molecules."""
+    """Return whether the suffix of a file is that of a file of molecules."""
     return suffix_of(path) in _FORMATS
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether a file is a table, which has columns."""
+    """Return whether a file is a table, which has columns."""
     return format_of(path) not in _READERS
 
 
@@ -157,13 +159,14 @@ def read_fields(
 
 
 def repeated_names(path: Path, sheet: str | None = None) -> set[str]:
-    """The names that several columns of a table have."""
+    """Return the names that several columns of a table have."""
     with tabular.open_table(path, sheet=sheet) as table:
         return {name for name in table.header if table.header.count(name) > 1}
 
 
 def first_fields(path: Path, number: int, sheet: str | None = None) -> dict[str, list[str]]:
-    """The fields of the first `number` rows of a table, or of the records of an SDF file, by their column."""
+    """Return the fields of the first `number` rows of a table, or of the records of an SDF file, by their
+    column."""
     if format_of(path) == "SDF":
         return data_items(path, number)
     return next(tabular.columns(path, number, sheet))[1]
@@ -240,7 +243,8 @@ def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
 
 
 def _other_row(number: int, fields: list[str], place: int) -> Row:
-    """The row of a line whose SMILES stands at some place among its fields, perhaps before a CX extension."""
+    """Return the row of a line whose SMILES stands at some place among its fields, perhaps before a CX
+    extension."""
     others = [_field(fields, index) for index in range(len(fields)) if index != place]
     extension = "".join(f" {field}" for field in others[place : place + 1] if field.startswith("|"))
     return Row(

@@ -56,8 +56,8 @@ class Values(NamedTuple):
 
 
 def read_numbers(fields: Sequence[str]) -> Values:
-    """The plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas, and
-    commas or points between thousands, are read if all numbers of the column agree and one has no other
+    """Return the plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas,
+    and commas or points between thousands, are read if all numbers of the column agree and one has no other
     reading."""
     texts = [field.strip() for field in fields]
     bare = [_QUALIFIER.sub("", text, 1) if "," in text or "." in text else "" for text in texts]
@@ -87,7 +87,7 @@ def read_numbers(fields: Sequence[str]) -> Values:
 
 
 def has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
-    """Whether one of several columns holds numbers with decimal commas."""
+    """Return whether one of several columns holds numbers with decimal commas."""
     return any(read_numbers(fields).notation == _COMMAS for fields in columns)
 
 
@@ -103,8 +103,9 @@ def _reason(text: str) -> str:
 
 
 def find_classes(fields: Sequence[str]) -> tuple[str, ...]:
-    """The classes of a column of classes, such as `active` and `inactive` or 0 and 1, in order; empty for any
-    other column. A column of numbers has classes if its numbers are few. Rare values are no classes."""
+    """Return the classes of a column of classes, such as `active` and `inactive` or 0 and 1, in order; empty
+    for any other column. A column of numbers has classes if its numbers are few. Rare values are no
+    classes."""
     values = read_numbers(fields)
     reasons = Counter(values.reasons)
     filled = len(fields) - reasons["empty"] - reasons["not measured"]
@@ -210,13 +211,13 @@ class OwnColumn:
             ]
 
     def divided(self, classes: Sequence[str]) -> "OwnColumn":
-        """The same column, read as classes."""
+        """Return the same column, read as classes."""
         column = copy(self)
         column._read(classes)
         return column
 
     def without(self, lines: Iterable[int]) -> "OwnColumn":
-        """The same column, in which some lines hold no molecule."""
+        """Return the same column, in which some lines hold no molecule."""
         column, rejected = copy(self), {*lines}
         faults = zip(self.lines, self._faults, strict=True)
         column._faults = [fault or "rejected" * (line in rejected) for line, fault in faults]
@@ -224,7 +225,7 @@ class OwnColumn:
         return column
 
     def combined(self, repeats: Iterable[tuple[int, int]], replicates: Replicates) -> "OwnColumn":
-        """The same column, in which the first row of each molecule has the value that counts for it.
+        """Return the same column, in which the first row of each molecule has the value that counts for it.
 
         `repeats` has each row that repeats a molecule, and the first row with this molecule, by their numbers
         in the file. Of different values `replicates` says which one counts: the first, the median (the most
@@ -264,11 +265,11 @@ class OwnColumn:
         return column
 
     def at(self, lines: Iterable[int]) -> np.ndarray:
-        """The numbers (M,) in some rows, given by their numbers in the file."""
+        """Return the numbers (M,) in some rows, given by their numbers in the file."""
         return self.numbers[[self._row[line] for line in lines]]
 
     def fields_at(self, lines: Iterable[int]) -> list[str]:
-        """The texts (M) in some rows, given by their numbers in the file."""
+        """Return the texts (M) in some rows, given by their numbers in the file."""
         return [self.fields[self._row[line]] for line in lines]
 
     def tally(self) -> str:
@@ -307,14 +308,15 @@ class OwnColumn:
         return f"; the first: {self.fields[row][:_SHOWN]!r}" if self.fields[row] else ""
 
     def _places(self, rows: Sequence[int]) -> str:
-        """The numbers of some rows in the file, in words: `line 4`, `lines 2-5, 9`."""
+        """Return the numbers of some rows in the file, in words: `line 4`, `lines 2-5, 9`."""
         runs = [*islice(_runs([self.lines[row] for row in rows]), _RUNS + 1)]
         more = ", ..." * (len(runs) > _RUNS)
         return f"{self.unit}{'s' * (len(rows) > 1)} {', '.join(runs[:_RUNS])}{more}"
 
 
 def _beside(columns: Iterable[str], name: str, endings: Set[str]) -> str | None:
-    """The column that says more of a column, by its last word: it has the same first word, or no other."""
+    """Return the column that says more of a column, by its last word: it has the same first word, or no
+    other."""
     words = {column: re.findall(r"[^\W_]+", column.lower()) for column in (name, *columns)}
     found = [column for column in columns if column != name and {*words[column][-1:]} & endings]
     same = [column for column in found if words[column][:1] == words[name][:1]]
@@ -343,7 +345,7 @@ def _with_relations(rows: Iterable[Field], relations: Iterable[Field]) -> Iterat
 
 
 def _most_frequent(values: "pd.api.typing.SeriesGroupBy") -> pd.Series:
-    """The most frequent value of each group; NaN if there is none, or if there are several."""
+    """Return the most frequent value of each group; NaN if there is none, or if there are several."""
     counts = values.value_counts()
     best = counts[counts == counts.groupby(level=0).transform("max")].reset_index(level=1).iloc[:, 0]
     return best[~best.index.duplicated(keep=False)].reindex(values.first().index)
@@ -357,8 +359,8 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
 
 
 def divide(setting: Conditioning, values: np.ndarray) -> Classes:
-    """The classes of a property by its values (M,) in the training molecules. Raises InputError if a class
-    would be empty."""
+    """Return the classes of a property by its values (M,) in the training molecules. Raises InputError if a
+    class would be empty."""
     name, labels = setting.name(), setting.labels()
     if isinstance(setting.classes, int):
         return Classes.from_values(name, values, labels)

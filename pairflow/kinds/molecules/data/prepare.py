@@ -51,7 +51,7 @@ class Vocabulary(Settings):
     tokens: tuple[str, ...] = SPECIALS
 
     def extended(self, tokens: Iterable[str]) -> "Vocabulary":
-        """This vocabulary with further tokens at its end, in sorted order."""
+        """Return this vocabulary with further tokens at its end, in sorted order."""
         return Vocabulary(kind=self.kind, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
 
     @model_validator(mode="after")
@@ -119,7 +119,7 @@ class Vocabulary(Settings):
         return check(cls, content, path)
 
     def to_json(self) -> str:
-        """The content of vocabulary.json."""
+        """Return the content of vocabulary.json."""
         return json.dumps(self.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -242,7 +242,7 @@ def _count_stereo(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str
 
 
 def as_series(texts: pa.LargeStringArray) -> pd.Series:
-    """Texts as a column that takes no Python object for each."""
+    """Return texts as a column that takes no Python object for each."""
     return pd.Series(texts, dtype=pd.ArrowDtype(pa.large_string()))
 
 

@@ -50,7 +50,7 @@ def canonicalise(raw: Chem.Mol, rules: Standardisation, text: str = "") -> tuple
 
 
 def say_too_long(size: int, length: int) -> str:
-    """The reason to leave out a molecule of `size` tokens, which do not fit rows of `length`."""
+    """Return the reason to leave out a molecule of `size` tokens, which do not fit rows of `length`."""
     return f"too long ({size} tokens, limit {length - 2})"
 
 
@@ -142,7 +142,7 @@ class SavedChunks:
 
 
 def _numbers(values: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Numbers as an array of the smallest unsigned type that holds them."""
+    """Return numbers as an array of the smallest unsigned type that holds them."""
     numbers = np.asarray(values, np.uint32)
     return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
 
@@ -161,7 +161,7 @@ class _Part(NamedTuple):
     keys: pa.LargeStringArray  # `smiles` itself if SMILES identify molecules
 
     def only(self, kept: np.ndarray) -> "_Part":
-        """The part with some of its molecules, those with True in `kept` (m,)."""
+        """Return the part with some of its molecules, those with True in `kept` (m,)."""
         written = self.written[np.repeat(kept, self.sizes)]
         chosen = pa.array(kept)
         texts = self.smiles.filter(chosen), self.names.filter(chosen)
@@ -288,22 +288,23 @@ class ReadMolecules:
         self.tokens = {token: number for number, token in enumerate(compress(names, ~rare))}
 
     def __len__(self) -> int:
-        """The number of molecules that fit."""
+        """Return the number of molecules that fit."""
         return sum(len(part.rows) for part in self._parts)
 
     def column(self, name: Literal["rows", "numbers", "sizes", "scaffolds", "held_out"]) -> np.ndarray:
-        """A number of each molecule (M,): the index of its row, from 0; the number of its row in the file;
-        how many tokens it has; the number of its scaffold, 0 for all without a scaffold split; or 1 if the
-        user's own split holds it out."""
+        """Return a number of each molecule (M,): the index of its row, from 0; the number of its row in the
+        file; how many tokens it has; the number of its scaffold, 0 for all without a scaffold split; or 1 if
+        the user's own split holds it out."""
         return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
 
     def texts(self, name: Literal["smiles", "names", "keys"]) -> pa.LargeStringArray:
-        """The canonical SMILES of each molecule (M,), its name, which may be empty, or what identifies it."""
+        """Return the canonical SMILES of each molecule (M,), its name, which may be empty, or what identifies
+        it."""
         parts = (getattr(part, name) for part in self._parts)
         return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
 
     def tokens_within(self, size: int) -> set[str]:
-        """The tokens of all molecules with at most `size` tokens."""
+        """Return the tokens of all molecules with at most `size` tokens."""
         names = np.array([*self.tokens], object)
         within = [part.written[np.repeat(part.sizes <= size, part.sizes)] for part in self._parts]
         return {*names[np.unique(np.concatenate([*map(np.unique, within)]))]}

@@ -73,8 +73,8 @@ def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Reco
 
 
 def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
-    """The reason to reject a record, as of `fields`. To look at all atoms takes time, so that this is done
-    only where a line such as `M  ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
+    """Return the reason to reject a record, as of `fields`. To look at all atoms takes time, so that this is
+    done only where a line such as `M ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
     if "~" in smiles:
         return QUERY
     if not (_LINE.search(block) or _WORD.search(block) or "LINKNODE" in block or _SIGN.search(smiles)):
@@ -94,7 +94,8 @@ def _free_amines(molecule: Chem.Mol) -> None:
 
 
 def _loses_wedge(molecule: Chem.Mol, block: str) -> bool:
-    """Whether a bond is drawn as a wedge that makes no stereocentre, such as at an axis of chirality."""
+    """Return whether a bond is drawn as a wedge that makes no stereocentre, such as at an axis of
+    chirality."""
     if not (_WEDGE.search(block) or " CFG=" in block):
         return False
     wedges = (bond for bond in molecule.GetBonds() if _WEDGES & {*bond.GetPropsAsDict(True).items()})

@@ -242,7 +242,7 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
 
 
 def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns of which most fields are molecules."""
+    """Return the columns of which most fields are molecules."""
     return [name for name, fields in columns.items() if are_molecules(fields)]
 
 
@@ -276,15 +276,15 @@ def read_found(path: Path, column: str | None = None, progress: bool = False) ->
 
 
 def are_molecules(texts: Iterable[str]) -> bool:
-    """Whether most of the different texts are molecules, at least half of these with several atoms: a single
-    atom may also be a letter of a text, such as a chord."""
+    """Return whether most of the different texts are molecules, at least half of these with several atoms: a
+    single atom may also be a letter of a text, such as a chord."""
     different = {*texts}
     sizes = [size for text in different if (size := count_atoms(text))]
     return len(sizes) > len(different) / 2 and 2 * sum(size > 1 for size in sizes) >= len(sizes)
 
 
 def _is_charged(atom: Chem.Atom) -> bool:
-    """Whether an atom has a charge that no neighbour balances, as in a nitro group."""
+    """Return whether an atom has a charge that no neighbour balances, as in a nitro group."""
     charge = atom.GetFormalCharge()
     return charge != 0 and all(charge * other.GetFormalCharge() >= 0 for other in atom.GetNeighbors())
 

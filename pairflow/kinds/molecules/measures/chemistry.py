@@ -76,7 +76,7 @@ def describe_samples(
 
 
 def properties_of(molecules: pd.DataFrame) -> np.ndarray:
-    """The properties of the B molecules of a table, as an array (B, 4)."""
+    """Return the properties of the B molecules of a table, as an array (B, 4)."""
     return molecules[[*PROPERTIES]].to_numpy(np.float64)
 
 
@@ -134,7 +134,7 @@ def framework(scaffold: str) -> str:
 
 
 def _mean(values: Sequence[float] | pd.Series) -> float:
-    """The mean of the values, or NaN if there are none."""
+    """Return the mean of the values, or NaN if there are none."""
     return float(np.mean(np.asarray(values, np.float64))) if len(values) else np.nan
 
 
@@ -176,8 +176,8 @@ def compare_as_moses(molecules: pd.DataFrame, held_out: pd.DataFrame) -> dict[st
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """The cosine of the angle between two vectors of counts by name; NaN if one is all zero. The empty name,
-    which stands for molecules without rings, is left out."""
+    """Return the cosine of the angle between two vectors of counts by name; NaN if one is all zero. The empty
+    name, which stands for molecules without rings, is left out."""
     names = [name for name in one | other if name]
     first, second = (np.array([them[name] for name in names], float) for them in (one, other))
     norms, product = (np.linalg.norm(first), np.linalg.norm(second)), first @ second

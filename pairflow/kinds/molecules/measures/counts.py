@@ -29,8 +29,8 @@ _CLOSURES = re.compile(r"\[[^\]]*\]|%\(\d+\)|%\d\d|\d")
 
 @lru_cache(maxsize=2**16)  # several functions ask for the same strings
 def canonical(smiles: str) -> str | None:
-    """The canonical SMILES of a molecule, with stereochemistry; None for a string that is empty, invalid or
-    too large for RDKit (see `parse`)."""
+    """Return the canonical SMILES of a molecule, with stereochemistry; None for a string that is empty,
+    invalid or too large for RDKit (see `parse`)."""
     with rdBase.BlockLogs(), suppress(InputError):
         return write_smiles(parse(smiles), smiles)
     return None
@@ -76,7 +76,7 @@ def count(
 
 
 def reason(smiles: str) -> str:
-    """The reason why an invalid string is invalid, one of REASONS."""
+    """Return the reason why an invalid string is invalid, one of REASONS."""
     if not smiles:
         return "empty"
     if say_too_large(smiles):

@@ -161,7 +161,7 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
 
 
 def read_origins(origins: np.ndarray, words: Vocabulary, index: pd.Index) -> pd.Series:
-    """The fingerprints of the molecules `origins` (B, N) of which samples are variants."""
+    """Return the fingerprints of the molecules `origins` (B, N) of which samples are variants."""
     smiles = [canonical(text := words.decode(row)) or text for row in origins]
     names = [*dict.fromkeys(smiles)]
     fingerprints = dict(zip(names, tabulate(["fingerprint"], names)["fingerprint"], strict=True))
@@ -258,7 +258,8 @@ class SampledMolecules:
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:
-        """The FCD (Fréchet ChemNet Distance) of rows of `described`, repeats included; NaN for under two."""
+        """Return the FCD (Fréchet ChemNet Distance) of rows of `described`, repeats included; NaN for under
+        two."""
         if len(rows) < 2:
             return np.nan
         return frechet_distance(Moments.from_features(self.features[rows]), self.reference)

@@ -52,7 +52,8 @@ class NearestClasses:
         return cls(asked, labels.reshape(len(labels), -1)[np.ix_(places, chosen)], frame["fingerprint"])
 
     def find(self, fingerprints: Iterable[bytes]) -> np.ndarray:
-        """The row (V,) in `classes` of the training molecule nearest to each of V molecules, -1 for none."""
+        """Return the row (V,) in `classes` of the training molecule nearest to each of V molecules, -1 for
+        none."""
         return self._neighbours.nearest(fingerprints)[1]
 
     def measure(self, valid: np.ndarray, nearest: np.ndarray) -> dict[str, float]:

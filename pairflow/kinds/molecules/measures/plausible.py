@@ -113,7 +113,7 @@ MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
 
 
 def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
-    """Whether all measures of a molecule are within their limits. Novelty is not tested."""
+    """Return whether all measures of a molecule are within their limits. Novelty is not tested."""
     return all(
         MEASURES[name](molecule, norms) <= norms.limits[name] for stage in STAGES.values() for name in stage
     )
@@ -147,13 +147,13 @@ def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.Data
 
 @cache
 def usual_atoms() -> frozenset[int]:
-    """The atoms that at least five of the 249,455 molecules of ZINC-250k have."""
+    """Return the atoms that at least five of the 249,455 molecules of ZINC-250k have."""
     return frozenset(pd.read_parquet(_USUAL_ATOMS)["atom"].tolist())
 
 
 @cache
 def usual_alerts() -> dict[str, float]:
-    """The share of the molecules of ZINC-250k with each alert that any of them has."""
+    """Return the share of the molecules of ZINC-250k with each alert that any of them has."""
     return pd.read_parquet(_USUAL_ALERTS).set_index("alert")["share"].to_dict()
 
 

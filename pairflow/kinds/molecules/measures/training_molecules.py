@@ -140,7 +140,7 @@ class TrainingNeighbours:
 
 
 def _distinct(smiles: pa.ChunkedArray, keys: pa.ChunkedArray, rows: pa.ChunkedArray) -> pa.Array:
-    """The SMILES of the first of the `rows` with each key."""
+    """Return the SMILES of the first of the `rows` with each key."""
     if keys is smiles:
         return pc.unique(smiles.filter(rows))
     first = ~keys.filter(rows).to_pandas().duplicated()

@@ -187,8 +187,8 @@ def _is_unparsable(reason: str) -> bool:
 
 
 def _writer(out: Path, count: int) -> Callable[[Path, pd.DataFrame, Metadata], None]:
-    """The function that writes a table of `count` rows to `out`. Raises InputError if its format cannot hold
-    it."""
+    """Return the function that writes a table of `count` rows to `out`. Raises InputError if its format
+    cannot hold it."""
     return files.writer(out, parsed=False, properties=True, count=count)
 
 

@@ -279,7 +279,7 @@ def read_seeds(path: Path, model: Model) -> tuple[list[Candidate], str]:
 
 
 def _where(unit: str, row: Candidate) -> str:
-    """The number of a row, and its name if it has one."""
+    """Return the number of a row, and its name if it has one."""
     return f"{unit} {row.number}{f' ({row.name})' * bool(row.name)}"
 
 

@@ -52,13 +52,13 @@ def writer(
 
 
 def _others(*suffixes: str) -> str:
-    """The suffixes other than these, in words."""
+    """Return the suffixes other than these, in words."""
     *most, last = (suffix for suffix in _WRITERS if suffix not in suffixes)
     return f"{', '.join(most)} or {last}"
 
 
 def _one_line(text: object) -> str:
-    """A text without line breaks, for formats in which each line has a meaning."""
+    """Return a text without line breaks, for formats in which each line has a meaning."""
     return " ".join(split_lines(str(text)))
 
 

@@ -98,7 +98,7 @@ class Growth:
         return self.vocabulary.representation.fill(start, parts)
 
     def is_kept(self, molecule: Chem.Mol) -> bool:
-        """Whether the sample that was assembled last has its scaffold, grown only where it may."""
+        """Return whether the sample that was assembled last has its scaffold, grown only where it may."""
         scaffold = self.scaffold
         return molecule.GetNumAtoms() >= scaffold.atoms and molecule.HasSubstructMatch(scaffold.query)
 
@@ -118,7 +118,7 @@ def _shortest(scaffold: Scaffold, vocabulary: Vocabulary, length: int) -> dict[s
 
 
 def _count_gaps(start: str, row: Tensor) -> int:
-    """The number of gaps in a start that are followed by tokens."""
+    """Return the number of gaps in a start that are followed by tokens."""
     return start.count(OPEN) - int(row[-1] < 0)
 
 
@@ -262,7 +262,7 @@ def _write_to(molecule: Chem.Mol, last: int) -> str:
 
 
 def _ends(text: str) -> bool:
-    """Whether SMILES end in a dummy atom, and begin with another atom."""
+    """Return whether SMILES end in a dummy atom, and begin with another atom."""
     return text.endswith(OPEN) and not text.startswith(OPEN)
 
 

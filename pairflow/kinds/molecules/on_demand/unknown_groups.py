@@ -87,7 +87,7 @@ class KnownGroups:
 
 
 def _fingerprint(group: str) -> Any:
-    """The Morgan fingerprint of a group; None if RDKit cannot read it."""
+    """Return the Morgan fingerprint of a group; None if RDKit cannot read it."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(group)
     return None if molecule is None else GetMorganGenerator(radius=2).GetSparseCountFingerprint(molecule)

@@ -233,7 +233,8 @@ def describe_held_out(metrics: pd.DataFrame, evaluation: str, metric: str) -> st
 
 
 def is_complete(experiment: Any) -> bool:
-    """Whether the data set has every molecule that follows its rules, so that any other breaks them."""
+    """Return whether the data set has every molecule that follows its rules, so that any other breaks
+    them."""
     return experiment.data.is_complete
 
 

@@ -107,7 +107,7 @@ class LibraryRules(Standardisation):
 
 
 def _name(given: object) -> object:
-    """A class that YAML reads as a number, such as 0 or 1, as text."""
+    """Return a class that YAML reads as a number, such as 0 or 1, as text."""
     return f"{given:.15g}" if type(given) in (int, float) else given
 
 
@@ -158,18 +158,18 @@ class Conditioning(Settings):
     )
 
     def name(self) -> str:
-        """The name of the property in `--condition name=class`."""
+        """Return the name of the property in `--condition name=class`."""
         return str(self.property or self.column)
 
     def labels(self) -> tuple[str, ...]:
-        """The names of the classes, lowest first."""
+        """Return the names of the classes, lowest first."""
         if not isinstance(self.classes, int):
             return self.classes
         names = {2: ("low", "high"), 3: ("low", "middle", "high")}
         return names.get(self.classes, tuple(f"q{c}" for c in range(1, self.classes + 1)))
 
     def named(self) -> tuple[str, ...]:
-        """The names of the classes in the column; empty for classes of numbers."""
+        """Return the names of the classes in the column; empty for classes of numbers."""
         return () if isinstance(self.classes, int) else self.classes
 
     @field_validator("property", mode="before")
@@ -339,24 +339,25 @@ class Molecules(Standardisation, DataSettings):
 
 
 def chemistry_settings(experiment: Any) -> Chemistry:
-    """The settings of an experiment's further metrics, or the defaults if it has none."""
+    """Return the settings of an experiment's further metrics, or the defaults if it has none."""
     return experiment.chemistry or Chemistry()
 
 
 def identity_of(experiment: Any) -> str:
-    """The rule by which two molecules of an experiment are one."""
+    """Return the rule by which two molecules of an experiment are one."""
     return experiment.data.identity
 
 
 def own_columns(experiment: Any) -> list[str]:
-    """The columns of the user's table that conditional models learn, and that RDKit does not compute."""
+    """Return the columns of the user's table that conditional models learn, and that RDKit does not
+    compute."""
     names = (setting.name() for setting in experiment.data.conditioned)
     return [name for name in names if name not in COMPUTED]
 
 
 def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSettings:
-    """Settings to draw a trial from the model that the base methods start from, which knows no condition, at
-    the evaluation's largest number of steps."""
+    """Return settings to draw a trial from the model that the base methods start from, which knows no
+    condition, at the evaluation's largest number of steps."""
     steps = max(experiment.evaluations[evaluation].nfe)
     plain = {"trials": 1, "condition": (), "guidance": 1.0}
     return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)

@@ -113,7 +113,8 @@ def alerts(molecule: Chem.Mol, catalogues: Sequence[str] = ALERTS) -> list[str]:
 
 
 def severity(molecule: Chem.Mol) -> int:
-    """The severity score of NIBR (Schuffenhauer et al. 2020): the number of flagged groups, or EXCLUDED."""
+    """Return the severity score of NIBR (Schuffenhauer et al. 2020): the number of flagged groups, or
+    EXCLUDED."""
     flags = [int(match.GetDescription().split("__")[1]) for match in _nibr().GetMatches(molecule)]
     return EXCLUDED if 2 in flags else sum(flags)
 

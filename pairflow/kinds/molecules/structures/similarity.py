@@ -101,8 +101,8 @@ class Neighbours:
 
 
 def similarity_of_pairs(ones: Iterable[bytes], others: Iterable[bytes]) -> np.ndarray:
-    """The Tanimoto similarity (B,) of each of B molecules to the one at the same place of `others`; two
-    empty fingerprints have the similarity 0."""
+    """Return the Tanimoto similarity (B,) of each of B molecules to the one at the same place of `others`;
+    two empty fingerprints have the similarity 0."""
     (first, sizes), (second, other_sizes) = _unpack(ones), _unpack(others)
     common = np.bitwise_count(first & second).sum(axis=1, dtype=np.int64)
     return common / np.maximum(sizes + other_sizes - common, 1)

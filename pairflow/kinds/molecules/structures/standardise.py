@@ -35,8 +35,8 @@ UNPARSABLE, DUMMY, METAL = "unparsable", "with an R group or dummy atom", "with 
 
 
 def say_too_large(text: str) -> str:
-    """The reason why a SMILES string is too large for RDKit, which could take minutes to find its rings;
-    empty for others."""
+    """Return the reason why a SMILES string is too large for RDKit, which could take minutes to find its
+    rings; empty for others."""
     if len(text) > _MOST_CHARACTERS:
         return f"over {_MOST_CHARACTERS:,} characters"
     many = len(text) > MOST_ATOMS and len(_ATOM.findall(text)) > MOST_ATOMS
@@ -58,8 +58,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def say_problem(molecule: Chem.Mol | None) -> str:
-    """What is wrong with a molecule that RDKit reads only without checks, to follow "unparsable"; empty if
-    that is not known."""
+    """Return what is wrong with a molecule that RDKit reads only without checks, to follow "unparsable";
+    empty if that is not known."""
     if molecule is None:
         return ""
     for problem in Chem.DetectChemistryProblems(molecule):
@@ -124,7 +124,7 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
 
 @lru_cache(maxsize=2**16)  # tautomers take long
 def identify(smiles: str, identity: str) -> str:
-    """The text that all forms of a molecule share which count as one by the rule `identity`, from its
+    """Return the text that all forms of a molecule share which count as one by the rule `identity`, from its
     canonical SMILES. They identify a molecule that has no InChIKey, or that RDKit cannot read back."""
     if identity == "smiles":
         return smiles
@@ -156,25 +156,26 @@ def _identify(identity: str, smiles: Iterable[str]) -> list[str]:
 
 
 def say_rules(rules: Standardisation) -> str:
-    """The rules that do something, in words; empty if there are none."""
+    """Return the rules that do something, in words; empty if there are none."""
     none = Standardisation()
     values = {name: getattr(rules, name) for name in Standardisation.model_fields}
     return ", ".join(f"{name} {value}" for name, value in values.items() if value != getattr(none, name))
 
 
 def atoms_of(molecule: Chem.Mol) -> list[Chem.Atom]:
-    """The atoms of a molecule, ten times as fast as `GetAtoms`."""
+    """Return the atoms of a molecule, ten times as fast as `GetAtoms`."""
     return [*map(molecule.GetAtomWithIdx, range(molecule.GetNumAtoms()))]
 
 
 def has_dummy(molecule: Chem.Mol) -> bool:
-    """Whether a molecule has a dummy atom (`*` in SMILES), such as an R group or an attachment point."""
+    """Return whether a molecule has a dummy atom (`*` in SMILES), such as an R group or an attachment
+    point."""
     return any(atom.GetAtomicNum() == 0 for atom in atoms_of(molecule))
 
 
 def has_metal(molecule: Chem.Mol) -> bool:
-    """Whether a molecule has a metal. Lone atoms and ions of groups 1 and 2 do not count beside others: they
-    are counter-ions."""
+    """Return whether a molecule has a metal. Lone atoms and ions of groups 1 and 2 do not count beside
+    others: they are counter-ions."""
     metals = [atom for atom in atoms_of(molecule) if atom.GetAtomicNum() in _METALS]
     return any(atom.GetDegree() or atom.GetAtomicNum() not in _COUNTER_IONS for atom in metals) or (
         len(metals) == molecule.GetNumAtoms() > 0
@@ -182,7 +183,8 @@ def has_metal(molecule: Chem.Mol) -> bool:
 
 
 def has_mixed_stereo(molecule: Chem.Mol) -> bool:
-    """Whether a molecule has racemic or relative stereocentres, such as those in `C[C@H](O)F |&1:1|`."""
+    """Return whether a molecule has racemic or relative stereocentres, such as those in `C[C@H](O)F
+    |&1:1|`."""
     groups = molecule.GetStereoGroups()
     return len(groups) > 0 and any(
         group.GetGroupType() != Chem.StereoGroupType.STEREO_ABSOLUTE for group in groups
@@ -190,8 +192,8 @@ def has_mixed_stereo(molecule: Chem.Mol) -> bool:
 
 
 def scaffold(molecule: Chem.Mol) -> str:
-    """The Bemis-Murcko scaffold of a molecule, its rings and what links them; empty if it has no rings. It is
-    SMILES without stereochemistry."""
+    """Return the Bemis-Murcko scaffold of a molecule, its rings and what links them; empty if it has no
+    rings. It is SMILES without stereochemistry."""
     if not molecule.GetRingInfo().NumRings():
         return ""  # for which RDKit would take minutes in a long chain
     return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
