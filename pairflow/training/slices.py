@@ -143,7 +143,7 @@ def replica(network: nn.Module) -> nn.Module:
 def slices(
     network: nn.Module, batch_size: int, micro_batch: int | None, seed: int, threaded: bool = True
 ) -> Iterator[Slices | ThreadedSlices]:
-    """Return what computes the gradients of batches: in threads, if `threaded` and PyTorch may use several."""
+    """Yield what computes the gradients of batches: in threads, if `threaded` and PyTorch may use several."""
     threads, device = torch.get_num_threads(), next(network.parameters()).device
     if device.type == "cuda" or threads == 1 or micro_batch or distributed.world_size() > 1 or not threaded:
         yield Slices(network, batch_size, micro_batch, seed)
