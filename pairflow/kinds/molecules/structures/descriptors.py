@@ -25,7 +25,8 @@ _OWN = "pairflow"  # the name of the catalogue of ODD_BONDS
 _AMINE = "[N;X3,X4;!$(N-[#6]=[O,S,N]);!$(N-S=O)]"
 ODD_BONDS = {
     "aliphatic aldehyde": "[CX3H](=O)-C",
-    "aromatic aldehyde": "[CX3H](=O)-c",
+    "benzaldehyde": "[CX3H](=O)-c1ccccc1",
+    "heteroaromatic aldehyde": "[CX3H](=O)-[c;!$(c1ccccc1)]",
     "formamide": "[CX3H](=O)-[#7]",
     "formate": "[CX3H](=O)-[O,S]",
     "S-H": "[#16;!H0]",

@@ -123,7 +123,8 @@ def test_an_alert_counts_by_the_share_of_the_library_that_has_it():
     ("text", "names"),
     [
         ("CCC=O", ["aliphatic aldehyde"]),
-        ("O=Cc1ccccc1", ["aromatic aldehyde"]),
+        ("O=Cc1ccccc1", ["benzaldehyde"]),
+        ("O=Cc1ccco1", ["heteroaromatic aldehyde"]),
         ("O=CNC", ["formamide"]),
         ("O=COC", ["formate"]),
         ("CCS", ["S-H"]),
