@@ -191,6 +191,7 @@ def test_the_column_of_names_is_found():
         (["id", "smiles", "Name"], "Name"),
         (["smiles", "Catalog ID", "code"], "Catalog ID"),
         (["smiles", "zinc_id"], "zinc_id"),
+        (["#code", "smiles"], "#code"),
         (["smiles", "MoleculeName"], "MoleculeName"),
         (["smiles", "acid", "solid", "mass"], None),
     ):
