@@ -33,7 +33,8 @@ _SELFIES = re.compile(
     r"(\[[^\[\]]+\]\.?)+"
 )
 # Columns with names of molecules, if no column is called `name`: "Compound ID", "IDNUMBER", "MolName" ...
-_NAME_COLUMN = re.compile(r"(?i:(^|[ _.#-])(name|title|id|id[ _]?number|identifier|code))$|[a-z](Name|ID|Id)$")
+_NAMING = "name|title|id|id[ _]?number|identifier|code"
+_NAME_COLUMN = re.compile(rf"(?i:(^|[ _.#-])({_NAMING}))$|[a-z](Name|ID|Id)$")
 HELD_OUT = "held out"
 UNKNOWN = Chem.ChiralType.CHI_UNSPECIFIED
 
