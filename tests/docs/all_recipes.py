@@ -87,19 +87,19 @@ def try_text(root):
 
 def try_tokens(root):
     np.save("dice.npy", np.arange(240).reshape(60, 4) % 6)
-    dice = described({"source": "dice", "vocabulary_size": 6})
+    dice = described({"source": "tokens", "file": "dice.npy", "vocabulary_size": 6})
     assert floor(root, dice)["flat"] == 0
 
 
 def try_vectors(root):
-    rings = described(
-        {"source": "rings", "dims": 2, "training_rows": 90, "validation_rows": 10},
+    moons = described(
+        {"source": "two_moons", "dims": 2, "training_rows": 90, "validation_rows": 10},
         flow="continuous",
         training=RUN | {"loss": "velocity"},
         methods=["ranked"],
     )
-    assert floor(root, rings)["flat"] == 0
-    run(root, rings, "train")
+    assert floor(root, moons)["flat"] == 0
+    run(root, moons, "train")
 
 
 def try_quick(_root):

@@ -355,7 +355,7 @@ def test_a_column_of_classes_becomes_a_condition(project, prepare, names):
     run = new("a.csv", "--condition", "group")
     assert run.exit_code == 0, run.stderr
     assert "group: 298 of 300 rows have a class; the others: " in run.stdout
-    assert f"asked for {', '.join(names[:-1])} or {names[-1]}, as by" in run.stdout
+    assert f"asked for {', '.join(names[:-1])} or {names[-1]}, for example by" in run.stdout
     written = experiment(project, "a")
     assert written.data.condition.classes == names
     assert written.evaluations["asked"].condition == ("group=spread",)

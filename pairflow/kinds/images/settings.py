@@ -43,7 +43,7 @@ class KnownImages(NamedTuple):
     margin: int = 0
     folders: tuple[str, ...] = ()
     classifier: str = ""
-    in_paper: bool = True
+    in_paper: bool = False
 
 
 _MNIST_BINARY = KnownImages(
@@ -54,6 +54,7 @@ _MNIST_BINARY = KnownImages(
     torchvision="MNIST",
     url="https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
     classifier="7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
+    in_paper=True,
 )
 IMAGES = {
     "digits": KnownImages(
@@ -62,7 +63,6 @@ IMAGES = {
         levels=2,
         shape=(1, 8, 8),
         classifier="29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
-        in_paper=False,
     ),
     "mnist_binary": _MNIST_BINARY,
     # MNIST for continuous flows: 256 grey levels, and a black margin that makes the images 32 x 32.
@@ -79,9 +79,12 @@ IMAGES = {
         shape=(3, 32, 32),
         torchvision="CIFAR10",
         url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+        in_paper=True,
     ),
     # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.
-    "ffhq64": KnownImages(70_000, 0, levels=256, shape=(3, 64, 64), folders=("ffhq64", "thumbnails128x128")),
+    "ffhq64": KnownImages(
+        70_000, 0, levels=256, shape=(3, 64, 64), folders=("ffhq64", "thumbnails128x128"), in_paper=True
+    ),
 }
 CLASSIFIERS = {name: known.classifier for name, known in IMAGES.items() if known.classifier}
 if TYPE_CHECKING:

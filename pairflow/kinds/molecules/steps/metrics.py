@@ -6,8 +6,8 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.data_sets import DATA_SETS
 from pairflow.kinds.molecules.settings import LibraryRules
+from pairflow.kinds.molecules.settings.data_sets import DATA_SETS
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 
