@@ -28,7 +28,7 @@ from pairflow.errors import InputError, Interrupted
 from pairflow.files import checked_path, require_folder
 from pairflow.generate.loaded import Device, LoadedModel, load
 from pairflow.kinds import READINGS
-from pairflow.networks.own import settings_of
+from pairflow.networks.own import blamed, settings_of
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.runtime.progress import bars_of_a_function
@@ -224,8 +224,8 @@ def _folder_of_data(model: Model, folder: str | Path | None) -> Path:
     data = beside if folder is None else checked_path("data", folder)
     if not (data / "train.parquet").is_file():
         raise InputError(
-            f"data: expected the rows that the model was trained on, found none in {data}; name a folder "
-            "with train.parquet, such as results/mine/data"
+            "data: expected the folder with the rows that the model was trained on (train.parquet), which "
+            "`save` leaves out, such as results/mine/data"
         )
     return data
 
@@ -257,7 +257,8 @@ def _make(
     table = needed_jobs(jobs(root, experiment), made / "model.safetensors", there)
     threads = torch.get_num_threads()
     try:
-        run_jobs(root, experiment, table, runner)
+        with blamed(experiment.network.name):
+            run_jobs(root, experiment, table, runner)
     except Interrupted as stop:
         again = "the same call resumes" if folder else "with a folder, the same call would resume"
         done = str(stop).removesuffix(f", {RERUN}")

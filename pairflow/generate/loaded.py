@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from pairflow.arguments import checked_integer, checked_number
 from pairflow.arrays import as_array, checked_tokens
-from pairflow.artifacts import token_dtype
 from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings, ScoreSettings, check
 from pairflow.errors import InputError
 from pairflow.extras import named_extras
@@ -167,8 +166,8 @@ class LoadedModel:
             given: symbols (N,) or (count, N) that all samples keep, -1 where a position is sampled.
 
         Returns:
-            (count, N) token rows, which `decode` turns into molecules, texts or pixels, or (count, d) numbers
-            of vectors.
+            (count, N) token rows, int64, which `decode` turns into molecules, texts or pixels, or (count, d)
+            numbers of vectors.
 
         Raises:
             InputError: if an argument is out of range, or the model does not take it.
@@ -202,7 +201,7 @@ class LoadedModel:
             raise InputError("sample: a model of a continuous flow takes only count, nfe and seed")
         size, batches = self.model.vocabulary_size, split_rows(count, self.model.batch_rows)
         drawn = np.concatenate([drawing.draw((0, *batch)) for batch in batches])[:, : self.model.length]
-        return drawn if size is None else drawn.astype(token_dtype(size))
+        return drawn if size is None else drawn.astype(np.int64)
 
     def save(self, folder: str | Path) -> None:
         """Save the model: its weights, its description, and what its data set adds.

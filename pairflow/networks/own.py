@@ -1,6 +1,7 @@
 """Networks of the user's own: classes that `pairflow.train` and `pairflow.load` take by themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import Any, Literal
 
@@ -36,6 +37,20 @@ def settings_of(network: object) -> Json | None:
         )
     checked_choice("network", settings["name"], NETWORKS)
     return settings
+
+
+@contextmanager
+def blamed(name: str) -> Iterator[None]:
+    """In the block, an error of a network of the user's own is an InputError that says how it is called."""
+    try:
+        yield
+    except (InputError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        if name in SHIPPED:
+            raise
+        called = "forward(x_t, sigma), with tokens (B, N) and numbers (B,), has to return logits (B, N, K)"
+        raise InputError(f"network {name}: {type(error).__name__}: {error}; {called}") from error
 
 
 def register(network: type[nn.Module]) -> str:

@@ -167,7 +167,7 @@ def read_description(path: Path) -> Json:
     if isinstance(name, str) and name not in NETWORKS:
         raise InputError(
             f"{path}: network: unknown name '{name}': known are {', '.join(NETWORKS)}; a class of your own "
-            "works only in Python: pairflow.load(..., network=<the class>)"
+            "with this name works only in Python: pairflow.load(..., network=<the class>)"
         )
     check(Description, facts, path)
     return facts

@@ -252,5 +252,23 @@ def test_a_folder_is_of_one_training(trained, tmp_path):
         train(token_rows()[:-1], vocabulary_size=K, folder=folder)
     with pytest.raises(InputError, match="data: expected the rows that the model was trained on"):
         pairflow.distill("digits", progress=False)
-    with pytest.raises(InputError, match=rf"no such file: {folder} has seed0/models/pairflow$"):
-        pairflow.load(folder)
+    assert pairflow.load(folder).model.method == "pairflow"  # its only model
+    with pytest.raises(InputError, match=rf"no such file: {folder / 'seed0'} has "):
+        pairflow.load(folder / "seed0")
+
+
+class Odd(torch.nn.Module):
+    """A network that takes no noise level."""
+
+    def __init__(self, *, vocabulary_size):
+        super().__init__()
+        self.head = torch.nn.Embedding(vocabulary_size, vocabulary_size)
+
+    def forward(self, x_t):
+        return self.head(x_t)
+
+
+def test_an_error_of_a_network_of_ones_own_says_how_it_is_called():
+    called = r"has to return logits \(B, N, K\)"
+    with pytest.raises(InputError, match=rf"^network odd: TypeError: .*forward\(\).*; forward.*{called}"):
+        train(network=Odd)
