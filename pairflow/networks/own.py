@@ -11,7 +11,7 @@ from torch import nn
 from pairflow.arguments import checked_choice
 from pairflow.config import DISCRETE, NETWORKS
 from pairflow.config.networks import SHIPPED, NetworkSettings
-from pairflow.errors import InputError
+from pairflow.errors import InputError, Interrupted
 from pairflow.files import Json
 from pairflow.networks import DENOISERS
 
@@ -44,7 +44,7 @@ def blamed(name: str) -> Iterator[None]:
     """In the block, an error of a network of the user's own is an InputError that says how it is called."""
     try:
         yield
-    except (InputError, OSError, MemoryError):
+    except (InputError, Interrupted, OSError, MemoryError):
         raise
     except Exception as error:
         if name in SHIPPED:

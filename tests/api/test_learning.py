@@ -1,6 +1,7 @@
 """`pairflow.train` and `pairflow.distill`: models from rows in memory, by the workflow's jobs."""
 
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -250,11 +251,16 @@ def test_a_folder_is_of_one_training(trained, tmp_path):
         train(folder=folder, iterations=30)
     with pytest.raises(InputError, match="has a training on other data; choose another folder"):
         train(token_rows()[:-1], vocabulary_size=K, folder=folder)
-    with pytest.raises(InputError, match="data: expected the rows that the model was trained on"):
+    with pytest.raises(
+        InputError, match="data: expected the folder with the rows that the model was trained on"
+    ):
         pairflow.distill("digits", progress=False)
-    assert pairflow.load(folder).model.method == "pairflow"  # its only model
-    with pytest.raises(InputError, match=rf"no such file: {folder / 'seed0'} has "):
-        pairflow.load(folder / "seed0")
+    for number, only in enumerate(("pairflow", "udlm")):
+        shutil.copytree(folder / "seed0/models/pairflow", tmp_path / "seed0/models" / only)
+        if number == 0:
+            assert pairflow.load(tmp_path).model.method == "pairflow"
+    with pytest.raises(InputError, match=rf"{tmp_path} has seed0/models/pairflow, seed0/models/udlm$"):
+        pairflow.load(tmp_path)
 
 
 class Odd(torch.nn.Module):
