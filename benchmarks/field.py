@@ -29,7 +29,7 @@ from pairflow.kinds.molecules.measures.plausible import add_carbon, draw_indepen
 from pairflow.kinds.molecules.measures.standard import Standard, read_published, spell
 
 COUNT = 10_000
-ENCODED = 100_000  # training molecules, at most, whose tokens are counted
+ENCODED = 50_000  # training molecules, at most, whose tokens are counted
 
 
 def main() -> None:
