@@ -35,10 +35,10 @@ def locate(model: str | Path) -> tuple[Path, Path | None]:
         return unpack(RawFile(names=(cached,), url=model, cached=cached).fetch())
     if str(model).lower().endswith(".zip") and not checked_path("model", model).is_dir():
         return unpack(Path(model))
-    return _find_only(published.locate(model)), None
+    return published.locate(model), None
 
 
-def _find_only(folder: Path) -> Path:
+def find_only(folder: Path) -> Path:
     """Return the folder of the only model of an experiment, as `pairflow.train` writes it, or `folder`."""
     models = [] if (folder / "model.json").exists() else [*folder.glob("seed*/models/*/model.json")]
     return models[0].parent if len(models) == 1 else folder

@@ -64,7 +64,7 @@ def load(
 
         folder, temporary = archives.locate(model)
     try:
-        loaded = LoadedModel(Model.load(folder, device=choose(device, None)))
+        loaded = LoadedModel(Model.load(archives.find_only(folder), device=choose(device, None)))
     except BaseException:
         shutil.rmtree(temporary or "", ignore_errors=True)
         raise
