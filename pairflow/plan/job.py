@@ -49,7 +49,7 @@ class Job:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """All parameters of the job by name. An output file records in its metadata those it depends on."""
+        """Parameters of the job by name. Each output's metadata store the ones it depends on."""
         parameters: dict[str, object] = {"method": self.method} if self.method else {}
         for settings in (self.origin, self.settings):
             parameters |= settings.model_dump(mode="json") if settings else {}

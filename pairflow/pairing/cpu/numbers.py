@@ -23,7 +23,7 @@ def uniform_tokens(seed: int, rows: np.ndarray, length: int, vocabulary_size: in
 
 @compiled
 def _fill_uniform(rows, seed, size, positions, words, tokens):
-    """Fill `tokens` (B, N) with noise, from `words` (N',), eight at a time."""
+    """Fill `tokens` (B, N) with uniform noise; each of the `words` (N',) gives eight tokens."""
     seed_words = split(seed)
     for number in range(len(rows)):
         low, high = split(rows[number])

@@ -133,8 +133,8 @@ def join_groups(tokens: Sequence[str]) -> str:
 
 
 def _keep_open(tokens: Sequence[str]) -> list[str]:
-    """Reorder tokens so that a place stays free for the others, as long as a token with further places comes.
-    The tokens of a whole molecule stay as they are."""
+    """Move tokens that close the last attachment point behind tokens that add new ones, so that the molecule
+    can keep growing. The tokens of a whole molecule stay as they are."""
     first, *others = tokens
     ordered, places = [first], first.count(CUT) - first.startswith(CUT)
     waiting = [token for token in others if token.startswith(CUT)]

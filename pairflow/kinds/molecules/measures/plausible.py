@@ -131,7 +131,7 @@ def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.DataFrame:
-    """Count the ring systems and the unusual atoms of each molecule that no other one of the library has.
+    """Count, for each molecule, the ring systems and atom environments that no other one of the library has.
     `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`.
     `copies` is 1 for molecules that are part of the library, else 0."""
     return pd.DataFrame(
