@@ -15,14 +15,13 @@ from pairflow.errors import InputError
 from pairflow.limits import KEYS, MAX_VOCABULARY, least_subsets
 from pairflow.pairing import frequency_rule, oracle
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.prior import frequencies
+from pairflow.pairing.prior import NOISES, frequencies
 from pairflow.runtime.progress import announced_compilation, bars_of_a_function
 
 if TYPE_CHECKING:
     from pairflow.config import PairSettings
 
 _COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
-NOISES = ("uniform", "frequencies")
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 GPU_COMPARISONS = 10**13  # token comparisons that take two cores 7 s, about as long as loading CuPy
 

@@ -5,6 +5,7 @@ See docs/method.md, "Noise by frequency".
 
 import numpy as np
 
+NOISES = ("uniform", "frequencies")  # the laws of sources by name
 SHARE = 0.99  # of the data's frequencies in the law; the rest is uniform, so that no symbol is impossible
 
 

@@ -19,7 +19,7 @@ from pairflow.arrays import checked_points, checked_tokens
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.posterior import UNITS
-from pairflow.pairing.prior import frequencies
+from pairflow.pairing.prior import NOISES, frequencies
 from pairflow.pairing.spaces import PointSpace, Space, space_of
 from pairflow.runtime.progress import announced_compilation, bar, bars_of_a_function
 
@@ -304,7 +304,7 @@ def transport(
 
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     rows = checked_tokens(tokens, size)
-    by_frequency = checked_choice("noise", noise, ("uniform", "frequencies")) == "frequencies"
+    by_frequency = checked_choice("noise", noise, NOISES) == "frequencies"
     pi = frequencies(rows, size) if by_frequency else None
     space = space_of(rows, size, torch_device(device), pi)
     require_different_rows("tokens", space.data)
