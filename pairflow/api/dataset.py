@@ -21,7 +21,7 @@ class PairDataset(TensorDataset):
         data: token rows (M, N), integers in [0, K), as an array, a tensor, a list, a table, or a Series or
             Arrow array of lists.
         vocabulary_size: K, the number of symbols.
-        sources: the source of each row (M, N). Default: those of `pairflow.pair`.
+        sources: the source of each row (M, N). Default: computed by `pairflow.pair`.
         steps: T, the number of backward steps of the pairing.
         subsets: P, the number of parts in which rows are paired, as in `pairflow.pair`.
         seed: the seed of the pairing.

@@ -120,8 +120,8 @@ def _short_cost(job: Job, experiment: Experiment, sizes: DatasetSize, threads: i
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
-    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0. They
-    are those of the longest chain of jobs, of all cores together, or of the one GPU."""
+    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0. The
+    longest chain of jobs, all cores together, or the one GPU decide."""
     ends: dict[Path, float] = {}
     for job in todo:
         started = max((ends.get(path, 0.0) for path in job.needed), default=0.0)

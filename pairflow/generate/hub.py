@@ -71,10 +71,9 @@ def card(model: Model, name: str) -> str:
     table = "\n".join(f"| {key} | {text} |" for key, text in lines.items() if text)
     own = "" if network in SHIPPED else f", network={type(model.network).__name__}"
     needs = f"The class `{type(model.network).__name__}` of its network is not part of it.\n\n" if own else ""
-    flow = f"{model.flow}-flow-matching" if model.flow == "discrete" else "flow-matching"
     return f"""---
 library_name: pairflow
-tags: [{flow}, {rows.replace(" ", "-")}]
+tags: [{model.flow}-flow-matching, {rows.replace(" ", "-")}]
 ---
 
 # {name.partition("/")[2]}

@@ -93,7 +93,7 @@ def read_smiles(text: str) -> Chem.Mol:
 
 
 def _loses_stereo(smiles: str, molecule: Chem.Mol) -> bool:
-    """Return whether RDKit has not kept all marks of stereochemistry, such as those of an allene."""
+    """Return whether RDKit has not kept all marks of stereochemistry, such as an allene's."""
     if "@" in smiles:
         marked = smiles.count("@") - smiles.count("@@")  # @@ is one mark
         if marked > sum(atom.GetChiralTag() != UNKNOWN for atom in atoms_of(molecule)):
