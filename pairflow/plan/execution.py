@@ -31,6 +31,7 @@ _STOPPED = "pairflow run: stopped; finished jobs and saved states stay: rerun th
 _BY_SLURM = ("CANCELLED", "PREEMPTED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")  # its words for such jobs
 _UNFINISHED = "At least one job did not complete"  # Snakemake's last error of any run that ends early
 _TAIL = 4096  # bytes at the end of a log that hold its last line
+_NOTICE = 2.0  # seconds within which this process notices a Ctrl-C that has ended a step
 MINUTE = 60.0  # seconds between two lines on a running job, where they are not a terminal's
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 # Names of the operating system's errors: a full disk, no permission, a read-only folder.
@@ -160,7 +161,8 @@ class JobLines(LogHandlerBase):
         """Print why a job ended without its outputs."""
         name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
         log, status = Path(facts["log"][0]), re.search(r"status is: '(\w+)", facts.get("rule_msg") or "")
-        cause = "Ctrl-C ended it" if self.interrupted.is_set() else ""
+        # Ctrl-C reaches step and run at once, and the step may end before Python handles the signal here.
+        cause = "Ctrl-C ended it" if self.interrupted.wait(_NOTICE) else ""
         if status and status[1] in _BY_SLURM:
             cause = f"SLURM ended it: {status[1]}"
         reason = message(log, cause)

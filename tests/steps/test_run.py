@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -518,6 +519,20 @@ def test_a_job_of_slurm_that_is_tried_again(tmp_path, capsys, text, status, line
     said = capsys.readouterr().err.splitlines()
     assert said[:-1] == [f"{line} ({tmp_path / 'a.log'})", "tried again: train udlm"] * 2
     assert said[-1].startswith("1/1 train udlm, ")
+
+
+def test_ctrl_c_that_ends_a_step_before_python_handles_it_here(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(execution.JobLines, "interrupted", threading.Event())
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
+    threading.Timer(0.2, execution.JobLines.interrupted.set).start()
+    log(lines, LogEvent.JOB_ERROR, jobid=7, **facts)
+    log(lines, None, msg="Exiting because a job execution failed. At least one job did not complete")
+    lines.close()
+    assert capsys.readouterr().err.splitlines() == [
+        f"stopped: train: Ctrl-C ended it ({tmp_path / 'a.log'})",
+        STOPPED,
+    ]
 
 
 def log(handler, event, **facts):
