@@ -116,6 +116,8 @@ def _pairing(work: Work) -> Rate:
     if not FLOWS[work.flow].tokens:
         seconds = compared * (2e-9 + 2.5e-11 * work.length)
         return Rate(seconds, 1200.0 + numbers, "docs/continuous.md (AMD EPYC, 2026-11-22)")
+    if work.noise != "uniform":  # every state is compared with every row
+        return Rate(3e-5 * work.rows + 6.4e-11 * compared * work.length, 300.0 + numbers, _ON_CPU)
     if work.device == "cuda":  # of the authors' program
         return Rate(1.0 + 4e-12 * compared * work.length, None, _ON_GPU)
     return Rate(3e-5 * work.rows + 1.2e-12 * compared * work.length, 300.0 + numbers, _ON_CPU)

@@ -148,7 +148,7 @@ class Pairer:
         for part in self.parts:
             queries = part[(first <= part) & (part < last)]
             if len(queries):
-                sources[queries - first] = self._pair_rows(self._keys(part), queries)
+                sources[queries - first] = self.pair_rows(part, queries)
         return sources
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
@@ -158,7 +158,7 @@ class Pairer:
             queries = part[max(0, first - begin) : max(0, last - begin)]
             if len(queries):
                 start = max(first, begin) - first
-                sources[start : start + len(queries)] = self._pair_rows(self._keys(part), queries)
+                sources[start : start + len(queries)] = self.pair_rows(part, queries)
             begin += len(part)
         return sources
 
@@ -172,19 +172,18 @@ class Pairer:
         """The rows (M,) of all subsets, one subset after another; None, the order of the data, for one."""
         return None if self.subsets == 1 else np.concatenate(self.parts)
 
-    def _keys(self, part: np.ndarray) -> np.ndarray:
-        # Without a copy the GPU engine sees that it has packed these keys already.
-        return self.tokens if self.subsets == 1 else self.tokens[part]
-
     def compile(self) -> None:
         """Compile the engine of the backend in use, by `compile_for`."""
         backend = "gpu" if self.on_gpu else self.backend
         compile_for(self.tokens, vocabulary_size=self.vocabulary_size, backend=backend, noise=self.noise)
 
-    def _pair_rows(self, keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """Return the sources of the rows `queries`. If the GPU proves unusable, the CPU takes over."""
+    def pair_rows(self, part: np.ndarray, queries: np.ndarray, **counted: np.ndarray) -> np.ndarray:
+        """Return the sources of the rows `queries` among the rows `part`. If the GPU proves unusable, the CPU
+        takes over. The CPU engine adds to `jumps` (T,) as in `jumps_per_step`."""
+        # Without a copy the GPU engine sees that it has packed these keys already.
+        keys = self.tokens if self.subsets == 1 else self.tokens[part]
         try:
-            return self._engine(keys, self.tokens[queries], queries, **self.rule)
+            return self._engine(keys, self.tokens[queries], queries, **self.rule, **counted)
         except gpu.UnusableGpu as error:
             self._leave_gpu(str(error))
             self._engine = self._make_engine()
@@ -270,6 +269,7 @@ def jumps_per_step(
     vocabulary_size: int,
     steps: int = 20,
     subsets: int = 1,
+    noise: str = "uniform",
     seed: int = 0,
 ) -> np.ndarray:
     """Count the positions that change in each backward step of Algorithm 1, on average. It runs on the CPU.
@@ -280,19 +280,19 @@ def jumps_per_step(
         vocabulary_size: K, the number of symbols.
         steps: T.
         subsets: P, as in `pair`.
+        noise: as in `pair`.
         seed: as in `pair`.
 
     Returns:
         (T,) float64; entry s - 1 belongs to the step from t = s/T.
     """
-    from pairflow.pairing.cpu import engine as cpu
-
-    jumps = np.zeros(steps, dtype=np.int64)
-    for part in subset_rows(len(tokens), subsets, seed):
+    rule: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": steps, "noise": noise, "seed": seed}
+    options: dict[str, Any] = {"backend": "cpu", "threads": None, "progress": False}
+    pairer, jumps = Pairer(tokens, subsets=subsets, **rule, **options), np.zeros(steps, dtype=np.int64)
+    for part in pairer.parts:
         queries = np.intersect1d(part, rows)
         if len(queries):
-            settings: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-            cpu.pair_rows(tokens[part], tokens[queries], queries, **settings, jumps=jumps)
+            pairer.pair_rows(part, queries, jumps=jumps)
     return jumps / len(rows)
 
 

@@ -27,7 +27,7 @@ def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
     return rows
 
 
-def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, device: str) -> Step:
+def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: str, device: str) -> Step:
     """Prepare pairing rows by Algorithm 1."""
     from pairflow.pairing.pair import pair
 
@@ -40,6 +40,7 @@ def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, device: 
                 rows,
                 vocabulary_size=vocabulary_size,
                 steps=steps,
+                noise=noise,
                 backend=backend,
                 threads=1,
                 progress=False,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
@@ -19,7 +19,7 @@ class Work:
     The kinds and their units are `train` (an iteration), `draw` (one step of one sample), `pair` (the pairing
     of a subset) and `lead` (one source that semidiscrete transport leads to its row). `network` is the
     network's settings as JSON, `batch` the rows of an iteration, `rows` the rows of a subset or a transport;
-    `steps` belongs to a pairing. The kind of noise makes no difference to the time.
+    `steps` and `noise` belong to a pairing.
     """
 
     kind: str
@@ -31,6 +31,7 @@ class Work:
     batch: int = 0
     rows: int = 0
     steps: int = 0
+    noise: str = "uniform"
 
 
 def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
@@ -70,10 +71,12 @@ def tasks_of(
     def pair(settings: config.PairSettings | config.CoverSettings, times: float) -> list[tuple[Work, float]]:
         if not settings.steps:
             return []
-        rows = float(sizes.rows)
+        rows, one = float(sizes.rows), work("pair", steps=settings.steps)
         if isinstance(settings, config.PairSettings):  # with equal subsets for all numbers of rows
             rows = min(rows, settings.keys) if settings.subsets == "auto" else rows / settings.subsets
-        return [(work("pair", rows=ceil(rows), steps=settings.steps), sizes.rows / rows * times)]
+            if settings.noise != "uniform":  # GPUs have no such engine
+                one = replace(one, noise=settings.noise, device="cpu")
+        return [(replace(one, rows=ceil(rows)), sizes.rows / rows * times)]
 
     match job.settings:
         case config.PotentialsSettings():

@@ -48,10 +48,11 @@ def main(pairs: Path, method: str, out: Path):
         # The rows of a teacher's pairs are its samples, so that only their sources know the frequencies.
         pi = frequencies(x1 if base else x0, metadata.dimensions[1]) if by_frequency else None
         values = diagnose(x0, x1, metadata.dimensions[1], pi)
-    if base and base.closed_form and not by_frequency:  # whose jumps are not counted
+    if base and base.closed_form:
+        settings = check(PairSettings, dict(metadata.parameters), str(pairs))
         with provenance.uncounted():
-            compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
-        values |= _jumps(x1, metadata, check(PairSettings, dict(metadata.parameters), str(pairs)))
+            compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu", noise=settings.noise)
+        values |= _jumps(x1, metadata, settings)
     measured = (*ADOPTED, *Balance._fields)
     values |= {name: metadata.parameters[name] for name in measured if name in metadata.parameters}
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
@@ -65,7 +66,9 @@ def _jumps(x1: np.ndarray, metadata: Metadata, settings: PairSettings) -> dict[s
     """Return the mean numbers of positions that jump in each step from t = s/T, as `jumps_<s>` for s =
     1..T."""
     rows = rng.random_order(settings.seed, len(x1))[:JUMP_ROWS]
-    rule = settings.model_dump(include={"steps", "seed"}) | {"subsets": settings.count_subsets(len(x1))}
+    rule = settings.model_dump(include={"steps", "noise", "seed"}) | {
+        "subsets": settings.count_subsets(len(x1))
+    }
     jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)
     per_step = {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
     return {"jump_rows": len(rows), **per_step}

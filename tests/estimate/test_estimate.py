@@ -497,3 +497,15 @@ def test_leading_sources_is_measured_for_each():
     work = Work("lead", "cpu", "discrete", 16, 16, rows=1000)
     request = {"work": asdict(work), "loss": "nelbo", "shape": None, "tokens": None}
     assert 0 < measure.main(request)["seconds"] < 1e-2
+
+
+def test_pairing_with_noise_by_frequency_has_a_rate_of_its_own_on_the_cpu():
+    changes = {"noise": "frequencies", "methods": ["pairflow"], "pairing": {"steps": 5}, "distillation": {}}
+    settings = experiment(**changes, evaluations={"main": {"nfe": [1]}}, correlation=None)
+    tasks = [task for job in jobs(Path("x"), settings) for task in tasks_of(job, settings, SIZES, "cuda")]
+    [work] = {work for work, _ in tasks if work.kind == "pair"}
+    assert (work.noise, work.device) == ("frequencies", "cpu")
+    measured = replace(work, rows=20_000, length=24, vocabulary_size=1926, steps=20)
+    assert rates.expected_rates([measured], settings, SIZES)[measured].seconds == pytest.approx(12.1, rel=0.1)
+    request = {"work": asdict(work), "loss": "nelbo", "shape": None, "tokens": None}
+    assert measure.main(request)["seconds"] > 0

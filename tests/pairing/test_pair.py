@@ -11,7 +11,9 @@ import pairflow
 from pairflow import rng
 from pairflow.metrics import coupling
 from pairflow.pairing import local_consensus, oracle, rule
+from pairflow.pairing.frequency_rule import BackwardSteps
 from pairflow.pairing.pair import jumps_per_step, subset_rows
+from pairflow.pairing.prior import frequencies
 
 
 def pair(tokens, **settings):
@@ -44,6 +46,16 @@ def test_every_backend_walks_as_algorithm_1_says(clustered):
     assert jumps_per_step(data, rows, **settings).tolist() == expected[::-1]
     for backend in ("cpu", "reference"):
         assert np.array_equal(z, pair(data, **settings, backend=backend)[rows])
+
+
+def test_jumps_with_noise_by_frequency_are_those_of_the_rule(clustered):
+    data, rows, steps = clustered(60, 9, 5), np.array([3, 17, 40, 59]), 6
+    backward, z, expected = BackwardSteps(data, frequencies(data, 5), steps, 11), data[rows], []
+    for step in range(steps, 0, -1):
+        before, z = z, backward.take(z, rows, step)
+        expected.append((z != before).sum() / len(rows))
+    settings = {"vocabulary_size": 5, "steps": steps, "noise": "frequencies", "seed": 11}
+    assert jumps_per_step(data, rows, **settings).tolist() == expected[::-1]
 
 
 def test_of_long_random_rows_only_the_own_weight_counts():
