@@ -7,10 +7,12 @@ from torch import Tensor
 
 from pairflow.arguments import checked_choice, checked_integer, checked_number
 from pairflow.flow.arguments import as_integers, each_row, require_shape
+from pairflow.flow.grammar import Grammar
 from pairflow.flow.posterior import PREDICTIONS
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 MOST_STEPS = 10**6
+FREE = -1  # marks a position that is sampled, among fixed symbols
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 
@@ -31,6 +33,7 @@ class SamplingPlan:
             and 1 is the conditional network; each calls only one denoiser. See `Sampler.transition`.
         given: fixed symbols (N,), or (B, N) of each row, -1 (FREE) where a position is sampled.
         labels: what a conditional network is asked for, (B, ...), or one integer () for all rows.
+        grammar: which rows fit together: the last update and the greedy tail make no other ones.
         schedule: kappa(t). If it starts at more than 1e-3, x0 are partly noised data.
 
     Raises:
@@ -46,6 +49,7 @@ class SamplingPlan:
     guidance: float = 1.0
     given: Tensor | None = None
     labels: Tensor | None = None
+    grammar: Grammar | None = None
     schedule: Linear = DIFFUSION
 
     def __post_init__(self) -> None:

@@ -14,12 +14,11 @@ from torch import Generator, Tensor
 
 from pairflow.errors import InputError
 from pairflow.flow.arguments import as_tokens, require_shape
-from pairflow.flow.plan import SamplingPlan
+from pairflow.flow.grammar import draw
+from pairflow.flow.plan import FREE, LAST_TIME, SamplingPlan
 from pairflow.flow.posterior import CONVERSIONS, ancestral_posterior
 
 Factor = TypeVar("Factor")
-FREE = -1  # marks a position that is sampled, among fixed symbols
-
 Denoiser = Callable[..., Tensor]
 """A function from tokens x_t (B, N) and kappa (B,) float32 to log-probabilities (B, N, K) over x1.
 
@@ -93,30 +92,42 @@ class Sampler:
         x, given, times, kappa = with_given(x, plan.given), plan.given, plan.times, plan.schedule.kappa
         factors = _factors(denoise, unconditional, plan.guidance)
         one = len(factors) == 1  # as without guidance
-        plan = replace(plan, guidance=1.0 if one else plan.guidance, given=given if rows is None else None)
+        plan = replace(plan, guidance=1.0 if one else plan.guidance)
 
         def ask(factor: int, x: Tensor, t: float, where: Tensor | None) -> Tensor:
             return _denoise(factors[factor], x, kappa(t), where)
 
-        def step(x: Tensor, t: float, s: float, where: Tensor | None) -> Tensor:
-            here, sampler = x, self
+        def at(where: Tensor | None) -> SamplingPlan:
+            if where is None or given is None:
+                return plan
+            return replace(plan, given=given.expand_as(where)[where][None])
+
+        def step(x: Tensor, t: float, s: float, whole: bool, where: Tensor | None) -> Tensor:
+            here, sampler, own = x, self, at(where)
             if where is not None:  # the M positions count as one row
                 here = x[where][None]
                 sampler = replace(self, pi=None if self.pi is None else self.pi[where.nonzero()[:, 1]])
             plain = None if one else ask(1, x, t, where)
-            return sampler.step(here, ask(0, x, t, where), t, s, plan, plain, generator)
+            own = own if whole else replace(own, grammar=None)
+            return sampler.step(here, ask(0, x, t, where), t, s, own, plain, generator)
 
         def mode(x: Tensor, where: Tensor | None) -> Tensor:
             plain = None if one else ask(1, x, times[-1], where)
-            return self.mode(ask(0, x, times[-1], where), plan, plain)
+            return self.mode(ask(0, x, times[-1], where), at(where), plain)
+
+        def changing(x: Tensor, whole: bool) -> Tensor | None:
+            return torch.ones_like(x, dtype=torch.bool) if whole and rows else self._changing(x, given, rows)
 
         for t, s in pairwise(times):
-            where = self._changing(x, given, rows)
-            if where is not None and self.leaves and (one or self.guides_symbols):
+            whole = plan.grammar is not None and s == times[-1]
+            where = changing(x, whole)
+            if where is not None and self.leaves and (one or self.guides_symbols) and not whole:
                 u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
                 where, s = where & (u < self.leaves(kappa(t), kappa(s))), 1.0
-            x = _at(x, where, rows, partial(step, x, t, s))
-        return _at(x, self._changing(x, given, rows), rows, partial(mode, x)) if plan.greedy_tail else x
+            x = _at(x, where, rows, partial(step, x, t, s, whole))
+        if not plan.greedy_tail:
+            return x
+        return _at(x, changing(x, plan.grammar is not None), rows, partial(mode, x))
 
     def step(
         self,
@@ -148,13 +159,19 @@ class Sampler:
         predictions = _factors(log_p, unconditional, plan.guidance)
         # Tensors (B, N, K) are large where K is in the thousands: `transition` frees each as soon as it can.
         del log_p, unconditional
-        return with_given(draw(self.transition(x_t, predictions, t, s, plan), generator), plan.given)
+        law = self.transition(x_t, predictions, t, s, plan)
+        if plan.grammar is None or s < LAST_TIME:
+            return with_given(draw(law, generator), plan.given)
+        return plan.grammar.draw(_fixed(law, plan.given), generator).view_as(x_t)
 
     def mode(self, log_p: Tensor, plan: SamplingPlan, unconditional: Tensor | None = None) -> Tensor:
         """Return the greedy tail, the most likely symbols (B, N). Arguments are as in `step`."""
         predictions = _factors(log_p, unconditional, plan.guidance)
         factors = [tempered(log_p, plan.temperature) for log_p in predictions]
-        return with_given(_power_law(factors, plan.guidance).argmax(dim=-1), plan.given)
+        law = _power_law(factors, plan.guidance)
+        if plan.grammar is None:
+            return with_given(law.argmax(dim=-1), plan.given)
+        return plan.grammar.mode(_fixed(law.double().softmax(dim=-1), plan.given)).view(law.shape[:-1])
 
     def transition(
         self, x_t: Tensor, predictions: list[Tensor], t: float, s: float, plan: SamplingPlan
@@ -262,20 +279,17 @@ def tempered(log_p: Tensor, temperature: float) -> Tensor:
     return log_p if temperature == 1 else torch.log_softmax(log_p / temperature, dim=-1)
 
 
-def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
-    """Draw the symbol of each position (B, N) by probabilities (B, N, K), whose sum need not be exactly 1."""
-    cumulative = probabilities.cumsum(dim=-1)  # (B, N, K)
-    total = cumulative[..., -1:]
-    u = torch.rand(total.shape, generator=generator, device=total.device, dtype=total.dtype)
-    # With right=False u = 0 would draw the first symbol, even if its probability is 0.
-    symbols = torch.searchsorted(cumulative, u * total, right=True)[..., 0]  # (B, N)
-    # u * total can round up to total, which lies behind the last symbol.
-    return symbols.clamp_(max=probabilities.shape[-1] - 1)
-
-
 def with_given(x: Tensor, given: Tensor | None) -> Tensor:
     """Return the state x (B, N) with the fixed symbols of `given`, (N,) or (B, N), if there are any."""
     return x if given is None else torch.where(given == FREE, x, given)
+
+
+def _fixed(law: Tensor, given: Tensor | None) -> Tensor:
+    """Return probabilities (B, N, K) in which the fixed symbols of `given`, if there are any, have 1."""
+    if given is None:
+        return law
+    certain = torch.nn.functional.one_hot(given.clamp(min=0), law.shape[-1]).to(law)
+    return torch.where((given == FREE)[..., None], law, certain)
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float, where: Tensor | None = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
 MEASURED = "sampling.json"  # in a model's folder: the settings with which its metrics were measured
-MEASURED_WITH = ("temperature", "sampler")  # those that do not depend on the number of steps
+# The settings in it that do not depend on the number of steps.
+MEASURED_WITH = ("temperature", "sampler", "greedy_tail", "grammar")
 
 
 class ModelChoice(NamedTuple):
@@ -55,7 +57,7 @@ class ModelChoice(NamedTuple):
 
     def load(self, device: str | torch.device) -> tuple[AnyKind, DiscreteModel]:
         """Return the kind of data and the model; InputError unless they support samples on demand."""
-        kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
+        kind, model = kind_in(self.folder), with_grammar(Model.load(self.folder, device=device))
         if not kind.delivery or not isinstance(model, DiscreteModel):
             raise not_on_demand(self.folder, kind)
         return kind, model
@@ -110,6 +112,12 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     at = f"at {evaluated} step{'s' * (evaluated > 1)}"
     reason = f"{folder}: takes {method}{taken}; by the metrics {quality} {at}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics, measured)
+
+
+def with_grammar(model: Model) -> Model:
+    """Return the model with the grammar of its rows, if its kind of data has one."""
+    find = kind_in(model.folder).grammar if (model.folder / VOCABULARY).is_file() else None
+    return replace(model, grammar=find(model)) if find and isinstance(model, DiscreteModel) else model
 
 
 def measured_at(folder: Path) -> MeasuredAt | None:

@@ -22,7 +22,7 @@ from pairflow.extras import named_extras
 from pairflow.files import checked_path
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.samplers import FREE
-from pairflow.generate.choice import kind_in, measured_at
+from pairflow.generate.choice import kind_in, measured_at, with_grammar
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
@@ -110,15 +110,19 @@ class LoadedModel:
             folder does not say.
         temperature: the temperature at which it was measured, by default 1.
         sampler: the update rule with which it was measured, by default "ancestral".
+        greedy_tail: whether it was measured with a greedy tail, by default true.
+        grammar: whether it was measured on rows that fit together, by default false.
     """
 
     def __init__(self, model: Model):
-        self.model = model
+        self.model = with_grammar(model)
         self.network: nn.Module = model.network
         measured = measured_at(model.folder)
         self.nfe = measured.nfe if measured else None
         self.temperature = measured.temperature if measured else 1.0
         self.sampler: SamplerName = measured.sampler if measured else "ancestral"
+        self.greedy_tail = measured.greedy_tail if measured else True
+        self.grammar = measured.grammar if measured else False
 
     def __repr__(self) -> str:
         model, size = self.model, sum(tensor.numel() for tensor in self.network.parameters())
@@ -145,6 +149,8 @@ class LoadedModel:
         seed: int = 0,
         sampler: SamplerName | None = None,
         temperature: float | None = None,
+        greedy_tail: bool | None = None,
+        grammar: bool | None = None,
         condition: str | Sequence[str] = (),
         guidance: float = 1.0,
         x0: ArrayLike | None = None,
@@ -160,6 +166,8 @@ class LoadedModel:
             seed: every random number follows from it.
             sampler: the update rule; by default that with which the model was measured.
             temperature: tau, by which logits are divided; by default that at which the model was measured.
+            greedy_tail: end with the most likely symbols, in one more call; by default as measured.
+            grammar: make only rows of groups that fit together; by default as measured.
             condition: what a conditional model is asked for, such as "qed=high".
             guidance: the weight of classifier-free guidance.
             x0: source tokens (count, N); by default they are drawn.
@@ -189,8 +197,11 @@ class LoadedModel:
         tau = self.temperature if temperature is None else temperature
         tau = checked_number("temperature", tau, 0.01, 100)
         sampler = self.sampler if sampler is None else sampler
+        tail = self.greedy_tail if greedy_tail is None else greedy_tail
+        uses = self.grammar if grammar is None else grammar
         guidance = checked_number("guidance", guidance, 0, 100)
-        update = {"sampler": sampler, "temperature": tau, "condition": condition, "guidance": guidance}
+        update = {"sampler": sampler, "temperature": tau, "greedy_tail": tail, "grammar": uses}
+        update |= {"condition": condition, "guidance": guidance}
         settings = check(SampleSettings, values | update, "sample")
         if isinstance(self.model, DiscreteModel):
             given_rows = None if fixed is None else fixed.expand(count, -1)

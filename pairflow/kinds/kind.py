@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.data.source import DataSource
+    from pairflow.flow.grammar import Grammar
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.report.kind_page import KindPage
     from pairflow.runtime.resume import LongWork
@@ -250,6 +251,7 @@ class Kind(ABC, Generic[D]):
         drafting: how `new` suggests an experiment on a user's file, or None.
         delivery: how `sample --count` delivers samples, or None.
         scoring: how `score` reads the rows of a file, or None.
+        grammar: which rows of a model's vocabulary fit together (None if all do), or None.
     """
 
     name: ClassVar[str]
@@ -263,6 +265,7 @@ class Kind(ABC, Generic[D]):
     drafting: ClassVar[Drafting | None] = None
     delivery: ClassVar[OnDemand | None] = None
     scoring: ClassVar[Scoring | None] = None
+    grammar: "ClassVar[Callable[[DiscreteModel], Grammar | None] | None]" = None
 
     @abstractmethod
     def source(self, settings: D, folder: Path = Path()) -> "DataSource":

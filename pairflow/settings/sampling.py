@@ -52,13 +52,26 @@ Temperature = Annotated[
 ]
 
 
+GreedyTail = Annotated[
+    bool, Field(description="End with the symbols that the denoiser finds most likely, in one more call.")
+]
+UsesGrammar = Annotated[
+    bool,
+    Field(
+        description="Make only rows that fit together: of groups, those that take all places (flow/grammar).",
+        exclude_if=lambda uses: not uses,  # as if the setting were not there
+    ),
+]
+
+
 class Update(Settings):
     """Settings of a sampler, which turns source states (rows of noise) into samples."""
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
-    greedy_tail: bool = Field(True, description="End with the symbols that the denoiser finds most likely.")
+    greedy_tail: GreedyTail = True
     temperature: Temperature = Field(1.0)
+    grammar: UsesGrammar = False
 
 
 GuidanceWeight = Annotated[
@@ -113,12 +126,16 @@ class MeasuredAt(Settings):
     nfe: SamplingSteps
     temperature: Temperature = Field(1.0)
     sampler: Sampler = "ancestral"
+    greedy_tail: GreedyTail = True
+    grammar: UsesGrammar = False
 
     @property
     def words(self) -> str:
         """The settings as options of `pairflow sample`, without those that have their defaults."""
         options = self.model_dump(exclude_defaults=True)
-        return " ".join(f"--{name} {value}" for name, value in options.items())
+        tail, grammar = options.pop("greedy_tail", True), options.pop("grammar", False)
+        flags = ["--no-greedy-tail"] * (not tail) + ["--grammar"] * grammar
+        return " ".join([*(f"--{name} {value}" for name, value in options.items()), *flags])
 
 
 Noise = Annotated[float, Field(gt=0, le=1)]

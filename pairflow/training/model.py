@@ -28,6 +28,7 @@ from pairflow.data.classes import Properties
 from pairflow.errors import InputError
 from pairflow.files import Json, require_regular
 from pairflow.flow.corruption import Corruption, corruption_of
+from pairflow.flow.grammar import Grammar
 from pairflow.flow.plan import SamplingPlan
 from pairflow.settings.sampling import GuidedUpdate, Update
 from pairflow.training.model_files import (
@@ -66,6 +67,7 @@ class Model(ModelFolder, ABC):
         vocabulary, data, known, weights: hashes of these parts or files.
         inputs: hashes of the files that the model was made from.
         condition: the properties of a conditional model.
+        grammar: which rows fit together, if that is known (`generate.choice.with_grammar`).
         folder: the folder that the model was loaded from.
     """
 
@@ -87,6 +89,7 @@ class Model(ModelFolder, ABC):
     known: str | None = None
     condition: Properties | None = None
     weights: str | None = None
+    grammar: Grammar | None = None
     folder: Path = Path()
 
     flow: ClassVar[str]
@@ -292,8 +295,12 @@ class DiscreteModel(Model):
 
     def plan(self, settings: Draws, nfe: int, rows: int, first: int = 0) -> SamplingPlan:
         """Return the plan of `rows` samples from number `first` on, in `nfe` steps, with the labels of the
-        settings' `condition`. Raises InputError if the model was not trained for it."""
-        update = settings.model_dump(include={*Update.model_fields})
+        settings' `condition`. Raises InputError if the model was not trained for it, or has no grammar."""
+        update = settings.model_dump(include={*Update.model_fields} - {"grammar"})
+        if isinstance(settings, Update) and settings.grammar:
+            if self.grammar is None:
+                raise InputError(f"grammar: only for molecules in groups; {self.folder} has others")
+            update["grammar"] = self.grammar
         if isinstance(settings, GuidedUpdate) and settings.condition:
             update["guidance"] = settings.guidance
             update["labels"] = self.labels(settings.condition, first, rows)

@@ -34,6 +34,7 @@ from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.flow.grammar import Grammar
     from pairflow.kinds.molecules.data.data_sets import MoleculeSource
     from pairflow.kinds.molecules.on_demand.delivery import MoleculeDelivery, ScoredMolecules
     from pairflow.kinds.molecules.page.page import MoleculesPage
@@ -164,6 +165,12 @@ def _score(model: "DiscreteModel") -> "ScoredMolecules":
     return ScoredMolecules(model)
 
 
+def _grammar(model: "DiscreteModel") -> "Grammar | None":
+    from pairflow.kinds.molecules.data.prepare import Vocabulary
+
+    return Vocabulary.load(model.vocabulary_file()).grammar(model.length)
+
+
 class MoleculesKind(Kind[Molecules]):
     name, settings, rows = "molecules", Molecules, "molecules"
     steps: ClassVar[Mapping[str, str]] = {
@@ -175,6 +182,7 @@ class MoleculesKind(Kind[Molecules]):
     drafting = Drafting(NewLibrary, _draft)
     delivery = OnDemand(_deliver, ("plausible", "valid"), frozenset(MoleculeDemand.model_fields))
     scoring = Scoring(_score)
+    grammar = staticmethod(_grammar)
 
     def source(self, settings: Molecules, folder: Path = Path()) -> "MoleculeSource":
         from pairflow.kinds.molecules.data.data_sets import source_of

@@ -16,10 +16,14 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import count
+from typing import TYPE_CHECKING
 
 from rdkit import Chem, rdBase
 
 from pairflow.errors import InputError
+
+if TYPE_CHECKING:
+    from pairflow.flow.grammar import Grammar
 
 CUT = "*"
 LONGEST_GROUP = 200  # characters of a group
@@ -150,6 +154,37 @@ def _keep_open(tokens: Sequence[str]) -> list[str]:
 
 def _is_special(token: str) -> bool:
     return "<" in token
+
+
+def grammar(tokens: Sequence[str], length: int, ends: tuple[str, str, str]) -> "Grammar":
+    """Return the grammar of molecules: of `tokens` in rows of `length`, which `ends` begin, end and fill.
+
+    After the beginning comes a group that begins with an atom, then groups that begin with a `*`. Each takes
+    one of the open places, which the state counts, and at the end there are none.
+    """
+    import torch
+
+    from pairflow.flow.grammar import Grammar
+
+    begin, end, filler = ends
+    # A class is a special symbol, or how many places a group adds, and whether it begins with an atom.
+    classes: dict[object, int] = {}
+    numbers = []
+    for token in tokens:
+        first = not token.startswith(CUT)
+        name = token if _is_special(token) else (token.count(CUT) - (0 if first else 2), first)
+        numbers.append(classes.setdefault(name, len(classes)))
+    # States: 0 is before the beginning, 1 after it, 2 after the end; 3 + n has n open places.
+    following = torch.full((4 + length, len(classes)), -1)
+    for (state, symbol), after in {(0, begin): 1, (3, end): 2, (2, filler): 2}.items():
+        following[state, classes[symbol]] = after
+    for group, number in classes.items():
+        if isinstance(group, tuple):
+            added, first = group
+            for places in [0] if first else range(1, length + 1):
+                if places + added <= length:
+                    following[1 if first else 3 + places, number] = 3 + places + added
+    return Grammar(length, torch.tensor(numbers), following, torch.arange(len(following)) == 2)
 
 
 def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,9 @@ from pairflow.kinds.molecules.data.representations import Representation, get_re
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
 from pairflow.kinds.molecules.structures.descriptors import compute
 from pairflow.kinds.molecules.structures.standardise import has_mixed_stereo
+
+if TYPE_CHECKING:
+    from pairflow.flow.grammar import Grammar
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 _MIXED = "mixed stereo"  # what is counted, as LOST is
@@ -96,6 +100,12 @@ class Vocabulary(Settings):
             raise UnknownToken(f"unknown token {unknown}")
         ids = [BOS, *(self._ids[token] for token in tokens), EOS]
         return ids + [PAD] * (length - len(ids))
+
+    def grammar(self, length: int) -> "Grammar | None":
+        """Return which rows of `length` ids are whole molecules; None for SMILES and SELFIES."""
+        ends = (self.tokens[BOS], self.tokens[EOS], self.tokens[PAD])
+        make = self.representation.grammar
+        return make(self.tokens, length, ends) if make else None
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the SMILES of one row of ids."""

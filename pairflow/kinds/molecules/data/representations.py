@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rdkit import Chem, rdBase
 
@@ -16,6 +16,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.data.groups import (
     CUT,
     fill_groups,
+    grammar,
     is_group,
     is_link,
     join_groups,
@@ -23,6 +24,9 @@ from pairflow.kinds.molecules.data.groups import (
     tokenize_groups,
 )
 from pairflow.kinds.molecules.settings import Notation
+
+if TYPE_CHECKING:
+    from pairflow.flow.grammar import Grammar
 
 # A token is a bracket atom, a two-letter element, a two-digit ring closure, or else a single character.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
@@ -44,6 +48,7 @@ class Representation(NamedTuple):
         fill: (start, parts) -> SMILES of a scaffold with its gaps filled. `start` is the scaffold as SMILES
             with a `*` for each gap. `parts` has its tokens in their order, with a list of tokens for a gap.
         spell: start -> its spellings that differ as tokens.
+        grammar: makes the grammar of whole molecules, see `groups.grammar`; None if there is none.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Representation(NamedTuple):
     join: Callable[[Sequence[str]], str]
     fill: Callable[[str, Sequence[Part]], str]
     spell: Callable[[str], Iterable[str]] = lambda start: [start]
+    grammar: "Callable[[Sequence[str], int, tuple[str, str, str]], Grammar] | None" = None
 
 
 def tokenize(smiles: str) -> list[str]:
@@ -133,7 +139,9 @@ REPRESENTATIONS = {
     "selfies": Representation(
         "SELFIES", _SELFIES.fullmatch, tokenize_selfies, join_selfies, partial(_fill_text, graft_selfies)
     ),
-    "groups": Representation("groups", is_group, tokenize_groups, join_groups, fill_groups, spell_groups),
+    "groups": Representation(
+        "groups", is_group, tokenize_groups, join_groups, fill_groups, spell_groups, grammar
+    ),
 }
 
 

@@ -6,8 +6,10 @@ from itertools import islice
 
 import numpy as np
 import pytest
+import torch
 from rdkit import Chem, rdBase
 
+import pairflow
 from pairflow import published
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError
@@ -225,3 +227,35 @@ def test_a_shipped_vocabulary_of_groups_loads_at_once():
     vocabulary = Vocabulary.load(published.locate("zinc250k") / "vocabulary.json")
     assert vocabulary.size == 1926
     assert time.process_time() - started < 2
+
+
+def vocabulary_of_drugs():
+    symbols = {token for text in DRUGS for token in tokenize_groups(Chem.CanonSmiles(text))}
+    return Vocabulary(kind="groups").extended(symbols)
+
+
+def heavy_atoms(smiles):
+    return Chem.MolFromSmiles(smiles.replace("*", "[2H]")).GetNumHeavyAtoms()
+
+
+def test_the_grammar_accepts_whole_molecules_and_no_other_rows():
+    vocabulary, length = vocabulary_of_drugs(), 16
+    whole = torch.tensor([vocabulary.encode(Chem.CanonSmiles(text), length) for text in DRUGS])
+    noise = torch.full((len(DRUGS), length, vocabulary.size), 1e-6, dtype=torch.float64)
+    grammar = vocabulary.grammar(length)
+    assert torch.equal(grammar.mode(noise.scatter(-1, whole[..., None], 1.0)), whole)
+    drawn = grammar.draw(torch.ones((300, length, vocabulary.size), dtype=torch.float64))
+    for row in drawn.tolist():
+        text, tokens = vocabulary.decode(row), vocabulary.symbols(row)
+        assert heavy_atoms(text) == sum(map(heavy_atoms, tokens)), tokens
+    assert Vocabulary(kind="smiles").grammar(length) is None
+
+
+def test_a_model_of_groups_makes_rows_that_fit_together():
+    model, grammar = pairflow.load("zinc250k"), {"nfe": 1, "greedy_tail": False, "grammar": True}
+    rows = model.sample(64, **grammar)
+    vocabulary = Vocabulary.load(published.locate("zinc250k") / "vocabulary.json")
+    for row in rows:
+        assert heavy_atoms(vocabulary.decode(row)) == sum(map(heavy_atoms, vocabulary.symbols(row)))
+    with pytest.raises(InputError, match=r"^grammar: only for molecules in groups; .*qm9 has others$"):
+        pairflow.load("qm9").sample(1, **grammar)
