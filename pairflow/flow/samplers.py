@@ -93,6 +93,7 @@ class Sampler:
         x, given, times, kappa = with_given(x, plan.given), plan.given, plan.times, plan.schedule.kappa
         factors = _factors(denoise, unconditional, plan.guidance)
         one = len(factors) == 1  # as without guidance
+        # With `rows`, fixed symbols need not be restored: their positions are never computed.
         plan = replace(plan, guidance=1.0 if one else plan.guidance, given=given if rows is None else None)
 
         def ask(factor: int, x: Tensor, t: float, where: Tensor | None) -> Tensor:
@@ -113,6 +114,7 @@ class Sampler:
         for t, s in pairwise(times):
             where = self._changing(x, given, rows)
             if where is not None and self.leaves and (one or self.guides_symbols):
+                # Which positions leave is drawn before the network is asked, so that it computes only these.
                 u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
                 where, s = where & (u < self.leaves(kappa(t), kappa(s))), 1.0
             x = _at(x, where, rows, partial(step, x, t, s))
