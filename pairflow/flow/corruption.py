@@ -209,6 +209,7 @@ class Frequencies(Uniform):
         if pi.ndim != 2 or not (pi > 0).all() or ((pi.sum(-1) - 1).abs() > 1e-9).any():
             raise InputError("pi: expected positive numbers (N, K) with a sum of 1 at each position")
         self.pi, self.cumulative = pi, pi.cumsum(-1)
+        # Rounding may leave the last sum below 1: a u above it would draw a symbol K, which does not exist.
         self.cumulative[:, -1] = 1.0
         self.losses["nelbo"] = Loss(partial(frequency_nelbo, pi=pi), "leave_one_out")
 
@@ -272,6 +273,7 @@ class Absorbing(Corruption):
         return replace(unmask, mask=self.mask)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
+        # The network ignores the time, so rows that did not change keep their output: the cache of MDLM.
         denoiser = super().denoiser
         return CachedDenoiser(lambda *state, label=label: denoiser(network, label)(*state), label)
 
@@ -341,6 +343,7 @@ def in_parts(
         labels = None if labels is None else labels[rows]
     size = max(1, CPU_TOKENS // x_t.shape[1] if x_t.device.type == "cpu" else len(x_t))
     parts = []
+    # `or 1`: a batch without rows is computed, too, because only the network knows the shape of its output.
     for start in range(0, len(x_t) or 1, size):
         part = slice(start, start + size)
         options = {} if labels is None else {"label": labels[part]}
@@ -349,6 +352,7 @@ def in_parts(
         elif getattr(network, "BY_POSITION", False):
             parts.append(network(x_t[part], sigma[part], where=where[part], **options))
         else:
+            # This network cannot skip positions.
             parts.append(network(x_t[part], sigma[part], **options)[where[part]])
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 

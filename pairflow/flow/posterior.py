@@ -48,6 +48,7 @@ def ancestral_posterior(
         q += (1 - r) * (1 - b) / x.shape[-1]
     else:
         q.addcmul_((1 - r) * (1 - b), pi.to(q))
+    # z is 0 except at x_t, so both of its terms are added only there.
     return q.scatter_add_(-1, z, seen + r - a).div_(seen + 1 - a)
 
 

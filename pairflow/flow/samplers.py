@@ -119,9 +119,11 @@ class Sampler:
             return torch.ones_like(x, dtype=torch.bool) if whole and rows else self._changing(x, given, rows)
 
         for t, s in pairwise(times):
+            # A grammar needs the laws of all positions of a row at once.
             whole = plan.grammar is not None and s == times[-1]
             where = changing(x, whole)
             if where is not None and self.leaves and (one or self.guides_symbols) and not whole:
+                # Which positions leave is drawn before the network is asked, so that it computes only these.
                 u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
                 where, s = where & (u < self.leaves(kappa(t), kappa(s))), 1.0
             x = _at(x, where, rows, partial(step, x, t, s, whole))

@@ -100,5 +100,6 @@ class Uninitialised(TorchFunctionMode):
         self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
     ) -> object:
         kwargs = kwargs or {}
+        # The functions of nn.init hand over their tensor by name.
         initialises = getattr(func, "__module__", None) == nn.init.__name__
         return kwargs["tensor"] if initialises else func(*args, **kwargs)

@@ -128,6 +128,7 @@ class Dropout(nn.Dropout):
         # Drawn for the whole batch, so that every slice uses the same random numbers.
         shape = (batch_size, *h.shape[1:])
         if h.device.type != "cpu":
+            # Dropout of ones is the mask of the whole batch, with its scale 1 / (1 - p).
             return h * super().forward(h.new_ones(shape))[rows] if self.batch_slice else super().forward(h)
         kept = min(max(round((1 - self.p) * 2**16), 1), 2**16 - 1)
         mask = random_bits(shape, self.generator)[rows] < kept - 2**15

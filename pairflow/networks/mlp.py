@@ -54,6 +54,7 @@ class MLP(nn.Module):
             h = block(h, time)
         h = modulate(self.norm(h), *self.modulation(time))
         logits = self.head(h).unflatten(-1, (-1, self.vocabulary_size))[:, 0]  # (B, N, K)
+        # Near the data most tokens are right already, so the network need not learn to copy them.
         return logits + self.copy_gate(time)[..., None] * F.one_hot(x_t, self.vocabulary_size)
 
 

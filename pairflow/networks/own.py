@@ -58,6 +58,7 @@ def register(network: type[nn.Module]) -> str:
     name = network.__name__.lower()
     if name in SHIPPED:
         raise InputError(f"network: pairflow has a network {name}; rename the class {network.__name__}")
+    # The constructor's keywords become the fields of a class of settings, which checks what users write.
     fields: dict[str, Any] = {}
     for key, parameter in signature(network, eval_str=True).parameters.items():
         if key in _GIVEN:

@@ -94,6 +94,7 @@ class AttentionBlock(nn.Module):
         qkv = self.qkv(h).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, d)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, heads, N, d)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+        # No causal mask: a noisy row is seen as a whole, unlike a text that is written word by word.
         attended = F.scaled_dot_product_attention(q, k, v)
         return self.attention_out(attended.transpose(1, 2).flatten(2))  # (B, N, width)
 

@@ -59,6 +59,7 @@ class ImageTrunk(nn.Module):
         level = partial(ResolutionLevel, time_width=4 * channels, dropout=dropout)
         self.inputs = convolution(inputs, channels)
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
+        # `skips` are the widths of all outputs on the way down; the way up takes them from the end.
         width, skips = channels, [channels]
         for scale, multiplier in enumerate(multipliers):
             if scale:
@@ -128,6 +129,7 @@ class UNet(ImageTrunk):
         scales = len(sizes["multipliers"])
         shape = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
         levels, colours = vocabulary_size - (mask is not None), shape[0]
+        # The shift of the mean and the log-scale of a logistic, or a logit for every level.
         outputs = colours * (2 if head == "logistic" else levels)
         super().__init__(colours * (1 + (mask is not None)), outputs, **sizes)
         self.shape, self.mask, self.head = shape, mask, head
@@ -141,6 +143,7 @@ class UNet(ImageTrunk):
             out = self.transform(torch.cat([pixels, *masked], dim=1), sigma)
             if self.head == "logistic":
                 shift, log_scale = out.flatten(2).chunk(2, dim=1)  # each (B, C, H W)
+                # As in D3PM, the network predicts how far the mean is from the noisy pixel.
                 mean = torch.tanh(pixels.flatten(2) + shift).flatten(1)  # (B, N)
                 logits = truncated_logistic(mean, log_scale.flatten(1) + LOG_SCALE_AT_ZERO, self.levels)
             else:
@@ -184,6 +187,7 @@ class ResidualBlock(nn.Module):
     def forward(self, x: Tensor, time: Tensor) -> Tensor:
         h = self.first(F.silu(self.first_norm(x))) + self.time(time)[..., None, None]
         h = self.second(self.dropout(F.silu(self.second_norm(h))))
+        # The factor keeps the variance of a sum of two (Song et al. 2021).
         return (self.skip(x) + h) * 2**-0.5
 
 

@@ -157,6 +157,7 @@ class _Field:
     def weights(self, x: Tensor, step: int) -> Tensor:
         """Return w_m(x, t) (B, M) at t = step / T, from logits without the terms that are equal for all m."""
         r, scale = step / (self.steps - step), self.steps / (self.steps - step)  # t / (1 - t), 1 / (1 - t)
+        # -|x - t d_m|^2 / (2 (1 - t)^2) without its |x|^2: r scale x.d_m - r^2 |d_m|^2 / 2.
         logits = torch.addmm(self.half_squares, x, self.data.T, beta=-r * r, alpha=r * scale)
         return torch.softmax(logits, dim=1)
 
@@ -178,6 +179,7 @@ class _Field:
                 target[active] = weights.argmax(dim=1)
                 moved[active] = (x - self.data[target[active]]).norm(dim=1)
             elif ends.any():
+                # These sources end exactly at their points (fact 3), so `moved` stays 0.
                 target[active[ends]] = weights[ends].argmax(dim=1)
                 active, x = active[~ends], x[~ends]
                 if not len(active):

@@ -250,6 +250,7 @@ def draw_rows(
             pick = min(int(uniform * whole), whole - 1)
             cell = int(np.searchsorted(ends, pick, side="right"))
             level, bucket = divmod(cell, len(high))
+            # The rows of a cell have the same weight, so a division finds the row in it.
             number = (pick - (ends[cell - 1] if cell else 0)) // weights[level, bucket]
             members = np.flatnonzero((levels == level) & (buckets == bucket))
             out[n] = order[members[number]]

@@ -223,6 +223,7 @@ class Search:
         law = self.space.law(_buckets(potentials), self.tau)
         drawn, _ = law.draw(sources, numbers, seed, draws=_DRAWS, threads=self.threads)
         hits = np.bincount(drawn.ravel(), minlength=rows)
+        # Weight and step size fall: early shares are of poor potentials, late steps only average out noise.
         weight = max(_MEMORY, 1 / (1 + self.step / 4))
         shares += weight * (hits * (rows / drawn.size) - shares)
         potentials -= min(1.0, 4 * weight + 0.1) * 2 * (shares - 1) / (shares + 1)

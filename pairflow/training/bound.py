@@ -59,7 +59,7 @@ def bound_row(
     # Drawn on the CPU, so that the noise is the same on every device.
     generator = random_generator(torch.device("cpu"), seed, "bound", *map(int, row))
     w = stratified_pairs(draws // 2, generator)  # (D,)
-    alpha, slope = 1 - (1 - w) ** 2, 2 * (1 - w)
+    alpha, slope = 1 - (1 - w) ** 2, 2 * (1 - w)  # slope = d alpha / d w
     x1 = torch.from_numpy(row.astype(np.int64)).expand(draws, -1)  # (D, N)
     x_t = interpolate(corruption.source(tuple(x1.shape), generator), x1, alpha, generator)
     shown = alpha.clamp(min=DIFFUSION.kappa(0.0)).float()  # networks are not trained for less kappa
@@ -70,6 +70,7 @@ def bound_row(
     for part_x1, part_x_t, part_alpha, part_slope, kappa in zip(*parts, strict=True):
         log_p = corruption.log_probabilities(network, part_x_t, kappa).double()  # (B, N, K)
         bounds.append(corruption.bound(log_p, prediction, part_x1, part_x_t, part_alpha, part_slope).cpu())
+    # An integral over w is the mean at uniform w, times the length of the interval.
     values = LARGEST_W * (torch.cat(bounds) * counts).sum(-1).view(2, -1)  # (2, D / 2)
     squares = (values[0] - values[1]).square()  # (D / 2,)
     # Welch-Satterthwaite: degrees of freedom of a sum of variances with one degree of freedom each.

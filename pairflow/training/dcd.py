@@ -138,6 +138,7 @@ def step_size(iteration: int, teacher_every: int) -> float:
 
 def divergence(student: Tensor, teacher: Tensor) -> Tensor:
     """KL(student || teacher), (B, N) in nats, of log-probabilities (B, N, K)."""
+    # PyTorch's kl_div(q, p) is KL(p || q).
     return F.kl_div(teacher, student, reduction="none", log_target=True).sum(-1)
 
 

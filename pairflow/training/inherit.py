@@ -41,7 +41,7 @@ def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
     with torch.no_grad():
         for name, tensor in model.network.state_dict().items():
             if name not in tensors:
-                tensor.zero_()
+                tensor.zero_()  # the embeddings of labels
             elif name in by_symbol and sources is not None:
                 _copy_symbols(tensor, tensors[name], sources)
             else:

@@ -120,6 +120,7 @@ class Model(ModelFolder, ABC):
             condition=Properties.from_facts(metadata.condition),
             **attributes,
         )
+        # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
         return replace(model, network=model.build(model.network_settings).to(device))
 

@@ -55,6 +55,7 @@ class Batches:
     def __call__(self, iteration: int) -> Tensor:
         """Return the row numbers (B,) of an iteration's batch."""
         first = iteration * self.batch_size
+        # A batch may begin in one epoch and end in the next, or later ones if there are few rows.
         epochs = range(first // self.rows, (first + self.batch_size - 1) // self.rows + 1)
         # Only the epochs of this batch stay in memory.
         self._epochs = {
@@ -92,6 +93,7 @@ class Labels:
         shape = (len(labels), 1 + labels.shape[1]) if several else labels.shape
         dropped = torch.rand(shape, generator=generator, device=self.device) < LABEL_DROPOUT
         if several:
+            # Column 0 hides all labels of a row, each of the others one.
             dropped = dropped[:, :1] | dropped[:, 1:]
         return torch.where(dropped, self.absent, labels)
 

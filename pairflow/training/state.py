@@ -130,6 +130,7 @@ def moving_average(network: nn.Module, decay: float, updates: int = 0) -> Averag
     """
 
     def update(averages: Tensors, parameters: Tensors, updates: Tensor | int) -> None:
+        # A short memory at first forgets the random initial weights (TensorFlow's ExponentialMovingAverage).
         n = int(updates)
         torch._foreach_lerp_(averages, parameters, 1 - min(decay, (1 + n) / (10 + n)))
 
