@@ -91,7 +91,8 @@ class Metadata:
             )
 
     def require_split(self, split: str, path: Path) -> None:
-        """Raise InputError if the rows of this file, `path`, are known to be another part of the data set."""
+        """Raise InputError if the metadata say that the rows of the file `path` are of another split than
+        `split`."""
         if self.split not in (None, split):
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 

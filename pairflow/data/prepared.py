@@ -32,7 +32,8 @@ from pairflow.files import Json
 
 
 class Labelled(NamedTuple):
-    """The labels of rows (M,), and their meaning, as in a table's metadata."""
+    """The label of each row (M,), and what the labels mean: `condition`, as JSON for the metadata of a
+    table."""
 
     labels: np.ndarray
     condition: Json
@@ -86,8 +87,8 @@ class PreparedRows:
 
 
 def contract(**facts: object) -> str:
-    """Return the content of vocabulary.json for data without named symbols: facts that a model and rows
-    share."""
+    """Return the content of vocabulary.json for data whose symbols have no names: `facts` as JSON. A model
+    and its rows must have the same ones."""
     return json.dumps(facts, separators=(",", ":"))
 
 

@@ -84,8 +84,8 @@ class DataSource(ABC):
         return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
     def guess(self, settings: Any) -> DatasetSize:
-        """About the size of that part, without reading files: for a file of unknown size, of rows of 30 bytes
-        and 64 symbols."""
+        """Return about what `measure` returns, without reading files. If the size is unknown, rows of 30
+        bytes and 64 symbols are assumed."""
         if self.size is not None:
             return self.size.limited(settings)
         with suppress(AttributeError, OSError):

@@ -199,16 +199,18 @@ class Sampler:
 
 
 def leaving(alpha_t: float, alpha_s: float) -> float:
-    """step * kappa' / (1 - kappa), the probability with which an Euler update draws a position again."""
+    """Return the probability with which an Euler update draws a position again: step * kappa' / (1 -
+    kappa)."""
     return (alpha_s - alpha_t) / (1 - alpha_t)
 
 
 def euler_update(
     probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float, pi: Tensor | None = None
 ) -> Tensor:
-    """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K).
+    """Return the probabilities (B, N, K) of the next state by an Euler step: onehot(x_t) + step * v.
 
-    It is the same for every noise, so `pi` is not used.
+    The velocity v is kappa' / (1 - kappa) (probabilities - onehot(x_t)). It is the same for every noise, so
+    `pi` is not used.
     """
     leave = leaving(alpha_t, alpha_s)
     q = leave * probabilities

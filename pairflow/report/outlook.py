@@ -115,9 +115,11 @@ def wall_time(forecast: Forecast) -> str:
 def expect(
     name: str | None, forecast: Forecast, iterations: int, hours: float | None, most: int | None = None
 ) -> str:
-    """Write how long a new experiment takes on this machine, and, unless `hours` is None, that its number of
-    iterations was chosen to fit into them, or is about as large as is good, which is `most`. `name` is None
-    for an experiment that is not written."""
+    """Write how long a new experiment takes on this machine, and how its number of iterations was chosen.
+
+    With `hours`, it was chosen to fit into that time, unless it is about `most`, above which samples got
+    worse. `name` is None for an experiment that is not written to a file.
+    """
     text = f"Time: {wall_time(forecast)}, give or take a factor of two."
     if name:
         text += f" `pairflow estimate {name}` has the details."

@@ -179,9 +179,11 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
 class OwnText(RowFile, TextSource):
     """A user's UTF-8 file, or a folder whose files are read in the order of their names.
 
-    `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content. With
-    a `column`, the file is a table. `part` is the column with the user's own split, and whether the rows that
-    are held out are read, or the others. `sheet` is that of an Excel file.
+    Attributes:
+        form: "plain" or "fasta"; None if the name and content of each file decide.
+        column: the column of texts, if the file is a table.
+        part: the column with the user's own split, and whether to read the held-out rows or the others.
+        sheet: the sheet of an Excel file.
     """
 
     form: str | None = None
