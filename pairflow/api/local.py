@@ -30,7 +30,8 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Runner:
-    """How jobs run: the device, the threads of each (None: as in the workflow), and whether they say so."""
+    """How jobs run: on which device, on how many threads each (None: as in the workflow), and whether they
+    show progress."""
 
     device: Device
     threads: int | None
@@ -75,7 +76,8 @@ def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()
 
 
 def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: Runner) -> None:
-    """Do the jobs of a table that are not done yet, one after another; each comes after its inputs' makers.
+    """Do the jobs of a table that are not done yet, one after another, in an order in which their inputs are
+    there.
 
     Raises:
         InputError: if a command finds a mistake, or a file in `root` was made with other settings.

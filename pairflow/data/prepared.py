@@ -41,7 +41,8 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0."""
+    """Rows for training (M, N) and held-out rows (V, N). They are tokens of K = `symbols`, or real numbers if
+    K is 0."""
 
     kind: str
     train: np.ndarray

@@ -60,7 +60,7 @@ class DatasetSize:
 
     @property
     def row_bytes(self) -> float:
-        """The bytes of a row on disk, about: of random tokens, or of float32 numbers."""
+        """About how many bytes a row takes on disk: a row of random tokens, or of float32 numbers."""
         return (
             self.length * math.log2(self.vocabulary_size) / 8 if self.vocabulary_size else 4.0 * self.length
         )

@@ -233,7 +233,8 @@ unmask = Sampler(euler_update, takes="posterior", guides_symbols=True, leaves=le
 class CachedDenoiser:
     """Wraps a denoiser that ignores the time: only rows that changed since the last call are recomputed.
 
-    With a `label`, (B, ...) or one for all rows, the denoiser also takes that of some rows by this name.
+    If there is a `label`, (B, ...) or one for all rows, the labels of the recomputed rows are passed to the
+    denoiser under this name.
     """
 
     def __init__(self, denoise: Denoiser, label: Tensor | None = None):

@@ -101,7 +101,8 @@ class Costs:
         return Needs()
 
     def is_timed(self, job: Job) -> bool:
-        """Return whether the time of such a job was measured, so that the estimate of a run can use it."""
+        """Return whether the seconds of such a job were measured in advance, so that an estimate can use
+        them."""
         return True
 
 

@@ -235,7 +235,8 @@ class RowwisePairer:
 def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
 ) -> Pairer | RowwisePairer:
-    """Make the pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
+    """Return the object that computes the sources of a coupling (`settings.coupling`) for ranges of rows.
+    `options` are `backend`, `threads` and `progress`, as in `pair`."""
     from pairflow.config import BASES
     from pairflow.config.training import FREQUENCIES
 

@@ -32,7 +32,7 @@ class DraftCondition(NamedTuple):
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
-        """Return the condition with the classes that the molecules that were read allow."""
+        """Return the condition with classes that are chosen from the values of the molecules in `counts`."""
         if self.column is None:
             return self
         column = self.column.without(counts.rejects["number"])

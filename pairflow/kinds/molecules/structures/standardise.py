@@ -58,8 +58,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def say_problem(molecule: Chem.Mol | None) -> str:
-    """Return what is wrong with a molecule that RDKit reads only without checks, to follow "unparsable";
-    empty if that is not known."""
+    """Return why RDKit cannot read a molecule except without checks, such as a wrong valence, to put after
+    the word "unparsable"; empty if that is not known."""
     if molecule is None:
         return ""
     for problem in Chem.DetectChemistryProblems(molecule):
