@@ -101,8 +101,8 @@ class Costs:
         return Needs()
 
     def is_timed(self, job: Job) -> bool:
-        """Return whether the seconds of such a job were measured in advance, so that an estimate can use
-        them."""
+        """Return whether the time of this job can be estimated. For a few kinds of job it was never
+        measured."""
         return True
 
 
