@@ -95,8 +95,8 @@ def step_rates(likely: np.ndarray, step: int, steps: int, schedule: Linear = PAI
 
 
 def match_gains(likely: np.ndarray, kappa: float) -> np.ndarray:
-    """Return g_i, what a match at each position counts (point 1 of this module), int64. `likely` has the
-    probabilities pi_i(z^i) of the symbols there; kappa < 1."""
+    """Return how much a match at each position adds to the score of a data row: g_i of point 1 of this
+    module, int64. `likely` has the probabilities pi_i(z^i) of the state's symbols in the noise; kappa < 1."""
     bits = _log2(1 + kappa / ((1 - kappa) * likely))
     return np.rint(np.ldexp(bits, FRACTION_BITS)).astype(np.int64)
 

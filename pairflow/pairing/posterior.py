@@ -29,14 +29,14 @@ STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 
 def nearness(tau: float, length: int) -> np.ndarray:
-    """Return near[g] of point 2 of this module, the factor by which a row's distance lowers its weight, for g
-    = 0..N + 1, float64."""
+    """Return the factors by which the levels g = 0..N + 1 (distances) lower the weight of a row, float64:
+    near[g] of point 2 of this module."""
     return np.multiply.accumulate(np.r_[1.0, np.full(length + 1, math.exp(-1 / tau))])
 
 
 def heights(buckets: int) -> np.ndarray:
-    """Return high[b] of point 2 of this module, the factor by which a row's bucket lowers its weight, for b =
-    0..`buckets` - 1, float64."""
+    """Return the factors by which the buckets b = 0..`buckets` - 1 lower the weight of a row, float64:
+    high[b] of point 2 of this module."""
     return np.multiply.accumulate(np.r_[1.0, np.full(buckets - 1, math.exp(-1 / UNITS))])
 
 
