@@ -49,7 +49,8 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 
 def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
-    """Return `rows` as integers (first, last), which stand for rows first..last-1 of `count`; None is all."""
+    """Check a range of rows (first, last), which stands for the rows first..last-1 of `count`, and return it.
+    None stands for all rows. Raises InputError for anything else."""
     if rows is None:
         return 0, count
     try:

@@ -163,7 +163,7 @@ def _summarise(statuses: dict[str, Finding], configuration: Path) -> Finding:
 
     absent = [name for name, status in statuses.items() if status.condition is not Condition.OK]
     present = [name for name in statuses if name not in absent]
-    parts = {"here, or to be downloaded": present, "not here": absent}
+    parts = {"here, or pairflow downloads them": present, "not here": absent}
     text = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
     text += f" (only experiments in {configuration.name} need them)"
     if not absent:
@@ -193,7 +193,7 @@ def check(package: Package, needed: bool, gpus: bool) -> Finding:
         if not absent:
             return Finding.attention(text, f"pip install --force-reinstall {package.distribution}")
         install = f'pip install "pairflow[{package.extra}]"' if package.extra else "pip install pairflow"
-        text = f"no {absent[0]}, which is for {package.use}"
+        text = f"no {absent[0]}, which is needed for {package.use}"
         return (Finding.attention if needed else Finding.optional)(text, install)
     version = finished.stdout.splitlines()[-1] or importlib.metadata.version(package.distribution)
     requirements = map(Requirement, importlib.metadata.requires("pairflow") or [])
@@ -232,7 +232,7 @@ def driver() -> tuple[Finding, list[str]]:
     """Ask nvidia-smi about the NVIDIA driver. Returns a finding, and the names of the GPUs."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     if shutil.which(query[0]) is None:
-        return Finding.optional("no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"), []
+        return Finding.optional("no NVIDIA GPU found (no nvidia-smi): every step runs on the CPU"), []
     try:
         finished = run(query, DRIVER_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
@@ -277,7 +277,7 @@ def memory() -> Finding:
     installed, usable, free = installed_memory(), usable_memory(), 1024 * int(facts["MemAvailable"])
     text = f"{usable / 2**30:,.1f} GB, {min(free, usable) / 2**30:,.1f} GB of it free now"
     if usable < installed:
-        text += f", limited from this machine's {installed / 2**30:,.1f} GB"
+        text += f"; a limit, because the machine has {installed / 2**30:,.1f} GB"
     if usable < LEAST_MEMORY:
         return Finding.attention(f"{text}; a small training takes 0.9 GB", "snakemake --cores 1")
     return Finding.ok(text)

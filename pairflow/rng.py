@@ -79,7 +79,8 @@ def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarra
 
 
 def two_uniforms(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two independent uniforms (B, N) float64 of one step, the first as of `draws`. Args as there."""
+    """Return two independent uniform numbers for each position, each (B, N) float64. Arguments are as in
+    `draws`, which returns the first."""
     w0, w1, w2, w3 = _words(seed, rows, step, np.arange(length, dtype=np.uint64))
     return uniform(w0, w1), uniform(w2, w3)
 

@@ -15,15 +15,15 @@ PAGE = REPOSITORY / "docs" / "reliability.md"
 START, END = "<!-- promises -->\n", "<!-- end of promises -->"
 PROMISES = {
     "kill": "A step that is killed (kill -9) and restarted gives the bytes of an undisturbed one.",
-    "signal": "So does a step that a signal stops or warns; a second signal acts at once.",
+    "signal": "A step that a signal stops or warns gives the same bytes; a second Ctrl-C ends it at once.",
     "state": "A saved state is not used if it was altered, cut or swapped, or is of another run.",
     "disk": "A full or read-only disk gives a one-line error and leaves no partial file.",
     "damage": "A damaged file is refused by name.",
     "contents": "A table with intact metadata and the wrong contents is refused in one line.",
     "exchange": "A file of another data set, split, run or kind is refused by name.",
-    "download": "A download that fails or is not the expected file leaves nothing that passes for it.",
+    "download": "A download that fails, or is not the expected file, is never used.",
     "options": "Nonsense in an option gives a one-line error and exit code 2.",
-    "locks": "Another user's lock, or a link or pipe in its place, stops and redirects no step.",
+    "locks": "A GPU lock of another user, or a link or pipe in its place, stops no step and is not followed.",
     "json": "JSON that is huge or nested deeply is refused before it takes memory.",
     "code": "Pickles, file names and other outside text are never executed.",
 }

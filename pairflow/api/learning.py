@@ -57,9 +57,10 @@ def train(
     progress: bool = True,
     **options: Any,
 ) -> LoadedModel:
-    """Train a model on your rows: the jobs of the workflow that make it, with the settings that
-    `pairflow new` suggests for such data on this machine. With the same settings, `pairflow run` makes the
-    same weights.
+    """Train a model on your rows, as the workflow does.
+
+    The settings are those that `pairflow new` suggests for such data on this machine. With the same settings,
+    `pairflow run` makes the same weights.
 
     Ctrl-C returns the model so far. With a `folder`, the same call resumes the training afterwards, and the
     result is the same as without the interruption.
@@ -135,7 +136,7 @@ def distill(
     threads: int | None = None,
     progress: bool = True,
 ) -> LoadedModel:
-    """Distil a model into one that needs fewer sampling steps: the workflow's jobs that do it.
+    """Distil a model into one that needs fewer sampling steps, as the workflow does.
 
     Args:
         model: a model that `train` or `load` returned, or its folder.

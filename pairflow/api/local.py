@@ -30,7 +30,8 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Runner:
-    """How jobs run: the device, the threads of each (None: as in the workflow), and whether they say so."""
+    """How jobs run: on which device, on how many threads each (None: as in the workflow), and whether they
+    show progress."""
 
     device: Device
     threads: int | None
@@ -56,15 +57,16 @@ class Runner:
             print(text, file=sys.stderr)
 
     def options(self, experiment: Experiment, table: Sequence[Job], job: Job) -> dict[str, Any]:
-        """Return the options of a job of a table."""
+        """Return the options with which to call a job's command: device, number of threads, and whether it is
+        quiet. `table` has all jobs of the experiment, which share the cores."""
         shares = divide_cores(experiment, table, self.cores)
         threads = self.threads or shares.get(job.rule, job.threads)
         return {"device": self.device, "threads": threads, "quiet": not self.progress}
 
 
 def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()) -> list[Job]:
-    """Return the jobs of a table that make the file `target`, in their order, without those whose outputs are
-    among the files `there`."""
+    """Return the jobs of `table`, in order, that lead to the file `target`, except those whose outputs are
+    all in `there` already."""
     needed, jobs = {target}, []
     for job in reversed(table):
         if needed.intersection(job.outputs.values()):
@@ -74,7 +76,8 @@ def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()
 
 
 def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: Runner) -> None:
-    """Do the jobs of a table that are not done yet, one after another; each comes after its inputs' makers.
+    """Do the jobs of a table that are not done yet, one after another, in an order in which their inputs are
+    there.
 
     Raises:
         InputError: if a command finds a mistake, or a file in `root` was made with other settings.

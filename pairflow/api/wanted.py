@@ -185,13 +185,15 @@ def _at_iterations(draft: Draft, runner: Runner, iterations: int) -> Entry:
 
 
 def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return settings of a network: for only the name of one that `pairflow new` suggests, its suggestion."""
+    """Complete a user's settings of a network: if they only name a network that `pairflow new` suggests,
+    return the suggested settings. Others are returned unchanged."""
     alike = (known for known in (suggest.SMALL, suggest.TRANSFORMER) if {"name": known["name"]} == settings)
     return next(alike, settings)
 
 
 def distillation_like(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of a distillation: the `known` ones, or others like these of DCD."""
+    """Return settings of the distillation `name`: the suggested ones in `known`, or else settings made from
+    those of DCD there."""
     if name in known:
         return dict(known[name])
     shared = {key: value for key, value in known["dcd"].items() if key in Optimisation.model_fields}

@@ -45,8 +45,9 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 
 
 def require_writable(path: Path, folder: bool = False) -> None:
-    """Raise InputError, with the disk, if no file can be written in the folder of `path`, or with `folder` in
-    `path` itself. The nearest folder above stands for one that is missing."""
+    """Raise InputError, with the name of the disk, if no file can be written to the folder of `path`. If
+    `folder` is true, `path` is that folder. If the folder does not exist yet, the nearest existing one above
+    it is tried."""
     nearest = resolved(path) if folder else resolved(path).parent
     while not nearest.exists():
         nearest = nearest.parent

@@ -12,7 +12,7 @@ def as_cell(value: object) -> object:
 
 
 def from_cell(text: str) -> str:
-    """Return the inverse of `as_cell` for text."""
+    """Return the text from which `as_cell` made this text."""
     return text[1:] if text.startswith("'") and as_cell(text[1:]) == text else text
 
 

@@ -48,7 +48,8 @@ class Provenance:
     earlier: list[Json] = field(default_factory=list)
 
     def add(self, facts: Json) -> None:
-        """Add the costs of an interrupted run or of a shard: the `facts` in its provenance."""
+        """Add the costs of an earlier, interrupted run or of a shard, as its provenance file (`facts`) has
+        them."""
         self.earlier.append(facts)
 
     @contextmanager
@@ -115,7 +116,7 @@ def _command() -> list[str]:
 
 
 def machine() -> str:
-    """Return the name of this machine in `timings`."""
+    """Return the name of this machine that tables of timings show."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 

@@ -75,7 +75,8 @@ class Metadata:
         return self.length, self.vocabulary_size
 
     def require_same_vocabulary(self, other: str | None, mine: Path, theirs: Path) -> None:
-        """Raise InputError unless this file was made with the vocabulary whose hash is `other`."""
+        """Raise InputError unless this file was made with the vocabulary whose hash is `other`. For messages,
+        `mine` is the path of this file, and `theirs` of the other one."""
         if self.vocabulary != other:
             raise InputError(
                 f"{mine} and {theirs} do not belong together: "
@@ -83,7 +84,8 @@ class Metadata:
             )
 
     def require_same_data(self, other: str | None, mine: Path, theirs: Path) -> None:
-        """Raise InputError if this file comes from a known data set, and `other` is another one."""
+        """Raise InputError if this file and another one come from different data sets. `other` is the hash of
+        the other's data set; an unknown one (None) fits any."""
         if None not in (self.data, other) and self.data != other:
             raise InputError(
                 f"{mine} and {theirs} do not belong together: "
@@ -91,7 +93,8 @@ class Metadata:
             )
 
     def require_split(self, split: str, path: Path) -> None:
-        """Raise InputError if the rows of this file, `path`, are known to be another part of the data set."""
+        """Raise InputError if the metadata say that the rows of the file `path` are of another split than
+        `split`."""
         if self.split not in (None, split):
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 

@@ -265,8 +265,8 @@ class CommonExperiment(Settings):
         return kind(**protocol, nfe=nfe, seed=seed)
 
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
-        """Return the number of network calls that can change a sample, shown on pages; `nfe` counts only
-        updates."""
+        """Return how often the network is called for a sample, as pages show it: for each of `nfe` sampling
+        steps, and once more at the end if this call can change the sample."""
         known = evaluation in self.evaluations
         settings = self.sample_settings(evaluation, 1, 0) if known else FLOWS[self.flow].sampling(nfe=1)
         return settings.count_calls(nfe, tail_revises(method))
@@ -277,7 +277,7 @@ class CommonExperiment(Settings):
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
     def real_draws(self, evaluation: str) -> RealDraws:
-        """Return settings to draw as many real rows as samples, by the first seed, because seeds share the
-        data."""
+        """Return settings for drawing as many real rows as an evaluation draws samples. All seeds of an
+        experiment share the data, so the first seed is used."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])

@@ -11,8 +11,14 @@ from pairflow.settings.flows import CONTINUOUS, DISCRETE
 
 
 class LinearMap(NamedTuple):
-    """Linear maps or convolutions of a network: the size of their matrices, their number, and how often each
-    one is applied to a row: at every position, for example, or never, if its rows are looked up."""
+    """Equal linear maps or convolutions of a network, by which its costs are estimated.
+
+    Attributes:
+        inputs, outputs: the size of the matrix of each map.
+        times: how often a map is applied to a row: once for each position, for example, or never (0) if its
+            values are only looked up.
+        number: how many such maps the network has.
+    """
 
     inputs: int
     outputs: int
@@ -57,7 +63,8 @@ class NetworkSettings(Settings):
         return min(1.0, 1.3 / getattr(self, "blocks", 1))
 
     def smaller(self, share: float) -> Self:
-        """Return a version with this share of its width and depth; a network for a laptop stays as it is."""
+        """Return the settings of a smaller network, with this share of the width and depth. A network that is
+        small already, for a laptop, stays as it is."""
         return self
 
 
@@ -139,7 +146,8 @@ class Unet(NetworkSettings):
     )
 
     def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
-        """As `networks.unet.ImageTrunk` builds it, where a 3x3 convolution has nine times the inputs."""
+        """Return the linear maps and convolutions of `networks.unet.ImageTrunk`. A 3x3 convolution counts as
+        a map with nine times the inputs."""
         colours, *sides = shape or (1, length)
         pixels = math.prod(sides)
         width, maps = self.channels, [LinearMap(9 * colours, self.channels, pixels)]

@@ -24,13 +24,13 @@ Keys = Annotated[int, Field(ge=1, le=10**9, description="Most rows of a subset, 
 
 
 def require_auto(subsets: int | str | None, keys: int) -> None:
-    """Raise ValueError for `keys` that would change nothing."""
+    """Raise ValueError if `keys` is set although `subsets` is not "auto", because it would have no effect."""
     if subsets != "auto" and keys != KEYS:
         raise ValueError(f"keys: only with subsets: auto, found {keys:,}")
 
 
 def require_tokens(noise: str, flow: str) -> None:
-    """Raise ValueError for noise by frequency in a flow of numbers."""
+    """Raise ValueError for noise by frequency in a continuous flow, which has no symbols."""
     if noise == FREQUENCIES and flow != DISCRETE.name:
         raise ValueError(f"noise: {noise} is for discrete flows, and flow is {flow}")
 
@@ -57,7 +57,7 @@ class PairSettings(Settings):
     noise: Noise = "uniform"
 
     def count_subsets(self, rows: int) -> int:
-        """Return P for data of so many rows."""
+        """Return P, the number of subsets in which data of `rows` rows are paired."""
         return least_subsets(rows, self.keys) if self.subsets == "auto" else self.subsets
 
     @model_validator(mode="after")

@@ -25,7 +25,8 @@ def training_rows(available: int, device: str) -> int | None:
 
 
 def hours(network: Json, device: str) -> float | None:
-    """Return the default time budget in hours; None if `experiment` is to choose the number of iterations."""
+    """Return the hours that a training may take by default; None if `experiment` is to choose the number of
+    iterations."""
     return _HOURS if device == "cpu" and network["name"] != SMALL["name"] else None
 
 
@@ -64,7 +65,8 @@ def experiment(
 def iteration_seconds(
     length: int, vocabulary_size: int, network: Json = SMALL, batch_size: int = BATCH
 ) -> float:
-    """Estimated seconds of one core for a training iteration: of SMALL on BATCH rows, else of TRANSFORMER."""
+    """Return about how many seconds one core takes for a training iteration. The network SMALL is timed with
+    BATCH rows; any other network is taken for a transformer."""
     if network["name"] == SMALL["name"]:
         return _ITERATION + _LOGIT * length * vocabulary_size
     return _TOKEN * batch_size * length

@@ -139,7 +139,7 @@ class Distillation(Optimisation):
         return self
 
     def of_base(self, base: str) -> Self:
-        """These settings for methods with this base: with its learning rate, without `learning_rate_of`."""
+        """Return these settings with the learning rate for methods with the base method `base`."""
         rate = self.learning_rate_of.get(base, self.learning_rate)
         return self.model_copy(update={"learning_rate": rate, "learning_rate_of": {}})
 

@@ -49,7 +49,8 @@ class Delivery(ABC):
         return tokens
 
     def prepare(self, out: Path) -> str:
-        """Add the contents that a file such as `out` always has; returns a sentence if some are missing."""
+        """Prepare what files in the format of `out` always show, such as properties on a page; returns a
+        sentence for the user if some of that is missing."""
         return ""
 
     @abstractmethod
@@ -66,7 +67,8 @@ class Delivery(ABC):
 
     @abstractmethod
     def explain(self) -> str:
-        """Return the end of the message "none of the last samples was ...": the reason, and advice."""
+        """Return the end of the message "none of the last samples was ...": what samples lacked, and
+        advice."""
 
     @abstractmethod
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
@@ -75,7 +77,8 @@ class Delivery(ABC):
 
     @abstractmethod
     def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
-        """Return a function of a delivered text that returns its row of the output table, except its name."""
+        """Return a function that describes a delivered text: it returns the values of the text's row in the
+        output table, except its name."""
 
     @abstractmethod
     def summarise(self, rows: Rows, seconds: float) -> str:

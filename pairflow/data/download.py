@@ -155,12 +155,12 @@ def published_status(files: Sequence[RawFile], offline: bool) -> Finding:
     remedy = f"export {DATA_DIR}=<a folder with {copies}>"
     urls = [file.url for file in missing if file.url]
     if len(urls) < len(missing):
-        return Finding.optional(f"not here, and not to be downloaded by pairflow: {copies}", remedy)
+        return Finding.optional(f"not here, and pairflow cannot download it: {copies}", remedy)
     if offline:
-        return Finding.optional("to be downloaded; the network was not asked")
+        return Finding.optional("pairflow downloads it; not checked, because of --offline")
     try:
         for url in urls:
             requests.head(url, timeout=ANSWER_SECONDS, allow_redirects=True).raise_for_status()
     except OSError as error:  # requests' errors included
         return Finding.attention(f"cannot be downloaded: {described(error)}", remedy)
-    return Finding.ok(f"to be downloaded from {' and '.join(urlsplit(url).netloc for url in urls)}")
+    return Finding.ok(f"pairflow downloads it from {' and '.join(urlsplit(url).netloc for url in urls)}")

@@ -19,8 +19,15 @@ _NUMBER = re.compile(r"\s*[+-]?[\d.,]+(e[+-]?\d+)?\s*", re.IGNORECASE)
 
 
 class Header(NamedTuple):
-    """The header of a table: the `row` that it is, its names, how many fields most rows have (`width`), and
-    which `share` of the rows below it has as many, and of all rows but comments (`whole`)."""
+    """The header of a table.
+
+    Attributes:
+        row: its index among the first rows of the file.
+        names: the names of the columns.
+        width: how many fields most rows have.
+        share: the share of the rows below the header that have `width` fields.
+        whole: the same share of all rows except comments.
+    """
 
     row: int
     names: list[str]
@@ -30,13 +37,20 @@ class Header(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the rows below have as many fields as the header, several."""
+        """Whether there are several names, and most of the rows below have as many fields (or one more)."""
         return len(self.names) > 1 and self.width - len(self.names) in (0, 1) and self.share >= _AGREEING
 
 
 class Layout(NamedTuple):
-    """How a CSV file is written: its separator, its header, the number of `lines` up to the header, and the
-    most fields of a row (`width`). `agrees` says whether the rows have as many fields."""
+    """How a CSV file is written.
+
+    Attributes:
+        separator: the character between fields.
+        header: the names of the columns.
+        lines: the number of lines up to the end of the header.
+        width: the number of fields of the longest rows.
+        agrees: whether the rows have as many fields as the header.
+    """
 
     separator: str
     header: list[str]
@@ -89,8 +103,9 @@ def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def holds_rows(record: list[str], layout: Layout) -> bool:
-    """Return whether a record of several lines holds rows of the table, so that quotes in it are stray: most
-    of its lines have as many fields as a row. A separator that ends a clause, before a blank, is none."""
+    """Return whether a quoted field with several lines really holds rows of the table, because a quote in it
+    is stray. That is so if most of its lines have as many fields as a row; a comma and a space, as in a
+    sentence, do not separate fields."""
     separator, most = layout.separator, layout.width - 1
     lines = [line for line in split_lines(separator.join(record)) if line]
     rows = [line for line in lines if line.count(separator) == most and f"{separator} " not in line]
@@ -114,8 +129,9 @@ def _choose(headers: dict[str, Header]) -> str:
 
 
 def find_header(rows: list[list[str]]) -> Header:
-    """Find the header among the first rows of a table, below comments and titles. The last comment is the
-    header if it has as many fields as the rows, and the row below it is none."""
+    """Find the header among the first rows of a table; comments and titles may stand above it. A comment
+    right above the first row is the header if it has as many fields as the rows and this row holds no
+    names."""
     plain = [row for row in rows if not _is_comment(row)] or rows
     width = Counter(map(len, plain)).most_common(1)[0][0]
     several = sum(_count_filled(row) > 1 for row in plain) > len(plain) / 2
@@ -154,8 +170,8 @@ def _is_title(row: list[str], width: int) -> bool:
 
 
 def name_columns(header: Header, rows: list[list[str]]) -> list[str]:
-    """Return the names of all columns. If the header has one name less than the rows have fields, and these
-    begin with 1, 2, 3 ..., it does not name this first column, as R writes tables."""
+    """Return the names of all columns. R leaves out the name of the first column if it has the numbers of the
+    rows, so a header with one name too few gets a name for such a column."""
     names = [re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in header.names]
     names[0] = re.sub(r"^#+\s+", "", names[0])
     counted = [str(number) for number in range(1, len(rows) + 1)]

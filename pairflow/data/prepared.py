@@ -32,7 +32,8 @@ from pairflow.files import Json
 
 
 class Labelled(NamedTuple):
-    """The labels of rows (M,), and their meaning, as in a table's metadata."""
+    """The label of each row (M,), and what the labels mean: `condition`, as JSON for the metadata of a
+    table."""
 
     labels: np.ndarray
     condition: Json
@@ -40,7 +41,8 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0."""
+    """Rows for training (M, N) and held-out rows (V, N). They are tokens of K = `symbols`, or real numbers if
+    K is 0."""
 
     kind: str
     train: np.ndarray
@@ -86,8 +88,8 @@ class PreparedRows:
 
 
 def contract(**facts: object) -> str:
-    """Return the content of vocabulary.json for data without named symbols: facts that a model and rows
-    share."""
+    """Return the content of vocabulary.json for data whose symbols have no names: `facts` as JSON. A model
+    and its rows must have the same ones."""
     return json.dumps(facts, separators=(",", ":"))
 
 

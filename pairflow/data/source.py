@@ -60,7 +60,7 @@ class DatasetSize:
 
     @property
     def row_bytes(self) -> float:
-        """The bytes of a row on disk, about: of random tokens, or of float32 numbers."""
+        """About how many bytes a row takes on disk: a row of random tokens, or of float32 numbers."""
         return (
             self.length * math.log2(self.vocabulary_size) / 8 if self.vocabulary_size else 4.0 * self.length
         )
@@ -84,8 +84,8 @@ class DataSource(ABC):
         return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
     def guess(self, settings: Any) -> DatasetSize:
-        """About the size of that part, without reading files: for a file of unknown size, of rows of 30 bytes
-        and 64 symbols."""
+        """Return about what `measure` returns, without reading files. If the size is unknown, rows of 30
+        bytes and 64 symbols are assumed."""
         if self.size is not None:
             return self.size.limited(settings)
         with suppress(AttributeError, OSError):

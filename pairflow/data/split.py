@@ -18,8 +18,8 @@ _HELD_OUT = {
 
 
 def is_held_out(label: str) -> bool | None:
-    """Return whether a label names rows that are held out, such as `Valid` or `test_scaffolds`, or rows for
-    training (False). None if it names neither or both."""
+    """Return whether a label such as `Valid` or `test_scaffolds` names held-out rows (True) or training rows
+    (False); None if it names neither or both."""
     words = {*re.split("[^a-z]+", label.lower())}
     train, held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
     return None if train == held_out else held_out

@@ -40,8 +40,16 @@ _LEAST = 1000  # MiB that a job asks for
 
 
 class JobCost(NamedTuple):
-    """The seconds of a job that has `threads` cores or a GPU to itself, the memory of its process or of the
-    GPU, and the bytes of its outputs; None if unknown. `guessed` says that these are from `GUESS`."""
+    """What a job costs if it has its cores or the GPU to itself; None if unknown.
+
+    Attributes:
+        seconds: its time.
+        memory_mb: the memory of its process, or of the GPU.
+        disk: the bytes of its outputs.
+        threads: the number of its cores.
+        gpu: whether it uses the GPU.
+        guessed: whether the numbers are from `GUESS`.
+    """
 
     seconds: float | None
     memory_mb: float | None
@@ -120,8 +128,8 @@ def _short_cost(job: Job, experiment: Experiment, sizes: DatasetSize, threads: i
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
-    """Estimate the seconds until all jobs are done, if cores and GPU never idle; unknown times are 0. The
-    longest chain of jobs, all cores together, or the one GPU decide."""
+    """Estimate the seconds until all jobs are done: the time of the longest chain of jobs, of all CPU work on
+    `cores` cores, or of all GPU work, whichever is longest. Jobs of unknown time count as 0."""
     ends: dict[Path, float] = {}
     for job in todo:
         started = max((ends.get(path, 0.0) for path in job.needed), default=0.0)

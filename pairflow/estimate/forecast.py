@@ -27,8 +27,17 @@ from pairflow.runtime.threads import available_cpus
 
 
 class Forecast(NamedTuple):
-    """All jobs, the jobs to do, the different works of these, the known rates, and the costs of all jobs;
-    `gpu_seconds` is the time that the jobs to do would take on a GPU, by arithmetic."""
+    """What an experiment will take.
+
+    Attributes:
+        table: all jobs.
+        todo: the jobs that are not finished.
+        works: the kinds of long work in them, each once.
+        rates: how long a unit of each kind takes, if known.
+        costs: the costs of all jobs.
+        cores, device: the cores, and "cpu" or "cuda".
+        gpu_seconds: the time that `todo` would take on a GPU, by arithmetic.
+    """
 
     table: list[Job]
     todo: list[Job]

@@ -29,7 +29,9 @@ SMALL, REPEATS = 10**7, 5  # smaller networks (in parameters) repeat everything 
 def measure(
     work: Work, loss: str, shape: tuple[int, ...] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
-    """Measure a rate in a new process; None if it fails. `tokens` is a file of real rows, if there is one."""
+    """Measure, in a new process, how long a unit of `work` takes on this machine; None if that fails.
+    `tokens` is a file of real rows, if there is one; `origin` is the text by which the result says where it
+    comes from."""
     request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
     command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -38,7 +40,8 @@ def measure(
 
 
 def main(request: dict) -> dict:
-    """Measure the work that `measure` requests: seconds of a unit, memory, and a network's parameters."""
+    """Do what `measure` asks for in its new process: time a unit of work, and return the seconds, the memory
+    and the number of parameters of the network."""
     from pairflow.pairing.blocks import extrapolated
 
     keep_freed()  # as the steps do

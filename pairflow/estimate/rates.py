@@ -37,7 +37,8 @@ class Rate:
 def rates_of(
     finished: Iterable[Job], experiment: Experiment, sizes: DatasetSize, origin: str, machine: str = ""
 ) -> dict[Work, Rate]:
-    """Read rates from the provenance of finished jobs with a single work; with `machine` only of its jobs."""
+    """Compute rates from the recorded seconds of finished jobs that do one kind of work. If `machine` is
+    given, only jobs that ran on it count."""
     parts: dict[Work, list[tuple[float, float, float, int]]] = {}
     for job in finished:
         record = read_provenance(job.record)
@@ -58,8 +59,8 @@ def rates_of(
 
 
 def speedup(threads: int) -> float:
-    """Return how many times as fast as one thread a network works on several; measured for two: 1.3 to
-    1.7."""
+    """Return how many times as fast a network works on several threads as on one. For two, 1.3 to 1.7 was
+    measured."""
     return 1 + 0.4 * (threads - 1)
 
 
@@ -71,7 +72,8 @@ def packaged() -> dict[Work, Rate]:
 
 
 def expected_rates(works: Iterable[Work], experiment: Experiment, sizes: DatasetSize) -> dict[Work, Rate]:
-    """Return the recorded rates of these works, or else by arithmetic, as far as they are known."""
+    """Return a rate for each of these works: the recorded one that comes with pairflow, or else an estimate
+    by arithmetic. Works for which neither is known are left out."""
     rates = {work: packaged().get(work) or _assume(work, experiment, sizes) for work in works}
     return {work: rate for work, rate in rates.items() if rate}
 

@@ -33,13 +33,14 @@ _TOLERANCE = 1e-10  # absolute error of the quadrature
 
 @dataclass(frozen=True, eq=False)
 class Transformation:
-    """The diffusion transformation T for K symbols: from gamma to alpha in [0, 1], monotone decreasing.
+    """The table of T, from a level gamma of Gaussian noise to alpha, the share of data that is kept.
 
         T(gamma) = (K P - 1) / (K - 1),   P = integral of phi(x - a/s) Phi(x)^(K-1) dx
 
-    phi and Phi are the density and the distribution function of a standard normal number. A table for gamma
-    from -12 to 12 in steps of 1/128, accurate to 1e-10, is interpolated by monotone cubics: the error is less
-    than 1e-7 for K from 2 to 65,536. Outside of the table T is constant.
+    with a/s = exp(-gamma / 2), and the density phi and distribution function Phi of a standard normal number.
+    P is the probability that the argmax of a noised one-hot symbol is still the symbol. The table has gamma
+    from -12 to 12 in steps of 1/128, accurate to 1e-10; it is interpolated by monotone cubics, with an error
+    of less than 1e-7 for K from 2 to 65,536. Outside of the table T is constant.
     """
 
     gamma: np.ndarray
@@ -54,7 +55,7 @@ class Transformation:
 
     @classmethod
     def from_table(cls, table: pd.DataFrame) -> "Transformation":
-        """Return the transformation that `table` wrote."""
+        """Return the transformation from the data frame that `table` returned."""
         return cls(table["gamma"].to_numpy(), table["alpha"].to_numpy())
 
     def table(self) -> pd.DataFrame:
@@ -105,10 +106,11 @@ def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
 
 
 class SharedNoise(NamedTuple):
-    """The part of the noise eps that argmax(a onehot(x1) + s eps) depends on.
+    """Gaussian noise of token rows, of which only what decides the noised symbols is kept.
 
-    The argmax is x1 where a/s > threshold, else `other`: the symbol with the largest eps except x1.
-    `threshold` is the difference between that eps and eps at x1. Both are (B, N).
+    A symbol x1, noised to a onehot(x1) + s eps, becomes the argmax. This is x1 where a/s > `threshold`, else
+    `other`: the symbol with the largest eps except x1. `threshold` is that eps minus the eps at x1. Both are
+    (B, N).
     """
 
     threshold: Tensor

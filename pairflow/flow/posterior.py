@@ -78,7 +78,11 @@ def leave_one_out_to_posterior(
 def posterior_to_leave_one_out(
     log_probabilities: Tensor, x_t: Tensor, alpha: Level, pi: Tensor | None = None
 ) -> Tensor:
-    """Convert p(x1^i | x_t) to a leave-one-out: the inverse of `leave_one_out_to_posterior`."""
+    """Convert the posterior p(x1^i | x_t) to the leave-one-out, which does not see the symbol at position i.
+
+    This is the inverse of `leave_one_out_to_posterior`. Arguments and errors are the same, but for
+    `log_probabilities`, which are of the posterior. Returns normalised log-probabilities (B, N, K).
+    """
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha, pi), dim=-1)
 
 

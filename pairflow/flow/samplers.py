@@ -218,16 +218,18 @@ class Sampler:
 
 
 def leaving(alpha_t: float, alpha_s: float) -> float:
-    """step * kappa' / (1 - kappa), the probability with which an Euler update draws a position again."""
+    """Return the probability with which an Euler update draws a position again: step * kappa' / (1 -
+    kappa)."""
     return (alpha_s - alpha_t) / (1 - alpha_t)
 
 
 def euler_update(
     probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float, pi: Tensor | None = None
 ) -> Tensor:
-    """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K).
+    """Return the probabilities (B, N, K) of the next state by an Euler step: onehot(x_t) + step * v.
 
-    It is the same for every noise, so `pi` is not used.
+    The velocity v is kappa' / (1 - kappa) (probabilities - onehot(x_t)). It is the same for every noise, so
+    `pi` is not used.
     """
     leave = leaving(alpha_t, alpha_s)
     q = leave * probabilities
@@ -250,7 +252,8 @@ unmask = Sampler(euler_update, takes="posterior", guides_symbols=True, leaves=le
 class CachedDenoiser:
     """Wraps a denoiser that ignores the time: only rows that changed since the last call are recomputed.
 
-    With a `label`, (B, ...) or one for all rows, the denoiser also takes that of some rows by this name.
+    If there is a `label`, (B, ...) or one for all rows, the labels of the recomputed rows are passed to the
+    denoiser under this name.
     """
 
     def __init__(self, denoise: Denoiser, label: Tensor | None = None):

@@ -39,7 +39,8 @@ def locate(model: str | Path) -> tuple[Path, Path | None]:
 
 
 def find_only(folder: Path) -> Path:
-    """Return the folder of the only model of an experiment, as `pairflow.train` writes it, or `folder`."""
+    """Return the folder of the model if `folder` is an experiment with only one, as `pairflow.train` writes
+    it; otherwise `folder` itself."""
     models = [] if (folder / "model.json").exists() else [*folder.glob("seed*/models/*/model.json")]
     return models[0].parent if len(models) == 1 else folder
 

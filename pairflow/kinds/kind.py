@@ -102,7 +102,8 @@ class Costs:
         return Needs()
 
     def is_timed(self, job: Job) -> bool:
-        """Return whether the time of such a job was measured, so that the estimate of a run can use it."""
+        """Return whether the time of this job can be estimated. For a few kinds of job it was never
+        measured."""
         return True
 
 

@@ -41,7 +41,8 @@ def settings_of(network: object) -> Json | None:
 
 @contextmanager
 def blamed(name: str) -> Iterator[None]:
-    """In the block, an error of a network of the user's own is an InputError that says how it is called."""
+    """Turn errors inside the `with` block that come from a user's own network into an InputError, which says
+    how pairflow calls the network."""
     try:
         yield
     except (InputError, Interrupted, OSError, MemoryError):

@@ -174,7 +174,8 @@ class ResolutionLevel(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, with the time added between them. Returns (skip + result) / sqrt(2)."""
+    """Two convolutions of an image's channels; the embedded time is added between them. Returns (skip +
+    result) / sqrt(2)."""
 
     def __init__(self, width: int, width_out: int, time_width: int, dropout: float):
         super().__init__()
@@ -207,7 +208,7 @@ class PixelAttention(nn.Module):
 
 
 class Downsampling(nn.Module):
-    """Halves the height and width."""
+    """Halves the height and the width of an image's channels."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -218,7 +219,7 @@ class Downsampling(nn.Module):
 
 
 class Upsampling(nn.Module):
-    """Doubles the height and width."""
+    """Doubles the height and the width of an image's channels."""
 
     def __init__(self, width: int):
         super().__init__()

@@ -21,7 +21,7 @@ TIME_SCALE = 1000  # factor of t in the sinusoids, as in the U-Net
 
 
 class MlpVelocity(nn.Module):
-    """The residual blocks of `mlp`, on the flattened row."""
+    """A velocity network: the residual blocks of `mlp` on the flattened row."""
 
     def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, time_width: int, dropout: float):
         super().__init__()
@@ -34,7 +34,7 @@ class MlpVelocity(nn.Module):
         self.head = zeroed(nn.Linear(width, size))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        """v_t(x) (B, *shape) from points x (B, *shape) and times t (B,)."""
+        """Return the velocities v_t(x) (B, *shape) at points x (B, *shape) and times t (B,)."""
         time = F.silu(self.time(t))  # (B, time_width)
         h = self.inputs(x.flatten(1))[:, None]  # (B, 1, width)
         for block in self.blocks:
@@ -69,7 +69,7 @@ class EncoderVelocity(nn.Module):
         self.head = zeroed(nn.Linear(width, 2))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        """v_t(x) (B, d) from points x (B, d) and times t (B,)."""
+        """Return the velocities v_t(x) (B, d) at points x (B, d) and times t (B,)."""
         h = self.inputs(x.unflatten(1, (-1, 2))) + self.positions + self.time(t)[:, None]  # (B, d / 2, width)
         for block in self.blocks:
             h = block(h)
@@ -90,7 +90,7 @@ class UNetVelocity(ImageTrunk):
         super().__init__(shape[0], shape[0], **sizes)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        """v_t(x) (B, C, H, W) from images x (B, C, H, W) and times t (B,)."""
+        """Return the velocities v_t(x) (B, C, H, W) at images x (B, C, H, W) and times t (B,)."""
         with torch.autocast(x.device.type, enabled=False):
             return self.transform(x.float(), t)
 

@@ -13,7 +13,8 @@ def independent_distance(length: int, vocabulary_size: int) -> float:
 
 
 def independent_by_frequency(tokens: np.ndarray, pi: np.ndarray) -> float:
-    """Return the same for sources with the probabilities `pi` (N, K), and the rows `tokens` (M, N)."""
+    """Return the mean Hamming distance of the rows `tokens` (M, N) from independent sources, whose symbols
+    have the probabilities `pi` (N, K) at each position."""
     return len(pi) - float(pi[np.arange(len(pi)), tokens].sum(axis=1).mean())
 
 

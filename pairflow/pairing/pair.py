@@ -138,7 +138,7 @@ class Pairer:
 
     @property
     def by_frequency(self) -> bool:
-        """Whether symbols of the noise are as frequent as in the data."""
+        """Whether symbols are as frequent in the noise as in the data."""
         return self.noise == "frequencies"
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
@@ -152,7 +152,8 @@ class Pairer:
         return sources
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
-        """Return the sources of the rows order[first:last], which are of few subsets."""
+        """Return the sources of the rows order[first:last], where `order` lists one subset after another, so
+        that only few subsets are needed."""
         sources, begin = np.empty_like(self.tokens[first:last]), 0
         for part in self.parts:
             queries = part[max(0, first - begin) : max(0, last - begin)]
@@ -210,7 +211,8 @@ class Pairer:
 
 
 class RowwisePairer:
-    """A pairer, like `Pairer`, for couplings that draw each source independently by `draw((first, last))`."""
+    """A pairer, like `Pairer`, for couplings whose sources do not depend on other rows. `draw((first, last))`
+    returns the sources of the rows first..last-1."""
 
     on_gpu, subsets, order = False, 1, None
 
@@ -232,7 +234,8 @@ class RowwisePairer:
 def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
 ) -> Pairer | RowwisePairer:
-    """Make the pairer for a coupling; `options` are `backend`, `threads` and `progress`, as in `pair`."""
+    """Return the object that computes the sources of a coupling (`settings.coupling`) for ranges of rows.
+    `options` are `backend`, `threads` and `progress`, as in `pair`."""
     from pairflow.config import BASES
     from pairflow.config.training import FREQUENCIES
 

@@ -29,26 +29,27 @@ STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 
 def nearness(tau: float, length: int) -> np.ndarray:
-    """Return near[g] of point 2 for g = 0..N + 1, float64."""
+    """Return the factors by which the levels g = 0..N + 1 (distances) lower the weight of a row, float64:
+    near[g] of point 2 of this module."""
     return np.multiply.accumulate(np.r_[1.0, np.full(length + 1, math.exp(-1 / tau))])
 
 
 def heights(buckets: int) -> np.ndarray:
-    """Return high[b] of point 2 for b = 0..`buckets` - 1, float64."""
+    """Return the factors by which the buckets b = 0..`buckets` - 1 lower the weight of a row, float64:
+    high[b] of point 2 of this module."""
     return np.multiply.accumulate(np.r_[1.0, np.full(buckets - 1, math.exp(-1 / UNITS))])
 
 
 def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Return an order of the rows of `tokens` (M, N): by bucket (M,), in a bucket by `sorted_rows`."""
+    """Return an order of the rows of `tokens` (M, N): by their bucket (M,), and within a bucket by
+    `sorted_rows`."""
     order = sorted_rows(tokens)
     return order[np.argsort(buckets[order], kind="stable")]
 
 
 def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
-    """Return what one level adds to the total of point 3; `counts` are the rows of its cells, by bucket.
-
-    Numba compiles this function and `weigh` unchanged.
-    """
+    """Return what one level adds to the total of point 3 of this module. `counts` has the number of its rows
+    in each bucket. Numba compiles this function and `weigh` unchanged."""
     total = 0.0
     for bucket in range(len(counts)):
         # The brackets are part of point 3: (count * near) * high would round differently.
@@ -57,14 +58,16 @@ def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
 
 
 def is_enough(left: int, near: float, total: float) -> bool:
-    """Return whether the `left` remaining rows, with weights of at most `near`, are negligible (point 3)."""
+    """Return whether the `left` rows that are not counted yet, with weights of at most `near`, are negligible
+    (point 3 of this module)."""
     return left * near <= TOLERANCE * total
 
 
 def weigh(
     counts: np.ndarray, levels: int, near: np.ndarray, high: np.ndarray, total: float, weights: np.ndarray
 ) -> int:
-    """Point 4: writes W[g, b] of the first `levels` levels to `weights`; returns the sum over all rows."""
+    """Compute the integer weights W[g, b] of the first `levels` levels (point 4 of this module), and write
+    them to `weights`. Returns their sum over all rows."""
     shift = WEIGHT_BITS - math.frexp(total)[1]
     total_weight = 0
     for level in range(levels):

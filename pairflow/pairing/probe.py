@@ -28,7 +28,8 @@ def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
 
 
 def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: str, device: str) -> Step:
-    """Prepare pairing rows by Algorithm 1."""
+    """Return a function that pairs a given number of rows by Algorithm 1, so that its time can be
+    measured."""
     from pairflow.pairing.pair import pair
 
     backend = "gpu" if device == "cuda" else "cpu"
@@ -51,7 +52,8 @@ def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: s
 
 
 def prepare_leading(rows: np.ndarray, vocabulary_size: int, device: str) -> Step:
-    """Prepare leading sources (noise) to data rows by random potentials; good ones would take as long."""
+    """Return a function that assigns a given number of sources (noise) to data rows, so that its time can be
+    measured. The potentials are random; good ones would take as long."""
     import torch
 
     from pairflow.pairing.spaces import space_of

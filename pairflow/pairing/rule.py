@@ -35,7 +35,7 @@ WEIGHT_BITS = 52  # point 4
 
 
 def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
-    """Return rate_s of point 6 for all steps.
+    """Return rate_s for all steps: the largest chance that a position changes (point 6 of this module).
 
     Args:
         steps: T.
@@ -81,11 +81,13 @@ def margin(keys: int) -> float:
 
 
 def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
-    """Write W_g of points 3 and 4 to `weights`. Numba compiles this function unchanged.
+    """Compute the integer weights W_g of points 3 and 4 of this module, and write them to `weights`.
+
+    Numba compiles this function unchanged.
 
     Args:
-        counts: n_g from the nearest level on, (L,) integers.
-        table: the step's table, float64, at least (L,).
+        counts: n_g, the number of keys in each level, from the nearest level on, (L,) integers.
+        table: table[g] of point 2 for this step, float64, at least (L,).
         weights: int64, at least (L,); written up to the returned number.
 
     Returns:

@@ -23,7 +23,7 @@ from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN
 
 _LOCKED = (
-    "the folder is locked, because another run works in it; if none does, one was killed: "
+    "the folder is locked, because another run works in it. If no other run does, one was killed: "
     "run the same command once with `-- --unlock`, then again without"
 )
 FOLDER = Path(".snakemake")  # the folder of Snakemake's records
@@ -140,7 +140,7 @@ class JobLines(LogHandlerBase):
             self._report_error(facts)
         elif again := re.match(r"Trying to restart job (\d+)", record.getMessage()):
             name, _ = self.errors.pop(int(again[1]), ("a job", False))
-            self._write(f"tried again: {name}")
+            self._write(f"trying again: {name}")
         elif _UNFINISHED in record.getMessage():
             if not self.broken and all(stopped for _, stopped in self.errors.values()):
                 self._write(_STOPPED)

@@ -39,12 +39,13 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
 
 
 def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> dict[str, int]:
-    """Divide the cores among jobs of a rule that may run together: its name -> threads of each job on a CPU.
+    """Divide the cores among jobs of one rule that may run together: returns {rule: threads of each job on a
+    CPU}.
 
-    A training in slices of the batch computes them one after another while another program needs a core, so
-    such trainings share all cores. Threads that share operations are then slower than one
-    (benchmarks/records/speed.md), so other trainings get two only if a core stays free, and the jobs of
-    another rule only if half of the cores do, which the rest of the workflow can use.
+    If trainings work in slices of the batch, they share all cores: while another program needs a core, they
+    compute the slices one after another. Otherwise threads would slow each other down
+    (benchmarks/records/speed.md), so a training gets a second thread only if a core stays free. Jobs of other
+    rules get one only if half of the cores stay free, for the rest of the workflow.
     """
     counts = Counter(job.rule for job in table)
     free = dict.fromkeys(_SHARING, cores // 2) | {"train": cores - 1}

@@ -25,7 +25,8 @@ def keep(root: Path, files: Iterable[Path]) -> None:
 
 
 def restore(root: Path) -> bool:
-    """Put back what is missing of the copy, and remove the copy. Returns whether anything was missing."""
+    """Put back the files of the report that are missing, from its copy, and remove the copy. Returns whether
+    any was missing."""
     missing = [path for path in (root / _COPY).glob("*") if not (root / path.name).exists()]
     for path in missing:
         path.rename(root / path.name)
@@ -34,7 +35,7 @@ def restore(root: Path) -> bool:
 
 
 def forget(root: Path) -> None:
-    """Remove the copy."""
+    """Remove the copy of the report."""
     shutil.rmtree(root / _COPY, ignore_errors=True)
 
 

@@ -12,9 +12,10 @@ from pairflow.plan.jobs import jobs
 
 
 def require_own_files(root: Path, experiment: Experiment) -> None:
-    """Raise InputError if one of these files or folders is missing; the message names the first.
+    """Raise InputError if a file or folder of the user's that an experiment needs is missing.
 
-    A job whose outputs all exist reads nothing: Snakemake uses the outputs as they are.
+    The message names the first one. A job whose outputs all exist reads nothing: Snakemake uses the outputs
+    as they are.
     """
     for job in jobs(root, experiment):
         if all(output.exists() for output in job.outputs.values()):

@@ -124,8 +124,8 @@ def count_bytes(
 
 
 def count_assignments(job: Job) -> float:
-    """Count the steps of the assignments in a training with transport inside batches: for each row the square
-    of the rows that are assigned together."""
+    """Estimate the work of the assignments in a training with transport inside batches: for each row, the
+    square of the number of rows that are assigned together."""
     if not isinstance(job.settings, config.TrainSettings):
         return 0.0
     base, training = config.BASES[config.parse_method(job.settings.method).base], job.settings.training

@@ -47,10 +47,16 @@ class MethodLine:
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of the headline's table: heading, values (shares if `digits` is None), text for real data.
+    """A column of the headline's table.
 
-    `metric` is the metric behind it, and `sign` precedes every value. With `judges`, a model of which hardly
-    any samples count is hopeless.
+    Attributes:
+        heading: the heading of the column.
+        metric: the metric behind it.
+        values: the value of each method at each number of steps.
+        real: the text for real data.
+        digits: the number of decimals; None if values are shares.
+        sign: what precedes every value.
+        judges: whether a model is hopeless if its value is hardly above 0.
     """
 
     heading: str
@@ -132,7 +138,8 @@ class Box(NamedTuple):
 
 
 def measure_grid(grid: Grid) -> Measure:
-    """Make a column of a metric, with the value of real data; of a number that leads, its share."""
+    """Make a column of the headline's table from a metric, with the value of real data. A count by which
+    models are ranked is shown as a share of the samples."""
     if grid.about.leading_share:
         samples = float(grid.frame.samples.max())
         shares = {run: mean / samples for run, mean in grid.means.items()}

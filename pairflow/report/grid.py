@@ -148,9 +148,10 @@ class Grid(Generic[Row]):
     def rows(self) -> dict[Row, list[Cell]]:
         """A dict from method to its cells, one per column; methods that were not measured are left out.
 
-        In each column the best mean is marked, and the next ones down to, but without, the first that the
-        test of `stats.difference` finds different, with Holm's correction over the column. Means that print
-        alike are marked together. Fewer than three seeds, or trials of one seed, are not tested.
+        In each column the best mean is marked, and also every mean that is not found different from it. The
+        test is `stats.difference`, with Holm's correction over the column; from the first different mean on,
+        none is marked. Means that print alike are marked together. Fewer than three seeds, or trials of one
+        seed, are not tested.
         """
         measured = set(self.frame.method)
         rows = {
@@ -207,7 +208,8 @@ class Grid(Generic[Row]):
 
     @property
     def call_rows(self) -> dict[str, Sequence[int]]:
-        """A dict from the names of methods with equal calls to these calls; empty names mean all methods."""
+        """The network calls per sample in each column, by method. Methods with the same calls share an entry;
+        if all have the same, its name is empty."""
         groups: dict[tuple[int, ...], list[str]] = {}
         for method in self.rows:
             if method in self.calls:
@@ -253,10 +255,11 @@ class Grid(Generic[Row]):
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:
-        """Return whether a gain of `cell.visible`, about the smallest that the test could decide, is
+        """Return whether an improvement by `cell.visible`, about the smallest that the test could decide, is
         possible.
 
-        If lower is better, no gain exceeds the baseline, except for metrics that may be negative.
+        If lower is better, no improvement is larger than the baseline's value, unless the metric may be
+        negative.
         """
         return self.about.best != "lowest" or self.about.signed or cell.visible <= cell.base
 

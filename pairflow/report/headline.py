@@ -65,7 +65,7 @@ def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) 
     tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
     lines = [*zip(others, tests, strict=True)]
     open_ones = {
-        "It is not shown to differ from {}.": [line for line, test in lines if test.undecided],
+        "The tests find no difference from {}.": [line for line, test in lines if test.undecided],
         "Its difference from {} was not tested.": [line for line, test in lines if not test.test],
     }
     text = ""
@@ -100,9 +100,9 @@ def closing_lines(root: Path) -> list[str]:
     warnings = f" Warning: {', '.join(flaw.text for flaw in flaws)}." * bool(flaws)
     page = page_of(finished.experiment)
     command = page.sample_command(root, finished.experiment)
-    last = f"{page.things}: {command}" if command else ""
+    last = f"new {page.things}: {command}" if command else ""
     if headline.hopeless:
-        last = "not usable yet: the report says why, and what to do"
+        last = f"these {page.things} are not usable yet: the report says why, and what to do"
     return [headline.sentence + warnings, report, *filter(None, [last])]
 
 

@@ -147,7 +147,8 @@ class KindPage:
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Yield the boxes about samples; `flawed` has the methods by `Flaw.kind`."""
+        """Yield the boxes with which a page warns about samples. `flawed` has, for each `Flaw.kind`, the
+        methods with such a flaw."""
         if copying := flawed.get("copies"):
             text = f"samples equal training {self.things}: {headline.name_shares(copying)}"
             advice = EXPECTED_COPIES if self.copies_expected else _UNEXPECTED_COPIES

@@ -115,18 +115,20 @@ def wall_time(forecast: Forecast) -> str:
 def expect(
     name: str | None, forecast: Forecast, iterations: int, hours: float | None, most: int | None = None
 ) -> str:
-    """Write how long a new experiment takes on this machine, and, unless `hours` is None, that its number of
-    iterations was chosen to fit into them, or is about as large as is good, which is `most`. `name` is None
-    for an experiment that is not written."""
-    text = f"Time: {wall_time(forecast)}, give or take a factor of two."
+    """Write how long a new experiment takes on this machine, and how its number of iterations was chosen.
+
+    With `hours`, it was chosen to fit into that time, unless it is about `most`, above which samples got
+    worse. `name` is None for an experiment that is not written to a file.
+    """
+    text = f"Time: {wall_time(forecast)}; it may take half or twice as long."
     if name:
         text += f" `pairflow estimate {name}` has the details."
     if hours is None:
         return text
     if most and iterations > 0.9 * most:
-        return f"{text} Training has {iterations:,} iterations: where far more were tried, samples got worse."
+        return f"{text} Training has {iterations:,} iterations; in tests, far more made samples worse."
     if forecast.wall_seconds <= 3600 * hours:
-        return f"{text} Training is fitted to {hours:g} hours: {iterations:,} iterations."
+        return f"{text} Training fits into {hours:g} hours with {iterations:,} iterations."
     return f"{text} {hours:g} hours are too short: training gets the minimum of {iterations:,} iterations."
 
 

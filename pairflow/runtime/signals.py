@@ -130,7 +130,8 @@ def for_a_command() -> Iterator[None]:
 
 @contextmanager
 def noticed(number: int) -> Iterator[threading.Event]:
-    """Yield an event that is set when the signal arrives in the block; it is also handled as before."""
+    """Yield an event that is set if the signal `number` arrives during the `with` block. The earlier handler
+    of the signal is called as well."""
     event, before = threading.Event(), signal.getsignal(number)
 
     def notice(number: int, frame: FrameType | None) -> None:

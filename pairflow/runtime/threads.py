@@ -41,8 +41,8 @@ def run_blocks(
 
 
 def spin_briefly() -> None:
-    """Let waiting threads of OpenMP sleep soon: by default they look 300,000 times, on cores that other
-    programs need. OpenMP reads this when torch is loaded; a user's own setting stays."""
+    """Let OpenMP's threads sleep soon when they wait. By default they look for work 300,000 times, on cores
+    that other programs need. OpenMP reads this setting when torch is loaded; a user's own setting stays."""
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 

@@ -152,7 +152,8 @@ class Sampling(GuidedUpdate):
     )
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """As for samples from pure noise, but variants of rows have no greedy tail."""
+        """Return the number of network calls for a sample, as in `GuidedUpdate`. Variants of rows (with
+        `noise`) have no greedy tail."""
         return super().count_calls(nfe, tail_revises and self.noise is None)
 
 

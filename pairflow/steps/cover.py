@@ -22,9 +22,10 @@ BLOCK = 4 * 10**11  # token comparisons that one saved block needs: about a minu
 @threads
 @quiet
 def main(settings: CoverSettings, tokens: Path, out: Path, resume: ResumeOptions, threads, quiet):
-    """Draw one sample per data point along the forward velocity, and count the data points reached.
+    """Measure the share of the data that is reached from noise along the exact velocity, without a network.
 
-    An interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
+    It draws as many samples as there are data rows, and counts the different data rows among them. An
+    interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
     """
     from pairflow.pairing import forward
 

@@ -111,15 +111,15 @@ def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estim
     yield from map(escaped, draft.advice)
     for each, entry, expected in forecasts:
         experiment = check(Experiment, entry, name)
-        title = "" if each is draft else f"From scratch, with `--from {NO_START}`. "
+        scratch = "" if each is draft else f" from scratch (`--from {NO_START}`)"
         yield (
-            f"{title}Training: {experiment.network.name}, {experiment.training.iterations:,} iterations on "
+            f"Training{scratch}: {experiment.network.name}, {experiment.training.iterations:,} iterations on "
             f"{each.size.rows:,} rows of up to {each.size.length} tokens."
         )
         if estimate:
             details = name if each is draft else None
             yield outlook.expect(details, expected, experiment.training.iterations, each.hours, each.most)
-    yield "What the samples of other experiments were worth is in docs/results.md."
+    yield "docs/results.md tells how good the samples of other experiments are."
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:

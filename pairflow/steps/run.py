@@ -94,7 +94,7 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
     new = f"{name}_{100 * share:g}percent".replace(".", "_")
     file = experiment_file(WORKFLOW, new)
     if file.exists():
-        click.echo(f"{file} is there already, and stays as it is", err=True)
+        click.echo(f"{file} exists already, and is used as it is", err=True)
     else:
         values = scaled(experiment, share, sizes(Path("results", name), experiment, Path()).rows)
         text = describe(WORKFLOW, new, values, f"By `pairflow run {name} --scale {share:g}`")

@@ -105,10 +105,10 @@ def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> Traini
 
 
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
-    """Return the rows with the labels of the token rows in `labelled`, if that file has labels.
+    """Return `rows` with the labels that the token rows in the file `labelled` have, if any.
 
-    Pairs are in the order of the data, so they have the same labels. Raises InputError if the data have
-    labels that are missing here, or if the rows of the files differ.
+    Rows of pairs (`data` is their file) have no labels of their own, but the order of the token rows. Raises
+    InputError if pairs of labelled data come without `labelled`, or if the rows of the two files differ.
     """
     if labelled is None or read_metadata(labelled).condition is None:
         if rows.metadata.condition is not None and rows.labels is None:

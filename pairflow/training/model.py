@@ -166,8 +166,8 @@ class Model(ModelFolder, ABC):
     @classmethod
     @abstractmethod
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
-        """Return the losses of a method in this flow: a dict from each loss to what a network predicts, or
-        empty."""
+        """Return which losses a method may have in this flow, each with what a network that minimises it
+        predicts; empty if the method is of the other flow."""
 
     @abstractmethod
     def build(self, settings: Json) -> nn.Module:
@@ -175,11 +175,12 @@ class Model(ModelFolder, ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """Return the network's output for a row of zeros. A call before a measurement makes libraries set
-        up."""
+        """Run the network on a row of zeros, and return its output. Before a time is measured, this makes
+        libraries set up."""
 
     def largest_answer(self) -> Tensor:
-        """Return outputs for a row of zeros, which are finite unless the training diverged."""
+        """Return the network's output for a row of zeros, by which a training that diverged is noticed: it is
+        not finite."""
         return self.warm_up()
 
     @property

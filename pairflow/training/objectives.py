@@ -27,10 +27,11 @@ class Objective(ABC):
 
     @abstractmethod
     def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
-        """Draw the whole batch of an iteration, a function of (seed, iteration).
+        """Draw the batch of an iteration, and return a function that computes the mean loss of any slice of
+        its rows.
 
-        Returns the mean loss, a scalar, of any slice of its rows. Threads may compute the losses of several
-        slices at once. `network` is the network in training.
+        The batch is a function of (seed, iteration), and the loss a scalar. Threads may compute the losses of
+        several slices at once. `network` is the network in training.
         """
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:

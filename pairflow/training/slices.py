@@ -20,7 +20,7 @@ TRIALS, EVERY = 3, 100  # so often each way of working is timed, and in how many
 
 
 class Slices:
-    """Adds up the gradients of the slices of a batch, one slice after another.
+    """Adds up the gradients of a batch, which is split into slices that are computed one after another.
 
     Args:
         network: the network in training.
@@ -112,7 +112,8 @@ class ThreadedSlices:
 
 
 class Faster:
-    """Chooses the faster one of two ways, True and False, which it times again and again."""
+    """Chooses the faster of two ways to do repeated work, called True and False. It times both now and
+    then."""
 
     def __init__(self) -> None:
         self.uses = 0
@@ -120,7 +121,7 @@ class Faster:
 
     @contextmanager
     def timed(self) -> Iterator[bool]:
-        """Yield the way to take next, in a block that takes it."""
+        """Yield which way to take; the `with` block then does the work in this way."""
         turn = self.uses % EVERY
         if turn == 0:
             self.seconds = {True: [], False: []}
@@ -143,7 +144,8 @@ def replica(network: nn.Module) -> nn.Module:
 def slices(
     network: nn.Module, batch_size: int, micro_batch: int | None, seed: int, threaded: bool = True
 ) -> Iterator[Slices | ThreadedSlices]:
-    """Yield what computes the gradients of batches: in threads, if `threaded` and PyTorch may use several."""
+    """Yield the object that computes the gradients of batches: in threads, if `threaded` and PyTorch may use
+    several, else slice by slice."""
     threads, device = torch.get_num_threads(), next(network.parameters()).device
     if device.type == "cuda" or threads == 1 or micro_batch or distributed.world_size() > 1 or not threaded:
         yield Slices(network, batch_size, micro_batch, seed)

@@ -41,10 +41,10 @@ class TrainingState:
         snapshots.save(done, {**parts, "objective": self.objective.tensors(), **others})
 
     def restore(self, snapshots: Snapshots) -> int:
-        """Restore the newest snapshot; returns its number of finished iterations, 0 without a snapshot.
+        """Restore the newest snapshot, and return how many iterations it has done; 0 without a snapshot.
 
-        A training ends with the number of CPU threads with which it began, because sums on other numbers
-        are rounded differently.
+        A training keeps the number of CPU threads with which it began, because sums on other numbers are
+        rounded differently.
         """
         snapshot = snapshots.load()
         if snapshot is None:

@@ -35,7 +35,7 @@ class VelocityObjective(PairObjective):
 
 
 def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
-    """Return the loss of a base model."""
+    """Return the loss of flow matching for a base model, on the pairs of a file or on new sources."""
     rows, coupling = couple(model, rows)
     optimised = (model.base_training.batch_size, model.seed, model.device)
     return VelocityObjective(rows.x1, rows.x0, *optimised, coupling)

@@ -69,7 +69,7 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     for name in ("Python", "torch", "torchvision", "RDKit", "Snakemake", "results folder", "memory", "cores"):
         assert " ok " in found[name], found[name]
     others = found.pop("other data sets")
-    assert "missing (optional)  here, or to be downloaded: small_molecules, " in others
+    assert "missing (optional)  here, or pairflow downloads them: small_molecules, " in others
     assert re.search(
         r"; not here: .*qm9, .* \(only experiments in workflow_config\.yaml need them\)$", others
     )
@@ -109,7 +109,9 @@ def test_an_import_of_minutes_is_no_warning():
 
 def test_missing_old_and_unusable_packages(world, monkeypatch):
     absent = checkup.PACKAGES["SELFIES"]._replace(modules="absent_of_all")
-    missing = 'no absent_of_all, which is for molecules as SELFIES -> pip install "pairflow[molecules]"'
+    missing = (
+        'no absent_of_all, which is needed for molecules as SELFIES -> pip install "pairflow[molecules]"'
+    )
     assert line(checkup.check(absent, True, False)) == f"needs attention: {missing}"
     assert line(checkup.check(absent, False, False)) == f"missing (optional): {missing}"
     (world / "snakemake.py").write_text("__version__ = '8.1'")
@@ -138,7 +140,7 @@ def test_snakemake_is_a_command(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("script", "text"),
     [
-        (None, "missing (optional): no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"),
+        (None, "missing (optional): no NVIDIA GPU found (no nvidia-smi): every step runs on the CPU"),
         ("echo 'H200, 580.1, 143771 MiB'", "ok: H200, 580.1, 143771 MiB"),
         ("echo no driver >&2; exit 9", "needs attention: nvidia-smi fails: no driver"),
         ("sleep 600", "needs attention: nvidia-smi gives no answer within 0.5 s"),
@@ -190,11 +192,11 @@ def test_copies_in_the_cache_and_in_the_folder(folder, monkeypatch):
     cached.write_text("smiles\n")
     wrong = Finding.attention(f"{cached}: not the published file, by its checksum", f"rm {cached}")
     assert offline("zinc250k") == wrong
-    assert offline("qm9") == Finding.optional("to be downloaded; the network was not asked")
+    assert offline("qm9") == Finding.optional("pairflow downloads it; not checked, because of --offline")
     cached = MOLECULES["qm9"].file.cached_copy
     cached.write_text("smiles\n")
     assert offline("qm9") == Finding.ok(str(cached))
-    assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")
+    assert offline("cifar10") == Finding.optional("pairflow downloads it; not checked, because of --offline")
     cached = download.cache() / "cifar-10-batches-py"
     cached.mkdir()
     assert offline("cifar10") == Finding.ok(str(cached))

@@ -33,9 +33,9 @@ def finish(tmp_path, miniature, monkeypatch):
 
 
 COMMAND = (
-    "molecules: pairflow sample --model results/mine --count 1000 --unique --novel --out mine_samples.smi"
+    "new molecules: pairflow sample --model results/mine --count 1000 --unique --novel --out mine_samples.smi"
 )
-HOPELESS = "not usable yet: the report says why, and what to do"
+HOPELESS = "these molecules are not usable yet: the report says why, and what to do"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(pr
     assert ["with an R group or dummy atom", "1", "the first: line 301, '*CCO'"] in lines
     assert ["with metals", "1", "metals: reject"] in lines
     tiny = sum(Chem.MolFromSmiles(text).GetNumHeavyAtoms() < 4 for text in [*SMILES, *odd])
-    assert [f"Consider --min-heavy-atoms 4: solvents and ions are smaller ({tiny} here)."] in lines
+    assert [f"Consider --min-heavy-atoms 4: {tiny} are smaller, such as solvents and ions."] in lines
     charged = "3 of the molecules have charges, 2 of them because a counter-ion was removed."
     assert [f"Consider --charges neutralise: {charged}"] in lines
     assert ["with charges, nitro groups aside", "3", "charges: keep"] in lines
@@ -159,7 +159,7 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     found = experiment(project, "a")
     assert found.network.name == "transformer"
     assert 210 <= found.training.iterations < 252
-    assert re.search(r"\nTime: [56]\.?\d* min on .* Training is fitted to 0\.1 hours: 2[1-5]0", run.stdout)
+    assert re.search(r"\nTime: [56]\.?\d* min on .* Training fits into 0\.1 hours with 2[1-5]0", run.stdout)
     run = new("a.smi", "--estimate", "--hours", "0.1", "--max-too-long-share", "0", "--compare", "--force")
     assert run.exit_code == 0, run.stderr
     assert 60 <= experiment(project, "a").training.iterations < 150  # and then those of DCD
@@ -175,7 +175,7 @@ def test_a_training_on_groups_has_no_more_epochs_than_are_worth_it(project, monk
     assert run.exit_code == 0, run.stderr
     training = experiment(project, "a").training
     assert 0.9 * epochs * 285 < training.iterations * training.batch_size <= epochs * 285
-    assert f"{training.iterations:,} iterations: where far more were tried, samples got worse." in run.stdout
+    assert f"{training.iterations:,} iterations; in tests, far more made samples worse." in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_time_is_that_of_measured_rates(project, monkeypatch):
     monkeypatch.setattr("pairflow.estimate.forecast.measure", measure)
     (project / "a.smi").write_text("\n".join(SMILES))
     run = new("a.smi", "--estimate")
-    time = r"\nTime: 5\d min on \d+ cores?, give or take a factor of two\."
+    time = r"\nTime: 5\d min on \d+ cores?; it may take half or twice as long\."
     assert re.search(f"{time} `pairflow estimate a` has the details", run.stdout)
 
 
@@ -418,8 +418,8 @@ def test_few_drug_like_molecules_start_from_a_model_that_comes_with_pairflow(pro
     found = experiment(project, "a")
     assert (found.parent, found.data.length) == ("zinc250k", 24)
     assert "With fewer than 20,000 molecules the training starts from the weights of zinc250k" in run.stdout
-    tuned, scratch = run.stdout.split("\n\nFrom scratch, with `--from none`. ")
-    assert [text.count("Training: transformer, ") for text in (tuned, scratch)] == [1, 1]
+    tuned, scratch = run.stdout.split("\n\nTraining from scratch (`--from none`)")
+    assert [text.count(": transformer, ") for text in (tuned, scratch)] == [1, 1]
     assert [text.count("\nTime: ") for text in (tuned, scratch)] == [1, 1]
     assert "`pairflow estimate" not in scratch
     run = new("a.smi", "--force", "--from", "none")
@@ -429,7 +429,7 @@ def test_few_drug_like_molecules_start_from_a_model_that_comes_with_pairflow(pro
         ("--representation", "smiles"),
         ("--representation", "groups", "--from", "zinc250k"),
     ):
-        assert "From scratch" not in new("a.smi", "--force", *options).stdout
+        assert "from scratch (" not in new("a.smi", "--force", *options).stdout
 
 
 def test_many_small_or_long_molecules_start_from_scratch(project, monkeypatch):

@@ -110,7 +110,9 @@ def test_a_run_prints_its_jobs_its_result_and_the_next_command(odd_project, run)
     command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini_samples.smi"
     usable = float(re.search(r"[\d.]+(?= %)", best)[0]) >= 5
     assert last == (
-        f"molecules: {command}" if usable else "not usable yet: the report says why, and what to do"
+        f"new molecules: {command}"
+        if usable
+        else "these molecules are not usable yet: the report says why, and what to do"
     )
     process = run()  # there is nothing to do
     again, errors = process.communicate()
@@ -137,7 +139,7 @@ def test_a_run_of_a_part_ends_without_a_result(workflow, run):
 def test_a_smaller_version_is_written_and_run_under_a_name_of_its_own(workflow, quick_python):
     workflow()
     command = ["python", "-m", "pairflow.steps.run", "mini", "--scale", "0.5", "--cores", "2"]
-    for said in ("wrote {}", "{} is there already, and stays as it is"):
+    for said in ("wrote {}", "{} exists already, and is used as it is"):
         run = subprocess.run([*command, "--", *SNAKEFILE], **PIPES, env=quick_python, check=False)
         assert run.returncode == 0, run.stderr
         assert run.stderr.startswith(said.format("experiments/mini_50percent.yaml"))
@@ -487,7 +489,7 @@ def test_a_locked_folder_is_one_line(capsys):
     log(lines, LogEvent.ERROR, exception=LockException.__name__, levelno=logging.ERROR)
     said = capsys.readouterr().err
     assert said.startswith(
-        "pairflow run: error: the folder is locked, because another run works in it; if none "
+        "pairflow run: error: the folder is locked, because another run works in it. If no "
     )
     assert said.count("\n") == 1
 
@@ -517,7 +519,7 @@ def test_a_job_of_slurm_that_is_tried_again(tmp_path, capsys, text, status, line
     log(lines, LogEvent.PROGRESS, done=1, total=1)
     lines.close()
     said = capsys.readouterr().err.splitlines()
-    assert said[:-1] == [f"{line} ({tmp_path / 'a.log'})", "tried again: train udlm"] * 2
+    assert said[:-1] == [f"{line} ({tmp_path / 'a.log'})", "trying again: train udlm"] * 2
     assert said[-1].startswith("1/1 train udlm, ")
 
 

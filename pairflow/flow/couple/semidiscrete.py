@@ -13,7 +13,8 @@ Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Semidiscrete(Coupling):
-    """Assigns sources by the function of their class in `assign`; without classes its only key is None."""
+    """Assigns each source to a data row by a semidiscrete coupling. `assign` maps each class to the function
+    that assigns its sources; without classes the only key is None."""
 
     def __init__(self, assign: Mapping[int | None, Rows]):
         super().__init__()

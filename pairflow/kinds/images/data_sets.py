@@ -215,12 +215,12 @@ class EmbeddedDigits(ImageSource):
 
 
 class Copies(NamedTuple):
-    """Where data of a class of torchvision may be.
+    """Where a data set that torchvision can read may lie on this machine.
 
     Attributes:
         cached: the name of torchvision's folder in the cache.
-        words: what messages call a local copy.
-        readers: for each name of a local copy, the function that reads it.
+        words: what error messages call a copy that the user has.
+        readers: the names that such a copy may have, each with the function that reads it.
     """
 
     cached: str

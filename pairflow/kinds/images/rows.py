@@ -102,7 +102,8 @@ class ReferenceStatistics:
 
     @cached_property
     def kernel(self) -> tuple[np.ndarray, float]:
-        """The features (n, D) that the kernel distance uses, and their mean kernel."""
+        """What the kernel distance needs of the real images: their features (n, D), and the mean of the
+        kernel over pairs of them."""
         return self._kernel(kernel_rows(self.whole.count))
 
     @cached_property

@@ -160,8 +160,9 @@ class ExtractorSettings(Settings):
         return self
 
     def recorded(self, parameters: Mapping[str, object]) -> Json:
-        """Return the `extractor` that a metric file with these settings has among its `parameters`. A
-        classifier's name has the hash of its weights. For another extractor any hash is accepted."""
+        """Return the name of the extractor that metric files with these settings record: {"extractor": name}.
+        The name of a classifier contains a hash of its weights. The name of another extractor may have any
+        hash, and is returned as `parameters` have it."""
         if self.extractor == "classifier":
             return {"extractor": f"classifier-{str(self.sha256)[:8]}"}
         name = str(parameters.get("extractor", ""))

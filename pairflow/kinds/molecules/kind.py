@@ -48,11 +48,13 @@ class MoleculeCosts(Costs):
     pace = Pace(prepare=4e-6, sample=1.6e-4, compare=4e-10, row=0.0, token=1.2e-5, most=DESCRIBED_ROWS)
 
     def preparing(self, raw_mb: float) -> Needs:
-        """Needs 4 GB of memory, and 0.4 kB for each molecule, which takes 12 bytes in a packed file."""
+        """Return what preprocessing needs: 4 GB of memory, and 0.4 kB more for each molecule, which takes
+        about 10 bytes of a compressed file."""
         return Needs(memory_mb=int(4000 + 40 * raw_mb))
 
     def seconds_to_prepare(self, data: DataSettings) -> float:
-        """As SELFIES a token takes five times, and as groups 17 times as long as in SMILES."""
+        """Return the seconds of one core for a token: SELFIES take five times as long as SMILES, and groups
+        17 times."""
         times = {"selfies": 5, "groups": 17}.get(data.representation, 1) if isinstance(data, Molecules) else 1
         return self.pace.prepare * times
 
@@ -111,7 +113,8 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
         return chemistry_settings(experiment).plausible
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Yield the jobs that draw samples of the model that the trainings start from, for each floor."""
+        """Yield the jobs that sample from the model that the trainings start from, one for each
+        evaluation."""
         seed, start = experiment.seeds[0], paths.parent_files(root, experiment)
         for name in experiment.evaluations if self.is_measured(experiment) else ():
             if samples := self.list_files(root, experiment, name).get("start"):
@@ -120,13 +123,14 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
                 yield Job("sample_start", inputs, {"samples": samples}, settings, gpu=True, seed=seed)
 
     def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> SampleSettings:
-        """Return the settings of these samples."""
+        """Return the settings for sampling from the model that the trainings start from."""
         return start_settings(experiment, evaluation, seed)
 
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
     ) -> dict[str, Path]:
-        """Return the start is drawn from noise, and no control for variants of molecules."""
+        """Return the files that a floor of this evaluation reads. Samples of the model to start from
+        (`start`) are among them, except in evaluations of variants of molecules."""
         real = self.reference.list_files(root, experiment)
         files = {name: path for name, path in real.items() if name in MoleculeFloorFiles._fields}
         if experiment.parent and experiment.evaluations[evaluation].noise is None:

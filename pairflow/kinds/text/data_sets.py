@@ -83,7 +83,7 @@ class TextSource(DataSource):
 
 
 def cut_plain(path: Path, settings: Text) -> Parts:
-    """Cut a plain file in UTF-8 into parts."""
+    """Read a plain file in UTF-8 and cut it into parts: for training, for validation and for the judge."""
     return cut_parts(read_text(path, MOST_BYTES), settings)
 
 
@@ -126,7 +126,8 @@ def detokenise(sentence: str) -> str:
 
 
 def cut_embedded(path: Path, settings: Text) -> Parts:
-    """Read the text that comes with the package, compressed by xz, and cut it into parts."""
+    """Read the text that comes with the package, compressed by xz, and cut it into parts: for training, for
+    validation and for the judge."""
     content = lzma.decompress(path.read_bytes())
     if hashlib.sha256(content).hexdigest() != _SHAKESPEARE:
         raise InputError(f"{path}: not the text of this package; install it again")
@@ -134,7 +135,8 @@ def cut_embedded(path: Path, settings: Text) -> Parts:
 
 
 def cut_text8(path: Path, settings: Text) -> Parts:
-    """Cut text8, the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006), into parts."""
+    """Cut text8, the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006), into parts:
+    for training, for validation and for the judge."""
     try:
         with zipfile.ZipFile(path) as archive:
             require_plausible(path, archive.getinfo("text8").file_size)
@@ -179,9 +181,11 @@ def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
 class OwnText(RowFile, TextSource):
     """A user's UTF-8 file, or a folder whose files are read in the order of their names.
 
-    `form` is their format: "plain" or "fasta", or None if it is to be found from each name and content. With
-    a `column`, the file is a table. `part` is the column with the user's own split, and whether the rows that
-    are held out are read, or the others. `sheet` is that of an Excel file.
+    Attributes:
+        form: "plain" or "fasta"; None if the name and content of each file decide.
+        column: the column of texts, if the file is a table.
+        part: the column with the user's own split, and whether to read the held-out rows or the others.
+        sheet: the sheet of an Excel file.
     """
 
     form: str | None = None
@@ -304,7 +308,7 @@ class SplitText(OwnText):
 
 
 def rows_of(contents: Iterable[Content]) -> list[str]:
-    """Return the lines of texts, and the texts of records."""
+    """Return the rows of some contents: the lines of texts, and the texts of records."""
     rows = list[str]()
     for content in contents:
         rows += split_lines(content) if isinstance(content, str) else (record.text for record in content)

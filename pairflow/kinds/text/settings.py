@@ -213,7 +213,7 @@ class Text(DataSettings):
 
     @property
     def is_partial(self) -> bool:
-        """Whether rows are left out, unless it is of text for which the paper leaves some out as well."""
+        """Whether rows are left out that the paper does not leave out."""
         return self.source not in self.paper and super().is_partial
 
     @property

@@ -100,7 +100,8 @@ def _codes(rows: np.ndarray, start: int, size: int, symbols: int) -> np.ndarray:
 
 
 def total_variation(one: np.ndarray, other: np.ndarray) -> float:
-    """Half the sum over values of |p - q|, where p and q are their shares in two arrays of integers."""
+    """Return the total variation distance between the values in two arrays of integers: half the sum over
+    values of |p - q|, where p and q are the shares of a value in the arrays."""
     values, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
     p, q = (np.bincount(part, minlength=len(values)) / len(part) for part in np.split(codes, [len(one)]))
     return float(np.abs(p - q).sum() / 2)

@@ -15,10 +15,11 @@ from pairflow.pairing.cpu.index import Index
 
 
 class Bitmaps(NamedTuple):
-    """Index row r has the stored blocks starts[r]..starts[r + 1] - 1: `blocks` has their bits.
+    """For each row r of an index (a symbol in a column), the keys (data rows) that have the symbol, as bits.
 
-    `numbers` says which of all blocks each one is.
-    `valid` (all blocks, 8) has the bits of real keys: the last block may be partly empty.
+    Row r has the stored blocks starts[r]..starts[r + 1] - 1, whose bits are in `blocks`; `numbers` says which
+    of all blocks of keys each stored block is. `valid` (all blocks, 8) has a bit for every real key, because
+    the last block may be partly empty.
     """
 
     blocks: np.ndarray
@@ -28,7 +29,8 @@ class Bitmaps(NamedTuple):
 
 
 def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.ndarray:
-    """Return `Bitmaps.starts` for `columns` (C, M), the transposed tokens of the keys."""
+    """Return `Bitmaps.starts`: where the blocks of each row of the index begin. `columns` (C, M) are the
+    transposed tokens of the keys (data rows)."""
     if vocabulary_size == 2:
         return np.arange(index.none + 2) * -(-columns.shape[1] // BITS)
     # Blocks are counted before they are made, because `keys.prepare` may still choose lists.
@@ -39,7 +41,8 @@ def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.nd
 
 
 def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size: int) -> Bitmaps:
-    """Make the bitmaps of `columns` (C, M); `starts` comes from `row_starts`."""
+    """Make the bitmaps of the keys (data rows) with the transposed tokens `columns` (C, M); `starts` comes
+    from `row_starts`."""
     keys = columns.shape[1]
     valid = _packed(np.ones(keys, bool))
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
@@ -88,7 +91,8 @@ def _fill_blocks(rows, following, blocks, numbers, last):
 
 @compiled
 def count_in_row(bitmaps, row, mask):
-    """Return how many keys of an index row are in `mask` (all blocks, 8), a bitmap of keys."""
+    """Return how many keys (data rows) of a row of the index are also in `mask` (all blocks, 8), a bitmap of
+    keys."""
     blocks, numbers = bitmaps.blocks, bitmaps.numbers
     counts = fill(np.uint64(0))
     for at in range(bitmaps.starts[row], bitmaps.starts[row + 1]):

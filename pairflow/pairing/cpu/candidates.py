@@ -27,9 +27,10 @@ _level_weights = compiled(rule.level_weights)
 
 
 class Candidates(NamedTuple):
-    """Memory for the candidates of one step, at most one for each of the A varying columns.
+    """Memory for the candidates of one step: positions that may leave their symbol (see this module).
 
-    `columns`, `draws` and `sums` (A_i above) begin with the undecided candidates.
+    There is at most one for each of the A varying columns. `columns`, `draws` and `sums` (the A_i of this
+    module) begin with the undecided candidates.
     """
 
     columns: np.ndarray  # (A,) int64: varying columns
@@ -41,17 +42,18 @@ class Candidates(NamedTuple):
 
 
 def candidates_for(columns: int) -> Candidates:
-    """Memory for the candidates among A = `columns` columns."""
+    """Return empty memory for the candidates among A = `columns` varying columns."""
     kinds = (np.int64, np.float64, np.float64, np.int64, np.int64, np.int64)
     return Candidates(*(np.zeros(columns, kind) for kind in kinds))
 
 
 @compiled
 def find_candidates(keys, rows, uniforms, rate, candidates):
-    """Fill columns, draws and sums of `candidates`; return the number of candidates.
+    """Find the positions whose draw is below the rate, so that they may leave their symbol in this step.
 
-    `rows` (A,) are the index rows of the query's symbols; if no key has the symbol, w_i is 0. `uniforms` (N,)
-    are the step's random numbers.
+    They are written into `candidates`, with their draws and sums; returns their number. `rows` (A,) are the
+    rows of the index for the query's symbols; if no key has a symbol, w_i is 0. `uniforms` (N,) are the
+    random numbers of the step.
     """
     count = 0
     for i in range(len(rows)):
@@ -66,9 +68,10 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
 
 @compiled
 def decide(keys, table, rate, margin, ceiling, count, work):
-    """Decide `count` >= 1 candidates and fill `leaving`. No key has a greater match count than `ceiling`.
+    """Decide which of the `count` >= 1 candidates leave their symbol, and write them to `leaving`.
 
-    Returns the number of positions that leave, and the match count of the nearest keys.
+    No key (data row) agrees with the query in more than `ceiling` columns. Returns the number of positions
+    that leave, and the match count of the nearest keys.
     """
     here, candidates = work.here, work.candidates
     nearest = greatest_possible(keys, here, ceiling)

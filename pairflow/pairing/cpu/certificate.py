@@ -25,9 +25,10 @@ TRIES = 8  # after so many failures without a success, a thread stops trying
 
 @compiled
 def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, others, work):
-    """Move z (N,) to its source if the certificate holds; else leaves it unchanged.
+    """Move the query z (N,) to its source in one go, if only its own data row has weight on the whole way.
 
-    `table` is the table of step 1. Returns whether the certificate holds; `work.jumps` is updated only then.
+    The module explains how that is proved (the certificate). If it cannot be proved, z stays unchanged.
+    `table` is the table of step 1. Returns whether z was moved; `work.jumps` is updated only then.
     """
     # `weight` is the bound R, `slack` the least distance of a draw from its threshold, relative to the rate.
     data_row, weight, slack = work.data_row, 1.0, 1.0

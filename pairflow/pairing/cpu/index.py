@@ -13,9 +13,10 @@ from pairflow.pairing.cpu.compiled import compiled
 
 
 class Index(NamedTuple):
-    """Column c has the rows first_rows[c]..first_rows[c + 1] - 1, in ascending order of their `symbols`.
+    """Numbers the pairs of a column and a symbol that occurs there: each pair is a row of the index.
 
-    The last row, `none`, has no keys: it belongs to symbols that do not occur.
+    Column c has the rows first_rows[c]..first_rows[c + 1] - 1, in ascending order of their `symbols`. The
+    last row, `none`, has no keys (data rows): it stands for symbols that do not occur.
     """
 
     symbols: np.ndarray
@@ -23,7 +24,8 @@ class Index(NamedTuple):
     none: int
 
     def rows_of_keys(self, columns: np.ndarray, vocabulary_size: int) -> Iterator[np.ndarray]:
-        """Yield, for each of `columns` (C, M), the index rows (M,) of its tokens."""
+        """For each of `columns` (C, M), the transposed tokens of the keys (data rows), yield which row of the
+        index each token has (M,)."""
         rows = np.empty(vocabulary_size, np.int64)
         for column, first, end in zip(columns, self.first_rows, self.first_rows[1:], strict=False):
             # Entries of other symbols are old or unset, but no token of this column has such a symbol.
@@ -32,7 +34,7 @@ class Index(NamedTuple):
 
 
 def build(columns: np.ndarray, vocabulary_size: int) -> Index:
-    """Number the index rows of `columns` (C, M), the transposed tokens of the keys."""
+    """Make the index of the keys (data rows) with the transposed tokens `columns` (C, M)."""
     seen = [np.flatnonzero(np.bincount(column, minlength=vocabulary_size)) for column in columns]
     first_rows = np.cumsum([0, *map(len, seen)])
     return Index(np.concatenate(seen).astype(columns.dtype), first_rows, int(first_rows[-1]))
@@ -40,7 +42,8 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Index:
 
 @compiled
 def find_row(index, column, symbol):
-    """Return the index row of a symbol in a column, or `none` if no key has the symbol there."""
+    """Return which row of the index a symbol in a column has, or `none` if no key (data row) has the symbol
+    there."""
     low, high = index.first_rows[column], index.first_rows[column + 1]
     while low < high:
         middle = (low + high) // 2

@@ -15,11 +15,18 @@ SPARSE = 4  # average keys in a block of the bitmaps below which lists are faste
 
 
 class Keys(NamedTuple):
-    """M = `number` keys with A varying columns. A constant column changes all distances by the same number.
+    """The M = `number` keys of a pairing: the data rows that queries are compared with.
 
-    `columns` (A,) are the positions of the varying columns, `constants` (N,) the symbols of the constant
-    columns (-1 for varying ones), and `tokens` (M, A) the varying columns. If `listed`, the keys of the index
-    `rows` are in `lists`, else in `bitmaps`; the unused layout is empty.
+    Attributes:
+        number: M.
+        columns: the positions (A,) where keys have different symbols, the varying columns. The other columns
+            change all distances by the same number.
+        constants: the symbol (N,) of each constant column, -1 for varying ones.
+        tokens: the varying columns of the keys (M, A).
+        rows: the index of the varying columns.
+        bitmaps, lists: the keys of each row of the index; only one of the two is filled.
+        listed: whether it is `lists`.
+        binary: whether K is 2.
     """
 
     number: int

@@ -42,7 +42,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
 
 
 def counters_for(keys: int) -> np.ndarray:
-    """Return counters (M',) uint16 of M = `keys` keys without a match, padded to M' >= M."""
+    """Return counters of matches (M',) uint16, all 0, for M = `keys` keys (data rows), padded to M' >= M."""
     # 16 bits are enough for N <= 16,384. `equal_bits` reads COMPARED counters at a time, hence the padding.
     counters = np.full(-(-keys // COMPARED) * COMPARED, _NO_KEY, np.uint16)
     counters[:keys] = 0
@@ -51,7 +51,8 @@ def counters_for(keys: int) -> np.ndarray:
 
 @compiled
 def move(lists, counters, lost, gained):
-    """Update the counters after symbols of the query changed from index rows `lost` to `gained`."""
+    """Update the match counters of all keys (data rows) after the query changed its symbols: from those of
+    the rows `lost` of the index to those of the rows `gained`."""
     keys, starts = lists.keys, lists.starts
     for n in range(len(lost)):
         ahead = min(n + _AHEAD, len(lost) - 1)
@@ -65,7 +66,8 @@ def move(lists, counters, lost, gained):
 
 @compiled
 def restart(lists, counters, number, rows):
-    """Count the matches of the M = `number` keys with the symbols of index rows (C,) again from 0."""
+    """Set the match counters of the M = `number` keys (data rows) from the beginning, for a query with the
+    symbols of these `rows` (C,) of the index."""
     keys, starts = lists.keys, lists.starts
     for key in range(number):
         counters[key] = np.uint16(0)
@@ -84,7 +86,7 @@ def _prefetch(keys, start, end):
 
 @compiled
 def sizes(lists, rows):
-    """Return the number of keys in some index rows, all together."""
+    """Return how many keys (data rows) some rows of the index have, all together."""
     total = 0
     for row in rows:
         total += lists.starts[row + 1] - lists.starts[row]
@@ -93,7 +95,7 @@ def sizes(lists, rows):
 
 @compiled
 def greatest(counters, keys):
-    """Return the greatest counter of the M = `keys` keys."""
+    """Return the greatest number of matches among the M = `keys` keys (data rows)."""
     most = counters[0]
     # The padding must be left out, because it has the greatest number of all.
     for key in range(keys):
@@ -103,7 +105,7 @@ def greatest(counters, keys):
 
 @compiled
 def level_size(counters, matches):
-    """Return how many counters are equal to `matches`."""
+    """Return how many keys (data rows) have exactly `matches` matches."""
     count = 0
     for first in range(0, len(counters), COMPARED):
         count += bit_count(equal_bits(counters, first, np.uint16(matches)))
@@ -112,7 +114,7 @@ def level_size(counters, matches):
 
 @compiled
 def list_level(counters, matches, listed):
-    """Write the keys whose counters are equal to `matches` to `listed`, ascending."""
+    """Write the keys (data rows) with exactly `matches` matches to `listed`, in ascending order."""
     count = 0
     for first in range(0, len(counters), COMPARED):
         bits = equal_bits(counters, first, np.uint16(matches))
@@ -124,7 +126,7 @@ def list_level(counters, matches, listed):
 
 @compiled
 def count_in_row(lists, row, counters, matches):
-    """Return how many keys of an index row have a counter equal to `matches`."""
+    """Return how many keys (data rows) of a row of the index have exactly `matches` matches."""
     count = 0
     for at in range(lists.starts[row], lists.starts[row + 1]):
         count += counters[lists.keys[at]] == matches

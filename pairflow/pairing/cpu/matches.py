@@ -22,7 +22,7 @@ _KEY_COST = 8  # cost of listing a key, where reading a block or a listed key, o
 
 
 class State(NamedTuple):
-    """The state of a query, and the match count of every key: in `planes` or in `counters`."""
+    """The symbols of a query, and the match count of every key (data row): in `planes` or in `counters`."""
 
     symbols: np.ndarray  # (A,): the symbols in the varying columns
     rows: np.ndarray  # (A,): the index rows of these symbols
@@ -31,7 +31,8 @@ class State(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Pending changes of symbols, and the levels that are open (`octave` is -1 if none is)."""
+    """Changes of a query's symbols that are not counted yet, and the levels that were found last (`octave` is
+    -1 if none)."""
 
     number: np.ndarray  # (1,): the number of pending changes
     lost: np.ndarray  # (A,): the index rows of the old symbols
@@ -45,7 +46,7 @@ class Scratch(NamedTuple):
 
 
 def state_for(keys: Keys) -> State:
-    """Return a state without symbols, which no key matches."""
+    """Return the state of a query that has no symbols yet, so that no key (data row) matches it."""
     columns = len(keys.columns)
     return State(
         symbols=np.zeros(columns, keys.tokens.dtype),
@@ -56,7 +57,7 @@ def state_for(keys: Keys) -> State:
 
 
 def scratch_for(keys: Keys) -> Scratch:
-    """Scratch for queries among these keys."""
+    """Return empty scratch memory for queries among these keys (data rows)."""
     blocks = len(keys.bitmaps.valid)
     return Scratch(
         number=np.zeros(1, np.int64),
@@ -73,10 +74,8 @@ def scratch_for(keys: Keys) -> Scratch:
 
 @inlined
 def move(keys, state, i, symbol, scratch):
-    """Write a symbol into varying column i of a state.
-
-    Planes are updated at once unless K = 2; otherwise `apply_moves` must be called.
-    """
+    """Give a query the symbol `symbol` in the varying column i. Planes are updated at once unless K = 2;
+    otherwise `apply_moves` must be called."""
     lost, gained = state.rows[i], find_row(keys.rows, i, symbol)
     state.symbols[i] = symbol
     if lost != gained:
@@ -128,13 +127,13 @@ def _copy(source, target):
 
 @inlined
 def greatest_possible(keys, state, ceiling):
-    """Return an upper bound on all match counts: with lists the greatest of them, else `ceiling`."""
+    """Return a number that no match count exceeds: with lists the greatest match count, else `ceiling`."""
     return lists.greatest(state.counters, keys.number) if keys.listed else ceiling
 
 
 @inlined
 def open_level(keys, state, matches, scratch):
-    """Find the keys with this match count, and return their number."""
+    """Find the keys (data rows) with exactly this match count, for `count_level`, and return their number."""
     if keys.listed:
         return lists.level_size(state.counters, matches)
     octave = matches // planes.OCTAVE
@@ -148,7 +147,8 @@ def open_level(keys, state, matches, scratch):
 
 @inlined
 def count_level(keys, state, matches, number, scratch, columns, tally):
-    """Write c_g[columns[n]] of the open level to tally[n]. The level has `number` keys."""
+    """For each column in `columns`, count the keys of the level found by `open_level` that agree with the
+    query there, and write the counts to `tally`. The level has `number` keys (data rows)."""
     starts = keys.lists.starts if keys.listed else keys.bitmaps.starts
     by_rows = 0
     for i in columns:

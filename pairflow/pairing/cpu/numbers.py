@@ -61,7 +61,8 @@ def _fill_by_frequency(rows, seed, cumulative, positions, words, uniforms, token
 
 @compiled
 def draw(positions, step, row_words, seed_words, words, uniforms):
-    """Fill `uniforms` (N',) with the random numbers of a step, made from `words`, eight at a time."""
+    """Fill `uniforms` (N',) with the random numbers of one step for a row, eight at a time; `words` is memory
+    for the random words that they are made from."""
     # Eight positions at a time take 2.5 ns each in place of 14 (benchmarks/records/speed.md).
     low, high = fill(row_words[0]), fill(row_words[1])
     for block in range(len(positions) // WORDS):
@@ -73,7 +74,8 @@ def draw(positions, step, row_words, seed_words, words, uniforms):
 
 @compiled
 def other(symbol, column, step, row_words, seed_words, others):
-    """Return the new symbol of a position: one of the `others` = K - 1 symbols that differ from `symbol`."""
+    """Return the new symbol of a position, drawn from the `others` = K - 1 symbols that differ from `symbol`.
+    The random number depends on column, step, row and seed."""
     # Words 0 and 1 of this counter have decided that the position changes; word 2 is independent of them.
     _, _, word, _ = philox(np.uint64(column), np.uint64(step), *row_words, *seed_words)
     choice = _choose(word, others)

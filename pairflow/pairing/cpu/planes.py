@@ -25,14 +25,15 @@ _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def planes_for(length: int) -> int:
-    """P, the number of planes for match counts of 0..`length`."""
+    """Return P, the number of bit planes that hold match counts from 0 to `length`."""
     # `split_octave` reads three planes of every block, even if rows have fewer than four positions.
     return max(3, length.bit_length())
 
 
 @compiled
 def move(planes, bitmaps, lost, gained):
-    """Update the counts after a symbol of the query changed from index row `lost` to `gained`."""
+    """Update all match counts after a symbol of the query changed: from that of the row `lost` of the index
+    to that of the row `gained`."""
     blocks, numbers, starts = bitmaps.blocks, bitmaps.numbers, bitmaps.starts
     old, old_end = starts[lost], starts[lost + 1]
     new, new_end = starts[gained], starts[gained + 1]
@@ -62,10 +63,11 @@ def move(planes, bitmaps, lost, gained):
 
 @compiled
 def move_binary(planes, bitmaps, gained):
-    """Update the counts after symbols of the query changed to the `gained` index rows, if K = 2.
+    """Update all match counts after symbols of the query changed to those of the `gained` rows of the index,
+    if K = 2.
 
-    A key without the new symbol has the old one, and loses a match. Carry-save adders sum seven rows at a
-    time, so that the planes are read and written only once for them.
+    A key (data row) without the new symbol has the old one, and loses a match. Carry-save adders sum seven
+    rows at a time, so that the planes are read and written only once for them.
     """
     rows = bitmaps.blocks
     for n in range(0, len(gained), 7):

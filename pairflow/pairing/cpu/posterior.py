@@ -35,7 +35,8 @@ _weigh = compiled(posterior.weigh)
 
 
 class Buckets(NamedTuple):
-    """Bucket b has the keys starts[b]..starts[b + 1] - 1."""
+    """The keys (data rows), sorted into buckets of equal potential: bucket b has the keys starts[b]..starts[b
+    + 1] - 1."""
 
     rows: np.ndarray  # (M,): the row of each key
     starts: np.ndarray
@@ -45,14 +46,15 @@ class Buckets(NamedTuple):
 
 
 class Law(NamedTuple):
-    """The arrays near[g] and high[b] of the law (point 2)."""
+    """The tables near[g] and high[b] of `pairing.posterior` (point 2), from which the weights of rows are
+    made."""
 
     near: np.ndarray
     high: np.ndarray
 
 
 class LawWorkspace(NamedTuple):
-    """The memory that one thread writes to."""
+    """The memory that one thread of `Posterior.draw` writes to."""
 
     state: State
     scratch: Scratch
@@ -62,7 +64,11 @@ class LawWorkspace(NamedTuple):
 
 
 class Posterior:
-    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,), from 0 on, have their potentials."""
+    """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it.
+
+    `tokens` (M, N) are the data rows, and `buckets` (M,), counted from 0, their potentials: a bucket is one
+    unit lower than the one before.
+    """
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
         data = tokens.astype(np.min_scalar_type(vocabulary_size - 1), copy=False)
@@ -175,10 +181,12 @@ def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, 
 
 @compiled
 def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, entropies):
-    """Fill `cells` (S, D, 3) and `entropies` (S,) from the numbers of rows in all cells, `counts` (S, L, B).
+    """Draw a cell (a level and a bucket) and a row in it for each source, from the numbers of rows in all
+    cells.
 
-    `rows` is M; `weights` (L, B) and `totals` (L,) are scratch. L must be at least the number of levels that
-    point 3 uses.
+    Points 3 to 5 of `pairing.posterior` define how. Fills `cells` (S, D, 3) and `entropies` (S,) from
+    `counts` (S, L, B). `rows` is M; `weights` (L, B) and `totals` (L,) are scratch memory. L must be at least
+    the number of levels that point 3 uses.
     """
     seed_words = split(seed)
     for s in range(len(counts)):

@@ -11,9 +11,11 @@ from pairflow.pairing.cpu.numbers import draw, other, split
 
 @compiled
 def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_size, work):
-    """Move `sources` (b, N) in place from the data at t = 1 to the source at t = 0.
+    """Move the queries in `sources` (b, N), in place, from data rows at t = 1 to sources at t = 0, by
+    Algorithm 1.
 
-    Adds the number of positions that change in each step to `work.jumps`.
+    `keys` are the data rows that they are compared with. The number of positions that change in each step is
+    added to `work.jumps`.
     """
     seed_words, others = split(seed), np.uint64(vocabulary_size - 1)
     for query in range(len(sources)):

@@ -12,7 +12,7 @@ from pairflow.pairing.cpu.matches import Scratch, State, scratch_for, state_for
 
 
 class Workspace(NamedTuple):
-    """The memory of one thread."""
+    """The memory that one thread writes to while it pairs queries."""
 
     home: State  # of the query at its data point
     here: State  # of the query where it is now
@@ -30,7 +30,7 @@ class Workspace(NamedTuple):
 
 
 def workspace(keys: Keys, steps: int) -> Workspace:
-    """Return a workspace for T = `steps` steps of queries among these keys."""
+    """Return the memory of a thread that pairs queries among these keys (data rows) in T = `steps` steps."""
     columns = len(keys.columns)
     words = zero_blocks(2, -(-len(keys.constants) // WORDS)).reshape(2, -1)
     words[0] = np.arange(words.shape[1])

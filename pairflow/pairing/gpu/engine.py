@@ -76,7 +76,7 @@ class KernelLayout:
 
     @property
     def token(self) -> np.dtype:
-        """The type of the symbols that `pack` reads."""
+        """The type of the symbols that the kernel `pack` reads."""
         return np.min_scalar_type(2**self.planes - 1)
 
     @property

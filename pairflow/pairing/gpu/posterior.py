@@ -18,7 +18,11 @@ _ONE_HOT = 1 << 13  # largest N K for which matches are computed as a matrix pro
 
 
 class TorchPosterior:
-    """Draws rows of `tokens` (M, N) by P(m | z); `buckets` (M,), from 0 on, have their potentials."""
+    """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it, with torch.
+
+    `tokens` (M, N) are the data rows, and `buckets` (M,), counted from 0, their potentials: a bucket is one
+    unit lower than the one before.
+    """
 
     def __init__(
         self,

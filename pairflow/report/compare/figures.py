@@ -35,8 +35,8 @@ def _is_single(grid: ComparedGrid) -> bool:
 def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
     """Draw quality against the calls of the network: a panel per method with a line per experiment.
 
-    A single experiment has one panel with the lines of all methods. A panel needs two lines. All panels have
-    the same vertical axis, unless it is logarithmic.
+    A single experiment has one panel with the lines of all methods. Methods with only one line get no panel.
+    All panels have the same vertical axis, unless it is logarithmic.
     """
     single = _is_single(grid)
     panels: dict[str, dict[str, ComparedRow]] = {}

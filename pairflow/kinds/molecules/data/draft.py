@@ -255,8 +255,8 @@ def read_start(folder: Path, name: str) -> Start:
 
 
 def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
-    """Choose groups for molecules that have usually more than _FEW_ATOMS heavy atoms, and SELFIES for smaller
-    ones, and if molecules may have several parts, which groups cannot write."""
+    """Choose how molecules are written: SELFIES if half of them or more have at most _FEW_ATOMS heavy atoms,
+    or if molecules may have several parts, which groups cannot write; otherwise groups."""
     sizes = []
     with rdBase.BlockLogs():
         for row in rows:
@@ -277,8 +277,9 @@ def chosen_rules(settings: NewLibrary) -> Entry:
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, DatasetSize, int]:
-    """Return the experiment, the size of its data, and how many molecules are only a reference for novelty.
-    Raises InputError if there are too few molecules, if they are too long, or if they cannot be split."""
+    """Choose the settings of an experiment on a user's molecules, which `counts` describes. Returns the
+    experiment, the size of its data, and the number of molecules that are left out of training, but count as
+    known. Raises InputError if the molecules are too few or too long, or cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
     seed = Molecules.model_fields["split_seed"].default
@@ -372,4 +373,4 @@ def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[
         )
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
-        yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} here)."
+        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} are smaller, such as solvents and ions."

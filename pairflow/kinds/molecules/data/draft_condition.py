@@ -32,15 +32,15 @@ class DraftCondition(NamedTuple):
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
-        """Return the condition with the classes that the molecules that were read allow."""
+        """Return the condition with classes that are chosen from the values of the molecules in `counts`."""
         if self.column is None:
             return self
         column = self.column.without(counts.rejects["number"])
         return choose_classes(column, self.settings.replicates, counts.lines, counts.repeats)
 
     def describe(self, counts: Survey, unused: Path) -> Iterator[str]:
-        """Yield sentences on the column, of which the file `unused` lists what is not used, and on the
-        classes."""
+        """Yield sentences that tell the user how the column is used, and which classes the model learns.
+        `unused` is the file that lists the rows whose field is not used."""
         name, sizes = self.settings.name(), "Each class is a third of the training molecules."
         if self.column:
             text = self.column.summarise()
@@ -58,7 +58,8 @@ class DraftCondition(NamedTuple):
         )
 
     def unused(self) -> pd.DataFrame:
-        """Return the rows of the table whose field in the column is not used, or not by itself."""
+        """Return the rows of the user's table whose field in the column is not used, or counts only together
+        with other rows of the molecule."""
         return self.column.unused() if self.column else pd.DataFrame()
 
 
@@ -104,9 +105,9 @@ def choose_classes(
     lines: Sequence[int] | np.ndarray,
     repeats: Iterable[tuple[int, int]] = (),
 ) -> DraftCondition:
-    """Return a condition by the classes that a column names, or else with three classes of its numbers, or
-    two. None of them is empty in the molecules whose first rows are `lines`; `repeats` has their other rows.
-    Raises InputError if there are no two classes."""
+    """Return a condition on a column: by the classes that it names, or by three (else two) classes of its
+    numbers. No class is empty. `lines` has the number of the first row of each molecule, and `repeats` pairs
+    each further row with the first row of its molecule. Raises InputError if there are no two classes."""
     names = find_classes(column.fields_at(lines))
     column = column.divided(names).combined(repeats, replicates)
     for classes in [names] if names else [3, 2]:
@@ -142,8 +143,8 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 
 
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield sentences on the columns of numbers or classes that could be a condition, if there are any.
-    Names, identifiers, splits, and what `choose_classes` refuses are none."""
+    """Yield sentences that name the columns of a table which could be a condition, if there are any. Columns
+    of names, identifiers and splits are left out, and so is what `choose_classes` refuses."""
     options, commas = dict[str, list[str]](), has_decimal_commas(columns.values())
     for name, fields in columns.items():
         is_split = all(is_held_out(field) is not None for field in fields)

@@ -129,8 +129,8 @@ def _why_unparsable(text: str) -> str:
 
 
 def why_no_molecule(molecule: Chem.Mol) -> str:
-    """Return the reason to reject what was drawn, or a CX extension, for which RDKit reads another molecule:
-    a query or a polymer, for example; empty if there is none."""
+    """Return the reason to reject a molecule that RDKit does not read as it was meant, because its drawing or
+    CX extension is, for example, a query or a polymer; empty if there is none."""
     atoms = atoms_of(molecule)
     groups = [*Chem.GetMolSubstanceGroups(molecule)]
     if any(group.GetProp("TYPE") in _POLYMERS for group in groups) or molecule.HasProp("_molLinkNodes"):

@@ -188,9 +188,9 @@ def grammar(tokens: Sequence[str], length: int, ends: tuple[str, str, str]) -> "
 
 
 def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
-    """Put the tokens of a scaffold together, with the groups of each gap as one token. The first part of a
-    molecule, and the linker between two fragments, have a place on which the next token hangs: their last
-    free one."""
+    """Join the tokens of a scaffold into SMILES, with the sampled groups of each gap put in. Where something
+    has to follow these groups (after the first part of a molecule, or after a linker between two fragments),
+    their last free place is kept for it."""
     linked = is_link(start)
     tokens = []
     for position, part in enumerate(parts):

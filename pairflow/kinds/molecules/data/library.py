@@ -142,9 +142,9 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
 def read_fields(
     path: str | Path, column: str, sheet: str | None = None, strict: bool = False
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each row of a table, its field in a column, and the reason if the row is rejected,
-    whose field is empty; or of each record of an SDF file, its data item. Raises InputError for an unknown
-    column, for a format without columns, and if it is `strict` for a row with a fault."""
+    """Yield each row of a table, or each record of an SDF file: its number, its field in a column (or data
+    item), and the reason if it is rejected; the field is then empty. Raises InputError for an unknown column,
+    for a format without columns, and if `strict` for a row with a fault."""
     if format_of(path) == "SDF":
         with _opened_items(Path(path)) as (header, records):
             index = tabular.index_of(header, column, path)

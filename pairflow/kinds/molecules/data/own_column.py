@@ -44,9 +44,15 @@ _PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notat
 
 
 class Values(NamedTuple):
-    """What R fields of a column hold: their numbers (R,), NaN for none; the reason for each NaN, else "";
-    how numbers are written if not plainly; two rows that contradict each other in this (`clash`); and a row
-    whose point may stand between thousands, as that of all others may (`points`)."""
+    """What R fields of a column hold.
+
+    Attributes:
+        numbers: the number in each field (R,), NaN for none.
+        reasons: why a field has no number, else "".
+        notation: how numbers are written, if not plainly, such as with decimal commas.
+        clash: two rows that are written in contradictory ways, if any.
+        points: a row whose point may separate thousands, if this is so in all rows with a point.
+    """
 
     numbers: np.ndarray
     reasons: list[str]
@@ -296,8 +302,8 @@ class OwnColumn:
         return text + (f" {self._repeated}." if self._repeated else "")
 
     def unused(self) -> pd.DataFrame:
-        """List the rows whose field is not used, or not by itself, in order: number in the file, text and
-        reason."""
+        """List the rows whose field is not used, or counts only together with other rows of the molecule:
+        number in the file, text and reason."""
         reasons = {row: reason for row, reason in enumerate(self.reasons) if reason}
         for row, first in self._differing.items():
             reasons[row] = f"the molecule, first in {self.unit} {self.lines[first]}, has several values"

@@ -109,7 +109,7 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
 
 
 class SavedChunks:
-    """What an interrupted run has read, in files of _SAVED chunks."""
+    """The chunks of rows that an interrupted run has read, saved in files of _SAVED chunks each."""
 
     def __init__(self, work: LongWork, out: Path, identity: Mapping[str, Any]):
         self.files = StateFiles(work.resume.state_folder(out, "preprocess", identity), ".json")
@@ -173,17 +173,18 @@ class _Part(NamedTuple):
 class ReadMolecules:
     """Reads all rows of a file into the molecules that fit `length`, and the rejected rows.
 
-    `processes` is the number of processes at work. `count` names what is to be counted in each molecule.
+    `processes` is the number of processes at work. `count` is a function that names features of a molecule,
+    which are counted.
 
     Attributes:
         total: the number of rows.
-        tokens: token -> its number.
+        tokens: the tokens, each with its number.
         rejected: index (from 0), text, reason and number in the file of each rejected row.
         duplicates: the number of molecules that are left out because they are equal to an earlier one.
-        in_both: the number of them for which the user's split holds out only one, this or the earlier one.
-        repeats: the number in the file of each of them, and the index of the earlier row.
+        in_both: how many duplicates the user's split puts on the other side than the earlier molecule.
+        repeats: for each duplicate its number in the file, and the index of the earlier row.
         too_long: the numbers of tokens of the molecules that are too long.
-        counts: how often `count` has named what.
+        counts: how often `count` has named each feature.
     """
 
     lists_duplicates = True  # among the rejected rows

@@ -64,7 +64,8 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Record]]:
-    """Return the names of the data items of the first records, and the items of each record by these."""
+    """Read the data items of an SDF file as a table: returns the names of the columns, from the first
+    records, and an iterator over the records, each with a field for every column."""
     records = ((block, _items(rest), single) for block, rest, single in _records(lines, path))
     first = [*islice(records, _FIRST)]
     header = [*dict.fromkeys(name for _, items, _ in first for name in items)]

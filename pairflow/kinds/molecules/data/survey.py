@@ -174,7 +174,7 @@ def list_counts(
     of the experiment, which leaves out `left_out` molecules; `rejects` is the file with rejected rows."""
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
-    spread = "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)
+    spread = "5 % have up to {}, half up to {}, 95 % up to {}, the longest {}".format(*quantiles)
     reference = ("  only for reference", left_out, "known, but not trained on")
     key = next(key for key in ("split_column", "held_out", "split") if key in data)
     split, own = f"{key}: {data[key]}", key != "split"
@@ -192,7 +192,7 @@ def list_counts(
 
 def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
     """Yield the lines on rows, rejected ones, duplicates and FEATURES."""
-    sampled = "drawn at random; the counts below are of these"
+    sampled = "drawn at random; the numbers below are of these rows"
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
     yield "rows", counts.of, ""

@@ -56,11 +56,13 @@ _USUAL_ATOMS, _USUAL_ALERTS = (  # by benchmarks/usual_atoms.py
 
 
 class Norms(NamedTuple):
-    """What is usual in a library.
+    """What is usual in a library of molecules.
 
-    `rings` maps the SMILES of each ring system to the number of training molecules with it, and `atoms` a
-    hash of each atom's surroundings likewise. `alerts` maps each alert to the share of molecules with it.
-    `limits` has the largest usual value of each measure.
+    Attributes:
+        rings: the SMILES of each ring system, with the number of training molecules that have it.
+        atoms: a hash of each atom with its bonds and neighbours, with the number of molecules that have it.
+        alerts: each alert (an unwanted group), with the share of molecules that have it.
+        limits: the largest usual value of each measure.
     """
 
     rings: Mapping[str, int]
@@ -147,13 +149,15 @@ def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.Data
 
 @cache
 def usual_atoms() -> frozenset[int]:
-    """Return the atoms that at least five of the 249,455 molecules of ZINC-250k have."""
+    """Return the hashes of atoms with their surroundings that at least five of the 249,455 molecules of
+    ZINC-250k have."""
     return frozenset(pd.read_parquet(_USUAL_ATOMS)["atom"].tolist())
 
 
 @cache
 def usual_alerts() -> dict[str, float]:
-    """Return the share of the molecules of ZINC-250k with each alert that any of them has."""
+    """Return, for each alert (an unwanted group) that occurs in ZINC-250k, the share of its molecules with
+    it."""
     return pd.read_parquet(_USUAL_ALERTS).set_index("alert")["share"].to_dict()
 
 

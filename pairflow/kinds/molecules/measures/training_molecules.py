@@ -60,12 +60,12 @@ class DatasetMolecules:
 
     @property
     def identity(self) -> str:
-        """The rule by which two molecules are one."""
+        """The rule that says which molecules count as the same: "smiles", "inchikey" or "tautomer"."""
         return self.metadata.parameters.get("identity", "smiles")
 
     @property
     def rule(self) -> dict[str, str]:
-        """This rule, as a parameter of a file; empty if it is that of SMILES."""
+        """The rule `identity` as a parameter for the metadata of files; empty for the usual rule "smiles"."""
         return {} if self.identity == "smiles" else {"identity": self.identity}
 
     def __contains__(self, smiles: str) -> bool:

@@ -328,8 +328,8 @@ class ScoredMolecules(Scored):
                 yield Candidate(row.number, row.name, text, tokens, reason)
 
     def recharge(self, row: Candidate) -> Candidate | None:
-        """Return a molecule that a model of groups cannot write with other charges, with which it can; None
-        if there are no such charges, or for models of other tokens."""
+        """Return the molecule with other charges, with which a model of groups can write it; None if there
+        are no such charges, or if the model's tokens are not groups."""
         with suppress(InputError):
             if self._groups and (groups := self._groups.recharge(tokenize_groups(row.text))):
                 text = join_groups(groups)

@@ -164,8 +164,8 @@ def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary
 
 
 def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, int]) -> list[int]:
-    """Return the ids of the tokens of SMILES. `more` has further ids, which go before the vocabulary's.
-    Raises InputError, which begins with `where`, for tokens that are in neither."""
+    """Return the ids of the tokens of SMILES. An id in `more` is used instead of the vocabulary's. Raises
+    InputError, which begins with `where`, for tokens that are in neither."""
     ids = {token: k for k, token in enumerate(vocabulary.tokens)} | more
     try:
         tokens = vocabulary.representation.tokenize(text)

@@ -23,15 +23,15 @@ _BRACKET = re.compile(r"\[(\d*)([A-Za-z][a-z]?)(@*)(?:H\d*)?(?:[+-]\d*)?\]")
 
 
 class KnownGroups:
-    """The groups that a model knows."""
+    """The groups that a model knows, by which molecules with other groups are corrected or explained."""
 
     def __init__(self, tokens: Iterable[str]):
         self.tokens = frozenset(tokens)
         self._advice: dict[str, str] = {}  # what `explain` says, by unknown group
 
     def recharge(self, tokens: Sequence[str]) -> list[str] | None:
-        """Return the tokens of the molecule with other charges of its unknown groups, so that all are known;
-        None if there is no such molecule."""
+        """Change the charges of a molecule's groups so that the model knows them all, and return the new
+        tokens; None if that is not possible."""
         left: list[str] | None = [*tokens]
         while left and self._unknown(left):
             left = next(self._with_fewer_unknown(left), None)

@@ -177,11 +177,12 @@ def measure_speed(
 
 
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, object] | None:
-    """Draw an evaluation with several guidance weights; None without them, or if no class was counted.
+    """Draw what guidance does in an evaluation with several weights; None without them, or if no class was
+    counted.
 
-    `trades` maps what is asked for, then NFE, to a chart of the share of novel molecules against how well the
-    samples meet it. `shapes` maps property, NFE and method to the distribution of the property at each
-    weight, if the page shows this property.
+    Returns `trades`, by what samples were asked for and by NFE: charts of the share of novel molecules
+    against how well the samples meet that. Returns also `shapes`, by property, NFE and method: the
+    distribution of the property at each weight, if the page shows this property.
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]

@@ -58,8 +58,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def say_problem(molecule: Chem.Mol | None) -> str:
-    """Return what is wrong with a molecule that RDKit reads only without checks, to follow "unparsable";
-    empty if that is not known."""
+    """Return why RDKit cannot read a molecule except without checks, such as a wrong valence, to put after
+    the word "unparsable"; empty if that is not known."""
     if molecule is None:
         return ""
     for problem in Chem.DetectChemistryProblems(molecule):
@@ -71,9 +71,9 @@ def say_problem(molecule: Chem.Mol | None) -> str:
 
 
 def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
-    """Write a molecule as its canonical SMILES, which RDKit reads and writes unchanged: `[H]N=C`, which it
-    writes for `[H]/N=C`, becomes `C=N`. `read_from` is the text from which RDKit has read the molecule: if it
-    writes the same, that need not be read again."""
+    """Write a molecule as canonical SMILES that RDKit, reading it, writes in the same way again. For
+    `[H]/N=C`, for example, RDKit first writes `[H]N=C`, and for that `C=N`. `read_from` is the text of the
+    molecule, if known: if RDKit writes the same text, nothing needs to be read again."""
     smiles = Chem.MolToSmiles(molecule)
     for _ in range(_ROUNDS):
         if smiles == read_from or not _UNSETTLED.search(smiles):
@@ -124,8 +124,8 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
 
 @lru_cache(maxsize=2**16)  # tautomers take long
 def identify(smiles: str, identity: str) -> str:
-    """Return the text that all forms of a molecule share which count as one by the rule `identity`, from its
-    canonical SMILES. They identify a molecule that has no InChIKey, or that RDKit cannot read back."""
+    """Return a text that is the same for all molecules which count as one by the rule `identity`. `smiles` is
+    canonical; it is returned itself if the molecule has no InChIKey, or if RDKit cannot read it."""
     if identity == "smiles":
         return smiles
     with rdBase.BlockLogs():

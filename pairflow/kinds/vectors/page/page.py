@@ -47,7 +47,8 @@ class VectorsPage(KindPage):
         }
 
     def draw(self, contents: Contents) -> dict[str, object]:
-        """Draw `clouds` of the data and of each method's samples by NFE, and `lines` between pairs."""
+        """Draw the pictures of the page: `clouds` of samples over the data, by method and number of steps
+        (NFE), and `lines` between paired noise and data."""
         part = contents.part
         return {
             "clouds": draw_clouds(part["training"], part["points"]) if part else {},
