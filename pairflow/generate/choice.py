@@ -116,8 +116,10 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
 
 def with_grammar(model: Model) -> Model:
     """Return the model with the grammar of its rows, if its kind of data has one."""
-    find = kind_in(model.folder).grammar if (model.folder / VOCABULARY).is_file() else None
-    return replace(model, grammar=find(model)) if find and isinstance(model, DiscreteModel) else model
+    if not isinstance(model, DiscreteModel) or not (model.folder / VOCABULARY).is_file():
+        return model
+    delivery = kind_in(model.folder).delivery
+    return replace(model, grammar=delivery.grammar(model)) if delivery else model
 
 
 def measured_at(folder: Path) -> MeasuredAt | None:

@@ -209,11 +209,13 @@ class OnDemand:
         deliver: makes the object that decodes, selects and writes a model's samples.
         chosen_by: the metrics by which `sample` chooses a model, best first.
         supports: the settings that the kind supports.
+        grammar: which rows of a model fit together as wholes; None if that is unknown.
     """
 
     deliver: "Callable[[DiscreteModel, DemandSettings], Delivery]"
     chosen_by: tuple[str, ...]
     supports: frozenset[str] = DEMANDED
+    grammar: "Callable[[DiscreteModel], Grammar | None]" = lambda model: None
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,6 @@ class Kind(ABC, Generic[D]):
         drafting: how `new` suggests an experiment on a user's file, or None.
         delivery: how `sample --count` delivers samples, or None.
         scoring: how `score` reads the rows of a file, or None.
-        grammar: which rows of a model's vocabulary fit together (None if all do), or None.
     """
 
     name: ClassVar[str]
@@ -266,7 +267,6 @@ class Kind(ABC, Generic[D]):
     drafting: ClassVar[Drafting | None] = None
     delivery: ClassVar[OnDemand | None] = None
     scoring: ClassVar[Scoring | None] = None
-    grammar: "ClassVar[Callable[[DiscreteModel], Grammar | None] | None]" = None
 
     @abstractmethod
     def source(self, settings: D, folder: Path = Path()) -> "DataSource":

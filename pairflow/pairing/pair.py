@@ -289,9 +289,18 @@ def jumps_per_step(
     Returns:
         (T,) float64; entry s - 1 belongs to the step from t = s/T.
     """
-    rule: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": steps, "noise": noise, "seed": seed}
-    options: dict[str, Any] = {"backend": "cpu", "threads": None, "progress": False}
-    pairer, jumps = Pairer(tokens, subsets=subsets, **rule, **options), np.zeros(steps, dtype=np.int64)
+    pairer = Pairer(
+        tokens,
+        vocabulary_size=vocabulary_size,
+        steps=steps,
+        subsets=subsets,
+        noise=noise,
+        seed=seed,
+        backend="cpu",
+        threads=None,
+        progress=False,
+    )
+    jumps = np.zeros(steps, dtype=np.int64)
     for part in pairer.parts:
         queries = np.intersect1d(part, rows)
         if len(queries):

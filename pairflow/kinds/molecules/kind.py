@@ -184,9 +184,8 @@ class MoleculesKind(Kind[Molecules]):
     costs, reference = MoleculeCosts(), MoleculeReference()
     floor = MoleculeFloor(reference)
     drafting = Drafting(NewLibrary, _draft)
-    delivery = OnDemand(_deliver, ("plausible", "valid"), frozenset(MoleculeDemand.model_fields))
+    delivery = OnDemand(_deliver, ("plausible", "valid"), frozenset(MoleculeDemand.model_fields), _grammar)
     scoring = Scoring(_score)
-    grammar = staticmethod(_grammar)
 
     def source(self, settings: Molecules, folder: Path = Path()) -> "MoleculeSource":
         from pairflow.kinds.molecules.data.data_sets import source_of
