@@ -1,28 +1,23 @@
-"""Draw docs/figures/overview.svg: closed-form sources of a toy data set, and valid molecules by calls.
+"""Draw docs/figures/overview.svg: sources of made-up rows, and the FCD of molecules by calls of the network.
 
-python docs/figures/overview.py results/demo_full/metrics.parquet
+python docs/figures/overview.py benchmarks/records/field-2026-11-29.json
 """
 
+import json
 import sys
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 import pairflow
-from pairflow.config import tail_revises
 from pairflow.metrics.coupling import hamming_histogram
 
 LENGTH, SYMBOLS, ROWS = 16, 4, 2000
-COLOURS = {"mdlm": "#8a8a8a", "udlm": "#b35900", "random": "#7a5195", "pairflow": "#00629b"}
-LABELS = {
-    "mdlm": "mdlm (masks)",
-    "udlm": "udlm (independent, redrawn)",
-    "random": "random (independent, kept)",
-    "pairflow": "pairflow (closed form)",
-}
+BLUE, ORANGE, GREY = "#00629b", "#b35900", "#666666"
+PUBLISHED = {"CFM-ECLD": 20.0, "EGO": 30.4}  # one-step generators of graphs: docs/results.md
+CONTROLS = {"chain": "groups drawn one after another, no network", "training": "training molecules"}
 
 
 def toy_rows(seed: int = 0) -> np.ndarray:
@@ -39,35 +34,47 @@ def draw_pairs(axes: plt.Axes) -> None:
     rows = toy_rows()
     sources = pairflow.pair(rows, vocabulary_size=SYMBOLS, steps=20, seed=0, progress=False)
     independent = np.random.default_rng(1).integers(SYMBOLS, size=rows.shape)
-    for name, x0 in (("random", independent), ("pairflow", sources)):
+    for name, x0, colour in (
+        ("random sources", independent, ORANGE),
+        ("sources by the formula", sources, BLUE),
+    ):
         share = hamming_histogram(x0, rows) / ROWS
         mean = float(share @ np.arange(LENGTH + 1))
-        kind = "independent" if name == "random" else "closed-form"
-        label = f"{kind} sources: {mean:.1f} on average"
-        axes.bar(range(LENGTH + 1), 100 * share, color=COLOURS[name], alpha=0.65, label=label, width=0.9)
+        label = f"{name}: {mean:.1f} on average"
+        axes.stairs(100 * share, np.arange(LENGTH + 2) - 0.5, color=colour, label=label, linewidth=2)
     axes.set_xticks(range(0, LENGTH + 1, 2))
     axes.set_ylim(0, 34)  # room for the legend
-    axes.set_xlabel(f"tokens in which source and data differ (of N = {LENGTH})")
-    axes.set_ylabel("share of the data, %")
-    axes.set_title("Closed-form sources lie near their data (toy)", loc="left", fontsize=10)
+    axes.set_xlabel(f"symbols in which a row and its source differ, of {LENGTH}")
+    axes.set_ylabel("share of the rows, %")
+    axes.set_title("Sources by the formula lie near their rows (made-up data)", loc="left", fontsize=10)
     axes.legend(frameon=False, loc="upper left")
 
 
-def draw_validity(axes: plt.Axes, metrics: pd.DataFrame) -> None:
-    """Valid molecules in per cent by calls of the network that can change a sample, over the trials."""
-    rows = metrics[(metrics.metric == "valid") & (metrics.evaluation == "main")]
-    for name, colour in COLOURS.items():
-        part = rows[rows.method == name]
-        share = (100 * part.value / part.samples).groupby(part.nfe + tail_revises(name))
-        options = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2, "label": LABELS[name]}
-        axes.errorbar(share.mean().index, share.mean(), share.std(), **options)
+def draw_distances(axes: plt.Axes, values: dict[str, dict[str, float]]) -> None:
+    """FCD to the test molecules of ZINC-250k by calls of the network, of files `calls_<n>` and controls."""
+    distances = {
+        int(name.removeprefix("calls_")): one["fcd_test"] for name, one in values.items() if "calls" in name
+    }
+    axes.plot(
+        *zip(*sorted(distances.items()), strict=True), color=BLUE, marker="o", label="the model zinc250k"
+    )
+    axes.plot(
+        [1] * len(PUBLISHED), PUBLISHED.values(), "s", color=ORANGE, label="published one-step generators"
+    )
+    for name, distance in PUBLISHED.items():
+        axes.annotate(f"{name} {distance:.1f}", (1, distance), (6, -3), textcoords="offset points")
+    for name, words in CONTROLS.items():
+        axes.axhline(values[name]["fcd_test"], color=GREY, linestyle=":", linewidth=1)
+        axes.annotate(words, (1, values[name]["fcd_test"]), (0, 3), textcoords="offset points", color=GREY)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(calls := [1, 2, 4, 8, 16, 32], [str(count) for count in calls])
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("calls of the network for a sample")
-    axes.set_ylabel("valid molecules, %")
-    axes.set_title("Valid molecules (demo_full, one training of each method)", loc="left", fontsize=10)
-    axes.legend(frameon=False, loc="upper left")
+    axes.set_yscale("log")
+    axes.set_xticks(sorted(distances), [str(calls) for calls in sorted(distances)])
+    axes.set_yticks(ticks := [0.2, 0.5, 1, 2, 5, 10, 20], [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("calls of the network for a molecule")
+    axes.set_ylabel("FCD, lower is better")
+    axes.set_title("Distance from real drug-like molecules (ZINC-250k)", loc="left", fontsize=10)
+    axes.legend(frameon=False, loc="upper right")
 
 
 def main() -> None:
@@ -77,7 +84,7 @@ def main() -> None:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     draw_pairs(left)
-    draw_validity(right, pd.read_parquet(sys.argv[1]))
+    draw_distances(right, json.loads(Path(sys.argv[1]).read_text())["values"])
     figure.savefig(Path(__file__).with_suffix(".svg"), facecolor="white", metadata={"Date": None})
 
 
