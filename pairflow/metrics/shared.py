@@ -111,7 +111,7 @@ _TRANSPORT = Metric(
     formula="variance over mean of the rows' hits, scaled to 4 hits a row; mean Hamming distance (of "
     "numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
-    better="spread near 1; the others neither",
+    better="neither; spread near 1",
     pitfalls="an unbalanced coupling is nearer because it leaves rows out: at 1.1 the rows' probabilities "
     "differ by 16 %",
     source="new sources (`pairflow/pairing/transport.py`)",
