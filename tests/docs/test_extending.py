@@ -23,7 +23,7 @@ BLOCK = re.compile(
     r'^(?P<indent> *)```(?P<kind>\w+)(?: title="(?P<path>[^"]+)")?\n(?P<body>.*?)^ *```$', re.M | re.S
 )
 COPIED = ["pairflow", "tests", "docs", "benchmarks", "rules", "profiles", "envs", "Snakefile", "conftest.py"]
-COPIED += ["workflow_config.yaml", "config", "recipes", "pyproject.toml"]
+COPIED += ["workflow_config.yaml", "config", "recipes", "pyproject.toml", "README.md"]
 COPIED += [".mypy_cache"]  # where `make lint` has run, the types of what did not change are known
 KIND, QUICK = "A kind of data", "A quick experiment"
 RECIPES = [section for section in SECTIONS if section not in (KIND, QUICK)]  # each is run below
