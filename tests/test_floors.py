@@ -18,7 +18,7 @@ PACKAGE = ROOT / "pairflow"
 # Lowest first. Some modules stand lower or higher than the folder they are in, see `room_of`.
 FLOORS = (
     ("_version", "errors", "limits", "metrics.metric", "pixels", "rng"),
-    ("arguments", "extras", "files", "flow.schedule"),
+    ("arguments", "extras", "files", "flow.schedule", "metrics.shared"),
     ("arrays", "published", "settings"),
     ("artifacts", "kinds.*.settings"),
     ("kinds.registry",),

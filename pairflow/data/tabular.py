@@ -12,6 +12,7 @@ import json
 import re
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -121,12 +122,9 @@ def open_table(path: Path, column: str | None = None, sheet: str | None = None) 
     read, or is empty.
     """
     with _tables(path, sheet) as tables:
-        first = table = next(tables, None)
-        while table and column and column not in table.header:
-            table = next(tables, None)
-        if not first:
+        if not (first := next(tables, None)):
             raise InputError(f"{path}: empty; expected {EXPECTED}")
-        yield table or first
+        yield next((table for table in chain([first], tables) if column in (None, *table.header)), first)
 
 
 def columns(
@@ -148,10 +146,8 @@ def columns(
             first = sound or [fields for _, fields in rows]
             found = {name: [fields[place] for fields in first] for place, name in enumerate(names)}
             unnamed = {f"column {place}" for place in range(1, len(names) + 1)}
-            yield (
-                table.sheet,
-                {name: fields for name, fields in found.items() if any(fields) or name not in unnamed},
-            )
+            named = {name: fields for name, fields in found.items() if any(fields) or name not in unnamed}
+            yield table.sheet, named
     if table is None:
         raise InputError(f"{path}: empty; expected {EXPECTED}")
 
@@ -271,11 +267,8 @@ def _unique(pairs: list[tuple[str, object]]) -> Json:
     """Return a JSON object of names and values. Raises InputError if it has a name twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            f"expected each name once in a JSON object, found {twice!r} {names.count(twice)} times"
-        )
+        [(name, times)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InputError(f"expected each name once in a JSON object, found {name!r} {times} times")
     return row
 
 
@@ -380,10 +373,8 @@ def _rows(path: Path, sheet: Any, written: Any) -> Iterator[Record]:
                     "found more; save it as CSV"
                 )
             pairs = zip_longest(row, others)
-            fields = [
-                _text(getattr(other, "text", other) if value is None else value) for value, other in pairs
-            ]
-            fields = [_CONTROL.sub(lambda code: chr(int(code[1], 16)), field) for field in fields]
+            stored = (getattr(other, "text", other) if value is None else value for value, other in pairs)
+            fields = [_CONTROL.sub(lambda code: chr(int(code[1], 16)), _text(value)) for value in stored]
             if any(map(str.strip, fields)):
                 yield number, fields
 
@@ -393,9 +384,8 @@ def _has_formulas(archive: zipfile.ZipFile) -> bool:
     for part in archive.namelist():
         if part.startswith("xl/worksheets/") and part.endswith(".xml"):
             with archive.open(part) as file:
-                while block := file.read(2**20):
-                    if b"<f>" in block or b"<f " in block:
-                        return True
+                if any(b"<f>" in block or b"<f " in block for block in iter(partial(file.read, 2**20), b"")):
+                    return True
     return False
 
 

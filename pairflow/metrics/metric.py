@@ -1,8 +1,7 @@
-"""Metrics, which each kind of data lists: how pages name, order and draw them, and which model is best."""
+"""Metrics, which each kind of data lists: what they mean, how pages show them, and which model is best."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -14,7 +13,9 @@ CLOSE = 0.01  # means count as equal up to this relative difference from the bes
 
 @dataclass(frozen=True)
 class Metric:
-    """How a page names, orders and draws a metric, and which of two values is better.
+    """What a metric means, how a page names, orders and draws it, and which of two values is better.
+
+    docs/metrics.md and the "?" of a page explain it if it has a `description`. These texts are Markdown.
 
     Attributes:
         label: its name on pages.
@@ -31,6 +32,9 @@ class Metric:
         digits: the least number of decimals.
         compared: whether the reference or the extractor of its rows matters.
         signed: whether it may be negative.
+        description: what it is, in whole sentences; metrics with the same one are explained together.
+        formula, unit, pitfalls, source: what is to be known of it; empty where there is nothing to say.
+        better: which values are better, if `best` does not say it all.
     """
 
     label: str
@@ -46,6 +50,20 @@ class Metric:
     digits: int = 1
     compared: bool = True
     signed: bool = False
+    description: str = ""
+    formula: str = ""
+    unit: str = ""
+    better: str = ""
+    pitfalls: str = ""
+    source: str = ""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """A dict from the name of each fact to its text, without empty ones."""
+        better = self.better or {"highest": "higher", "lowest": "lower"}.get(self.best, "neither")
+        facts = {"Formula": self.formula, "Unit": self.unit, "Better": better}
+        facts |= {"Pitfalls": self.pitfalls, "Source": self.source}
+        return {name: text for name, text in facts.items() if text}
 
     @property
     def leading_share(self) -> bool:
@@ -55,10 +73,13 @@ class Metric:
 
 HELD_OUT = "held_out"  # the metric row of real data with the number of rows that were measured
 
-# Metrics of the trajectories of a continuous flow.
-_path = partial(Metric, real="held-out data", digits=3, group="paths")
-PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}
-PATH_GROUP = {"paths": "Paths from source to sample"}
+
+def list_entries(metrics: Mapping[str, Metric]) -> list[tuple[list[str], Metric]]:
+    """List the descriptions of metrics: the names that share one, and the first of these metrics."""
+    names: dict[str, list[str]] = {}
+    for name, metric in metrics.items():
+        names.setdefault(metric.description, []).append(name)
+    return [(group, metrics[group[0]]) for text, group in names.items() if text]
 
 
 def leading_evaluation(names: Iterable[str]) -> str:

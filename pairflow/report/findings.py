@@ -7,16 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pairflow.limits import HOPELESS
+from pairflow.metrics.shared import BOUNDS
 from pairflow.report.grid import Grid
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import format_number, format_percent, join_words
 
 NAMED = 4  # most methods that a box or a sentence names
-_BOUNDS = {
-    "nll_bound": ("NLL bound", 3),
-    "ppl_bound": ("perplexity bound", 2),
-    "bpc_bound": ("bits per character", 3),
-}
 
 
 class Flaw(NamedTuple):
@@ -152,8 +148,8 @@ def measure_grid(grid: Grid) -> Measure:
 def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
     """Make columns of the bounds on the likelihood of held-out rows; none if no rows are held out."""
     measures = {}
-    for name, (heading, digits) in _BOUNDS.items():
+    for name, about in BOUNDS.items():
         if bounds := results.bounds.get(name):
             values = {run: bounds.get(run[0], np.nan) for run in leading.means}
-            measures[name] = Measure(heading, name, values, digits=digits, sign="≤ ")
+            measures[name] = Measure(about.label, name, values, digits=about.digits, sign="≤ ")
     return measures

@@ -62,6 +62,8 @@ def try_molecules(root):
     assert samples.parameters["sampler"] == "sharpened"
     measured = read_table(root / "metrics.parquet", "metrics")[0].to_pandas()
     assert set(measured[measured.metric == "fluorinated"].value) == {0.0}, measured
+    page = (root / "report.html").read_text()
+    assert "<dd>number of valid strings whose canonical SMILES has an F</dd>" in page
     description = json.loads((root / "seed0/models/shifted+more/model.json").read_text())
     assert (description["network"]["name"], description["method"]) == ("recurrent", "shifted+more")
 

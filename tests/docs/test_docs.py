@@ -5,6 +5,7 @@ import importlib
 import itertools
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -171,6 +172,13 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', page), name
     for key in ("experiments", "learning_rate", "teacher_every", "multipliers", "nfe", "drop_duplicates"):
         assert f"<code>{key}</code>" in pages["configuration.html"]
+
+
+def test_the_page_on_metrics_has_the_texts_of_the_metrics():
+    """`python docs/metrics.py` writes it again."""
+    page, text = runpy.run_path(str(ROOT / "docs/metrics.py")), TEXTS["docs/metrics.md"]
+    assert page["write"](text) == text
+    assert sorted(re.findall(r"<!--(?!end)(\w+)-->", text)) == sorted(page["PARTS"])
 
 
 def test_every_paper_of_the_related_work_is_in_the_references():

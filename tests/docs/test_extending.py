@@ -23,7 +23,7 @@ BLOCK = re.compile(
     r'^(?P<indent> *)```(?P<kind>\w+)(?: title="(?P<path>[^"]+)")?\n(?P<body>.*?)^ *```$', re.M | re.S
 )
 COPIED = ["pairflow", "tests", "docs", "benchmarks", "rules", "profiles", "envs", "Snakefile", "conftest.py"]
-COPIED += ["workflow_config.yaml", "config", "recipes", "pyproject.toml"]
+COPIED += ["workflow_config.yaml", "config", "recipes", "pyproject.toml", "README.md"]
 COPIED += [".mypy_cache"]  # where `make lint` has run, the types of what did not change are known
 KIND, QUICK = "A kind of data", "A quick experiment"
 RECIPES = [section for section in SECTIONS if section not in (KIND, QUICK)]  # each is run below
@@ -41,8 +41,9 @@ TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/steps/test_distill.py::test_every_distillation_has_the_signature_that_is_documented",
     "tests/steps/test_distill.py::test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents[more]",
     "tests/kinds/test_sources.py::test_every_name_in_the_configuration_is_a_source",
+    "tests/docs/test_docs.py::test_the_page_on_metrics_has_the_texts_of_the_metrics",
     "tests/report/test_templates.py::"
-    "test_every_metric_has_an_entry_that_agrees_with_its_tables_on_what_is_better",
+    "test_every_metric_has_a_description_and_facts_that_agree_on_what_is_better",
 )
 CHECKED = {  # modules that Python runs in the copy with all sections, and their arguments
     "style": ["ruff", "check", "."],
@@ -114,7 +115,7 @@ def copy_repository(copy: Path, *names: str) -> None:
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory) -> Path:
-    """A copy of the repository with the changes of all sections, and its schema written again."""
+    """A copy of the repository with the changes of all sections; its schema and page written again."""
     copy = tmp_path_factory.mktemp("everything")
     copy_repository(copy, *COPIED)
     (copy / "examples").mkdir()
@@ -124,6 +125,8 @@ def everything(tmp_path_factory) -> Path:
             (copy / "examples" / f"{section}.py").write_text(example, encoding="utf-8")
     [command] = re.findall(r"^python -m (\S+) > config/schema\.json$", PAGE, re.MULTILINE)
     (copy / "config/schema.json").write_text(run(["-m", command], copy, copy), encoding="utf-8")
+    [script] = re.findall(r"`python (docs/\S+\.py)`", PAGE)
+    run([script], copy, copy)
     return copy
 
 

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from pages import METRICS
 
 from pairflow.report.experiment.page import render
-from pairflow.report.templates import FACTS
 
 COMMAND = "pairflow sample --model results/demo --count 1000 --unique --out demo_samples.smi"
 VALUES = {"udlm": (100.0, 9.0), "random": (1234.5, np.nan), "pairflow": (9.0, 7.04), "mdlm": (100.0, 7.01)}
@@ -144,7 +144,7 @@ def test_a_question_mark_opens_the_entry_of_its_metric(four, open_page, scripts)
     words = entry.inner_text().split("\n")
     assert words[0] == "valid"
     assert "Samples that are not empty and that RDKit reads." in words
-    assert [word for word in words if word in FACTS] == [*FACTS]
+    assert [word for word in words if word in METRICS["valid"].facts] == [*METRICS["valid"].facts]
     page.keyboard.press("Escape")
     assert not entry.is_visible()
 

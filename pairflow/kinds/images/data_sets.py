@@ -55,8 +55,7 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
     """Read an array of bytes in MNIST's file format, idx, gzipped or not. Some copies have a dot in names."""
     names = [f"{name}{joint}idx{dimensions}-ubyte" for joint in "-."]
     paths = (folder / f"{name}{end}" for name in names for end in (".gz", ""))
-    path = next((path for path in paths if path.is_file()), None)
-    if path is None:
+    if not (path := next(filter(Path.is_file, paths), None)):
         raise InputError(f"{folder / names[0]}: no such file, gzipped or not")
     require_regular(path)
     try:
@@ -137,15 +136,10 @@ def read_folder(
     for reason, count in sorted(Counter(left_out.values()).items()):
         example = next(name for name, why in left_out.items() if why == reason)
         notes.append(f"files and folders that were left out: {count:,} {reason}, such as {example}")
-    remarks["have the name of another one, with another suffix"] = len(paths) - len({*map(_stem, paths)})
-    notes += [
-        f"{count:,} of {len(paths):,} images {remark}" for remark, count in sorted(remarks.items()) if count
-    ]
+    stems = {str(path.with_suffix("")).lower() for path in paths}
+    remarks["have the name of another one, with another suffix"] = len(paths) - len(stems)
+    notes += [f"{count:,} of {len(paths):,} images {remark}" for remark, count in sorted((+remarks).items())]
     return RawImages(images, notes=tuple(f"{folder}: {note}" for note in notes))
-
-
-def _stem(path: Path) -> str:
-    return str(path.with_suffix("")).lower()
 
 
 def read_image(
@@ -318,8 +312,7 @@ class PublishedFolder(ImageSource):
         total = len(files(folder, *FILES)) if folder else self.size.total
         return split_size(total, self.size.vocabulary_size, self.size.shape, settings)
 
-    def guess(self, settings: Images) -> DatasetSize:
-        return self.measure(settings)
+    guess = measure
 
     def published_files(self) -> list[RawFile]:
         return [RawFile(self.folders)]
@@ -347,10 +340,8 @@ class ImageFolder(RowFile, ImageSource):
             if test.shape[1:] != raw.images.shape[1:]:
                 (height, width, _), (rows, columns, _) = test.shape[1:], raw.images.shape[1:]
                 sizes = f"{width} x {height} pixels, but those in {self.path} have {columns} x {rows}"
-                raise InputError(
-                    f"{self.held_out}: images of {sizes}, or another mode; set `size` and `mode` "
-                    "(--size N --mode L)"
-                )
+                advice = "set `size` and `mode` (--size N --mode L)"
+                raise InputError(f"{self.held_out}: images of {sizes}, or another mode; {advice}")
             raw = RawImages(np.concatenate([raw.images, test]))
         names = sorted({*self._names()})
         if not self.held_out and self.split == "random" and len({*map(is_held_out, names)} - {None}) == 2:

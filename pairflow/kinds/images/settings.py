@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 from pairflow.errors import InputError
 from pairflow.files import Json
 from pairflow.limits import MAX_LENGTH
-from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.shared import PATH_GROUP, PATHS
 from pairflow.settings.check import Seed, Settings, nearest
 from pairflow.settings.fields import DataSettings, HeldOut, Share, TrainingRows
 from pairflow.settings.flows import FLOWS
@@ -94,16 +95,70 @@ else:
 ExtractorName = Literal["classifier", "inception", "dinov2"]
 
 _by_features = partial(Metric, against="to the {} images", real="real images")
-_nearest = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
+_frechet = partial(
+    _by_features,
+    best="lowest",
+    log=True,
+    description="How far samples are from real images by the features of a network: FID if it is Inception "
+    "with its published weights.",
+    formula="|m1 - m2|² + trace(C1 + C2 - 2 (C1 C2)^(1/2)), with means m and covariances C of both features",
+    unit="none",
+    pitfalls="compare only equal numbers of samples and the same network",
+    source="Heusel et al. 2017 (`pairflow/metrics/frechet.py`)",
+)
+_kernel = partial(
+    _by_features,
+    best="lowest",
+    log=True,
+    group="kernel",
+    signed=True,
+    description="The kernel distance of the same features, without bias at few samples: KID if from "
+    "Inception.",
+    formula="mean k(sample, other sample) + mean k(real, other real) - 2 mean k(sample, real), with k(x, y) "
+    "= (x·y / D + 1)³ over D features",
+    unit="none",
+    pitfalls="values slightly below 0 are noise; compare only the same network",
+    source="Bińkowski et al. 2018 (`pairflow/kinds/images/measures.py`)",
+)
+_neighbours = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
+_nearest = partial(
+    _neighbours,
+    description="How far a sample is from the nearest training image, and how similar it is to the most "
+    "similar one.",
+    formula="mean over samples of the smallest L2 distance of pixels, or of the largest cosine of features",
+    unit="pixel values of 0 to 255; none, at most 1",
+    better="neither; samples much nearer than real images are copies",
+    pitfalls="pixels know nothing of content; compare cosines only by the same network",
+    source="exact search (`pairflow/kinds/images/measures.py`)",
+)
 METRICS = {
-    "fid": _by_features("FID", "lowest", "FID", log=True),
-    "fd": _by_features("FD", "lowest", "FD", log=True),
-    "is": _by_features("IS", "highest"),
-    "kid": _by_features("KID", "lowest", log=True, group="kernel", signed=True),
-    "kd": _by_features("KD", "lowest", log=True, group="kernel", signed=True),
+    "fid": _frechet("FID", leads_as="FID"),
+    "fd": _frechet("FD", leads_as="FD"),
+    "is": _by_features(
+        "IS",
+        "highest",
+        description="Inception Score: whether single samples look like one class, and all of them like many.",
+        formula="exp(mean over samples x of KL(p(y|x) || p(y))), the mean of ten parts",
+        unit="none, 1 to the number of classes",
+        pitfalls="it never looks at real data: one perfect image of each class is enough",
+        source="Salimans et al. 2016 (`pairflow/kinds/images/measures.py`)",
+    ),
+    "kid": _kernel("KID"),
+    "kd": _kernel("KD"),
     "nn_l2": _nearest("L2", log=True, features=False),
     "nn_cosine": _nearest("cosine"),
-    "nn_copies": _nearest("share of copies", against="of {} images", chart=False, features=False),
+    "nn_copies": _neighbours(
+        "share of copies",
+        against="of {} images",
+        chart=False,
+        features=False,
+        description="Samples that equal a training image, pixel by pixel.",
+        formula="number of samples at distance 0 over all samples",
+        unit="share, 0 to 1",
+        better="lower",
+        pitfalls="a copy with one changed pixel does not count; read it with `nn_l2`",
+        source="exact search (`pairflow/kinds/images/measures.py`)",
+    ),
     **PATHS,
 }
 GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}

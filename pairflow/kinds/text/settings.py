@@ -67,14 +67,79 @@ TEXTS = {
 
 _text = partial(Metric, real="held-out text")
 _repeats = partial(_text, chart=False, group="repeats")
+_four_grams = partial(
+    _repeats,
+    description="Repeated n-grams of four tokens: within a sample, and among all samples.",
+    formula="mean over samples of 1 - different 4-grams / 4-grams; different 4-grams / 4-grams of all "
+    "samples",
+    unit="shares, 0 to 1",
+    better="neither; near held-out text",
+    pitfalls="`distinct_4` falls with the number of samples",
+    source="Welleck et al. 2020; Li et al. 2016 (`pairflow/kinds/text/ngrams.py`)",
+)
 METRICS = {
-    "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
-    "gen_ppl": _text("generative perplexity", "lowest", log=True),
-    "entropy": _text("entropy (nats)", digits=2),
-    "known_words": _text("share of known words", "highest"),
-    "js_trigram": _text("trigram distance", "lowest", against="to held-out text", group="ngrams"),
-    "rep_4": _repeats("repeated 4-grams of a sample"),
-    "distinct_4": _repeats("distinct 4-grams of a trial"),
+    "judge_ppl": _text(
+        "judge perplexity",
+        "lowest",
+        "the judge’s perplexity",
+        log=True,
+        description="How many symbols the judge would hesitate between, on average.",
+        formula="exp(-mean over all tokens of all samples of ln p(token | tokens before it in its row))",
+        unit="none, from 1 to about K",
+        better="lower, at equal entropy",
+        pitfalls="dull and repeated text has a low value; it is not the paper's `gen_ppl`",
+        source="Kneser and Ney 1995; Chen and Goodman 1999 (`pairflow/kinds/text/kneser_ney.py`)",
+    ),
+    "gen_ppl": _text(
+        "generative perplexity",
+        "lowest",
+        log=True,
+        description="The generative perplexity of decoded samples, by GPT-2 large, with `judge: {gen_ppl: "
+        "true}`.",
+        formula="exp(sum of -ln p(token | tokens before it) / number of such tokens), without the first "
+        "token of each sample. Samples are decoded without `[PAD]` and `[MASK]`, but with `[CLS]` and "
+        "`[SEP]`; the first N tokens of GPT-2 count",
+        unit="none, from 1 to 50,257",
+        better="lower, at equal entropy",
+        pitfalls="as for `judge_ppl`; compare only equal truncation and special tokens",
+        source="Radford et al. 2019; Lou et al. 2024 (`pairflow/kinds/text/gpt2.py`)",
+    ),
+    "entropy": _text(
+        "entropy (nats)",
+        digits=2,
+        description="How evenly a sample uses its symbols.",
+        formula="mean over samples of -sum_a p_a ln p_a, with p_a the share of symbol a among the sample's "
+        "tokens",
+        unit="nats, 0 to ln N",
+        better="neither; near held-out text",
+        pitfalls="it sees neither the order of tokens nor whether samples are all alike",
+        source="Shannon 1948 (`pairflow/kinds/text/ngrams.py`)",
+    ),
+    "known_words": _text(
+        "share of known words",
+        "highest",
+        description="Words of samples that also occur in the training text.",
+        formula="number of such words / number of words, without the first and last of a packed row",
+        unit="share, 0 to 1",
+        better="higher, up to held-out text",
+        pitfalls="a model of short words has a high value",
+        source="counted (`pairflow/kinds/text/ngrams.py`)",
+    ),
+    "js_trigram": _text(
+        "trigram distance",
+        "lowest",
+        against="to held-out text",
+        group="ngrams",
+        description="How far the frequencies of trigrams, three tokens in a row, are from held-out rows.",
+        formula="sqrt(1/2 KL(p || m) + 1/2 KL(q || m)) in bits, of the frequencies p in samples and q in "
+        "held-out rows, m = (p + q) / 2",
+        unit="none, 0 to 1",
+        better="lower, down to the floor",
+        pitfalls="few samples are far from any text; compare only equal numbers",
+        source="Lin 1991; Endres and Schindelin 2003 (`pairflow/kinds/text/ngrams.py`)",
+    ),
+    "rep_4": _four_grams("repeated 4-grams of a sample"),
+    "distinct_4": _four_grams("distinct 4-grams of a trial"),
 }
 GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats"}
 

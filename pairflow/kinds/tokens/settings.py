@@ -18,14 +18,47 @@ from pairflow.settings.fields import (
     TrainingRows,
 )
 
-_ngrams = partial(Metric, best="lowest", against="to held-out rows")
+_ngrams = partial(
+    Metric,
+    best="lowest",
+    against="to held-out rows",
+    description="Total variation distance between pairs of neighbouring tokens in samples and in held-out "
+    "rows, and between single tokens.",
+    formula="mean over positions i < N of 1/2 sum_ab abs(p_i(a, b) - q_i(a, b)), with a at position i and b "
+    "at position i + 1; mean over i of 1/2 sum_a abs(p_i(a) - q_i(a))",
+    unit="none, 0 to 1",
+    better="lower, down to the floor",
+    pitfalls="with few rows and many symbols even real rows are far apart; after one step single tokens may "
+    "be good and pairs bad",
+    source="counted (`pairflow/kinds/tokens/measure.py`)",
+)
 _rows = partial(Metric, group="rows")
+_copies = partial(
+    _rows,
+    chart=False,
+    description="Samples that equal a training row in all positions, and different rows among the samples.",
+    formula="number of such samples / B; number of different samples / B",
+    unit="share of samples",
+    better="neither; near the floor",
+    pitfalls="short rows of few symbols equal one another by chance; far below the floor of `distinct` the "
+    "model repeats itself",
+    source="counted (`pairflow/kinds/tokens/measure.py`)",
+)
 METRICS = {
     "bigram_tv": _ngrams("bigram distance", leads_as="the bigram distance"),
     "unigram_tv": _ngrams("unigram distance", leads_as="the unigram distance"),
-    "nn_hamming": _rows("Hamming distance", against="to training rows"),
-    "copies": _rows("share of copies", against="of training rows", chart=False),
-    "distinct": _rows("share of distinct rows", chart=False),
+    "nn_hamming": _rows(
+        "Hamming distance",
+        against="to training rows",
+        description="How many tokens of a sample differ from the nearest training row.",
+        formula="mean over samples of the smallest Hamming distance",
+        unit="tokens, 0 to N",
+        better="neither; near the floor",
+        pitfalls="far below the floor the model repeats training rows",
+        source="counted (`pairflow/kinds/tokens/measure.py`)",
+    ),
+    "copies": _copies("share of copies", against="of training rows"),
+    "distinct": _copies("share of distinct rows"),
 }
 GROUPS = {"rows": "Copies and repeats"}
 

@@ -6,16 +6,39 @@ from typing import Literal, get_args
 from pydantic import Field, model_validator
 
 from pairflow.limits import MAX_LENGTH
-from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.shared import PATH_GROUP, PATHS
 from pairflow.settings.check import Seed
 from pairflow.settings.fields import DataSettings, OwnFile, TrainingRows
 from pairflow.settings.flows import CONTINUOUS
 
 _distance = partial(Metric, best="lowest", against="to training data", real="held-out data", log=True)
+_chamfer = partial(
+    _distance,
+    digits=4,
+    description="How far samples are from the data, and the data from the samples, in the first two "
+    "coordinates or in all.",
+    formula="mean over samples of the smallest squared distance to a training vector, plus the same from "
+    "training vectors to samples",
+    unit="the data's, squared",
+    better="lower, down to the floor",
+    pitfalls="it grows where there are fewer samples; two coordinates say nothing of the others",
+    source="the paper, appendix E, which does not print the formula (`pairflow/metrics/continuous.py`)",
+)
 METRICS = {
-    "chamfer": _distance("Chamfer distance", leads_as="the Chamfer distance", digits=4),
-    "chamfer_all": _distance("full Chamfer distance", digits=4),
-    "w2": _distance("2-Wasserstein distance", digits=3),
+    "chamfer": _chamfer("Chamfer distance", leads_as="the Chamfer distance"),
+    "chamfer_all": _chamfer("full Chamfer distance"),
+    "w2": _distance(
+        "2-Wasserstein distance",
+        digits=3,
+        description="The exact 2-Wasserstein distance of samples and training vectors, in all coordinates.",
+        formula="square root of the smallest mean of abs(a_i - b_order(i))^2 over all orders, of 1,000 "
+        "points at most",
+        unit="the data's",
+        better="lower, down to the floor, which is above 0",
+        pitfalls="with few points and many coordinates the floor hides differences",
+        source="scipy's linear_sum_assignment (`pairflow/metrics/continuous.py`)",
+    ),
     **PATHS,
 }
 

@@ -12,6 +12,7 @@ from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.costs import TrainingCost
 from pairflow.report.differences import count_verdicts
 from pairflow.report.drawing import legend
+from pairflow.report.grid import list_metrics
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import make_environment
@@ -20,7 +21,8 @@ from pairflow.report.templates import make_environment
 def render(sections: Sequence[DataSection], numbers: str) -> str:
     """Write the page as HTML. `numbers` is the name of the file of numbers next to it."""
     runs = [run for section in sections for run in section.runs]
-    template = make_environment().get_template("compare/compare.html")
+    metrics = {name: about for run in runs for name, about in list_metrics(run.experiment).items()}
+    template = make_environment(metrics=metrics).get_template("compare/compare.html")
     return template.render(
         sections=sections,
         blocks=[_make_blocks(section, f"section{number}") for number, section in enumerate(sections, 1)],

@@ -16,6 +16,7 @@ from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.summary import write_summary
+from pairflow.report.grid import list_metrics
 from pairflow.report.headline import find_cautions, make_headline
 from pairflow.report.kind_page import KindPage
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
@@ -52,7 +53,9 @@ def render(contents: Contents, parts: Parts | None = None) -> str:
 
     `parts` are the result of `draw`, if the caller needs it as well.
     """
-    template = make_environment().get_template("experiment/template.html")
+    template = make_environment(metrics=list_metrics(contents.experiment)).get_template(
+        "experiment/template.html"
+    )
     parts = parts or draw(contents)
     blocks, correlation = parts["blocks"], parts["correlation"]
     experiment = contents.experiment

@@ -1,67 +1,258 @@
 """The metrics of samples of molecules, and the files with which samples are compared."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pairflow.metrics.metric import Metric
 
-
-def _count(label: str, best: str = "highest", leads_as: str = "", group: str = "") -> Metric:
-    real = "held-out molecules"
-    return Metric(
-        label, best, leads_as, real=real, chart=not group, counted=True, group=group, compared=False
-    )
-
-
-def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
-    return Metric(label, best, chart=False, group=group, compared=False)
-
-
+_count = partial(
+    Metric,
+    best="highest",
+    real="held-out molecules",
+    counted=True,
+    compared=False,
+    unit="samples",
+    source="RDKit (`pairflow/kinds/molecules/measures/counts.py`)",
+)
+_plausible = partial(
+    _count,
+    description="Molecules in which a chemist finds nothing odd: different, novel, and within limits that "
+    "95 % of the library keeps. With `chemistry: {plausible: true}`, which `pairflow new` writes, methods "
+    "are judged by `plausible` first.",
+    formula="number of different canonical SMILES that no row has and that keep these limits, stage by "
+    "stage. `usual_size`: not too few heavy atoms and heteroatoms (two heteroatoms are enough). "
+    "`usual_rings`: number of ring systems that no training molecule has (rings that share an atom, with "
+    "doubly bound atoms), and atoms of the largest ring. `usual_atoms`: number of atoms whose bonds and "
+    "neighbours (Morgan, radius 1) occur in no training molecule, and in fewer than 5 molecules of "
+    "ZINC-250k. `few_alerts`: the share of training molecules with its rarest alert, or of ZINC-250k if "
+    "larger, and NIBR's severity score. Alerts are groups of PAINS, NIH and BRENK, and odd bonds and "
+    "charges such as formamide, N-C-N or N-acyl ammonium. `plausible`: the SA score. Limits are 95 % "
+    "quantiles of up to 2,000 training molecules, each compared with the rest",
+    unit="molecules",
+    better="higher, up to held-out molecules",
+    pitfalls="a training molecule with one more carbon often counts; a small library has wider limits; "
+    "stability, synthesis and activity are not judged",
+    source="RDKit (`pairflow/kinds/molecules/measures/plausible.py`)",
+)
+_stage = partial(_plausible, chart=False, group="stages")
+_spelling = partial(
+    _count,
+    chart=False,
+    group="spellings",
+    description="The same counts on the strings themselves, as the paper has them.",
+    formula="number of different valid strings; of them, not in the data set",
+    unit="strings",
+    better="higher; lower off the rules",
+    pitfalls="two spellings of a molecule count twice",
+    source="the authors' code (`pairflow/kinds/molecules/measures/counts.py`)",
+)
+_reason = partial(
+    _count,
+    best="",
+    chart=False,
+    group="reasons",
+    description="Invalid samples by the first reason. *Empty*: only padding. *Syntax*: not a SMILES, such "
+    "as an open branch. *Ring closure*: a ring stays open, closes onto its own atom, or joins bonded atoms. "
+    "*Valence*: too many bonds. *Aromaticity*: outside a ring, or without fitting bonds.",
+    formula="number of samples; with `valid` they add up to all",
+    better="lower",
+    pitfalls="only the first of several faults counts",
+)
+_in_class = partial(
+    _count,
+    description="Valid samples of the class asked for, such as `qed=high`, where RDKit computes the "
+    "property. With several properties `in_class` needs all.",
+    formula="number of valid strings between the class's thresholds, quantiles of the training molecules",
+    pitfalls="repeats count; a model that ignores the class reaches its share of the data",
+    source="RDKit (`pairflow/kinds/molecules/structures/descriptors.py`)",
+)
+_target = partial(
+    _count,
+    chart=False,
+    group="targets",
+    source="`pairflow/kinds/molecules/measures/nearest_classes.py`",
+)
+_structure = partial(_count, chart=False, group="structure")
+_scaffold = partial(
+    _structure,
+    description="Different Bemis-Murcko scaffolds (rings and what links them), and the ones that no "
+    "training molecule has.",
+    formula="number of different scaffolds",
+    unit="scaffolds",
+    pitfalls="both grow with the valid molecules; a novel scaffold may be impossible",
+    source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
+)
+_common = partial(
+    _structure,
+    best="",
+    description="Different valid samples with one of the ten most common training scaffolds, or its "
+    "framework (all atoms carbon, all bonds single): has a model learnt the cores of a series?",
+    formula="number of different molecules",
+    unit="molecules",
+    better="neither; near held-out molecules",
+    pitfalls="both grow with the valid molecules; copies count; in diverse libraries all scaffolds are rare",
+    source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
+)
+_likeness = partial(Metric, chart=False, compared=False, unit="none, 0 to 1")
+_moses = partial(
+    _likeness,
+    best="highest",
+    group="moses",
+    description="How similar different valid molecules are to held-out ones (2,000 at most): SNN, Frag and "
+    "Scaf of MOSES, with `chemistry: {moses: true}`.",
+    formula="mean over molecules of the largest Tanimoto similarity to a held-out one; cosine of the angle "
+    "between the counts of BRICS fragments, and of Bemis-Murcko scaffolds",
+    better="higher; copies have the values of training molecules",
+    pitfalls="they grow with the held-out molecules; MOSES differs in details (repeats, small scaffolds, "
+    "bits)",
+    source="Polykovskiy et al. 2020; Degen et al. 2008 (`pairflow/kinds/molecules/measures/chemistry.py`)",
+)
+_property = partial(
+    _likeness,
+    best="lowest",
+    group="properties",
+    description="Distance between samples and training molecules in the distribution of drug-likeness (QED, "
+    "0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water partition (logP) or "
+    "weight.",
+    formula="Wasserstein-1 distance of different valid samples to training molecules (20,000 at most)",
+    unit="the property's; g/mol for the weight",
+    pitfalls="few valid molecules make it larger",
+    source="Bickerton et al. 2012, Ertl and Schuffenhauer 2009, Wildman and Crippen 1999; RDKit "
+    "(`pairflow/kinds/molecules/structures/descriptors.py`)",
+)
+_speed = partial(
+    _likeness,
+    best="highest",
+    group="speed",
+    description="Molecules that a model makes per second: valid ones, different ones, and different ones "
+    "that are not in the data set (left out if it is complete).",
+    formula="`valid`, `unique_strict`, `novel_strict` of all trials over the wall time of `sample`, without "
+    "start and loading",
+    unit="molecules per second",
+    pitfalls="it depends on what else the machine does; larger trials have more repeats",
+    source="`timings.parquet`; only in reports, not in `metrics.parquet`",
+)
 _NAMES = {"qed": "QED", "logp": "logP", "weight": "molecular weight", "rings": "rings"}
 METRICS = {
-    "plausible": _count("plausible", leads_as="the number of plausible molecules"),
-    "valid": _count("valid", leads_as="the number of valid molecules"),
-    "unique_strict": _count("unique"),
-    "novel_strict": _count("novel"),
-    "in_class": _count("in the class asked for"),
-    "unique": _count("unique spellings", group="spellings"),
-    "novel": _count("novel spellings", group="spellings"),
-    "invalid_empty": _count("empty", "", group="reasons"),
-    "invalid_syntax": _count("syntax", "", group="reasons"),
-    "invalid_ring": _count("ring closure", "", group="reasons"),
-    "invalid_valence": _count("valence", "", group="reasons"),
-    "invalid_kekulize": _count("aromaticity", "", group="reasons"),
-    "usual_size": _count("not unusually small", group="stages"),
-    "usual_rings": _count("with usual rings, too", group="stages"),
-    "usual_atoms": _count("with usual atoms, too", group="stages"),
-    "few_alerts": _count("with few alerts, too", group="stages"),
-    "scaffolds": _count("scaffolds", group="structure"),
-    "novel_scaffolds": _count("novel scaffolds", group="structure"),
-    "common_scaffolds": _count("with a common scaffold", "", group="structure"),
-    "common_frameworks": _count("with a common framework", "", group="structure"),
-    "origin_similarity": _likeness("similarity to the varied molecule", "variants", ""),
-    "internal_diversity": _likeness("internal diversity", "structure", "highest"),
-    "nn_similarity": _likeness("similarity to the nearest training molecule", "structure", ""),
-    "held_out_similarity": _likeness("similarity to the nearest held-out molecule", "moses", "highest"),
-    "held_out_fragments": _likeness("fragments as in held-out molecules", "moses", "highest"),
-    "held_out_scaffolds": _likeness("scaffolds as in held-out molecules", "moses", "highest"),
-    "qed_wasserstein": _likeness("QED", "properties"),
-    "sa_wasserstein": _likeness("SA score", "properties"),
-    "logp_wasserstein": _likeness("logP", "properties"),
-    "weight_wasserstein": _likeness("molecular weight (g/mol)", "properties"),
-    "fcd": _likeness("FCD", "properties"),
-    "valid_per_second": _likeness("valid per second", "speed", "highest"),
-    "unique_per_second": _likeness("unique per second", "speed", "highest"),
-    "novel_per_second": _likeness("novel per second", "speed", "highest"),
-    **{f"{name}_in_class": _count(f"in the class of {of}", group="targets") for name, of in _NAMES.items()},
-    "nearest_in_class": _count("nearest training molecule in the class asked for", group="targets"),
-    "nearest_by_chance": _count("nearest training molecule in that class by chance", "", group="targets"),
+    "plausible": _plausible("plausible", leads_as="the number of plausible molecules"),
+    "valid": _count(
+        "valid",
+        leads_as="the number of valid molecules",
+        description="Samples that are not empty and that RDKit reads.",
+        formula="number of samples with a molecule",
+        pitfalls="repeats count; read it with `unique_strict`",
+    ),
+    "unique_strict": _count(
+        "unique",
+        description="Different molecules among the valid samples.",
+        formula="number of different canonical SMILES, or of whatever `identity` compares",
+        unit="molecules",
+        pitfalls="the share falls with the number of samples",
+    ),
+    "novel_strict": _count(
+        "novel",
+        description="Different molecules that no row of the data set has, not even a row left out.",
+        formula="number of canonical SMILES, or of whatever `identity` compares, that no row has",
+        unit="molecules",
+        better="higher; lower off the rules",
+        pitfalls="novel molecules may be nonsense",
+    ),
+    "in_class": _in_class("in the class asked for"),
+    "unique": _spelling("unique spellings"),
+    "novel": _spelling("novel spellings"),
+    "invalid_empty": _reason("empty"),
+    "invalid_syntax": _reason("syntax"),
+    "invalid_ring": _reason("ring closure"),
+    "invalid_valence": _reason("valence"),
+    "invalid_kekulize": _reason("aromaticity"),
+    "usual_size": _stage("not unusually small"),
+    "usual_rings": _stage("with usual rings, too"),
+    "usual_atoms": _stage("with usual atoms, too"),
+    "few_alerts": _stage("with few alerts, too"),
+    "scaffolds": _scaffold("scaffolds"),
+    "novel_scaffolds": _scaffold("novel scaffolds"),
+    "common_scaffolds": _common("with a common scaffold"),
+    "common_frameworks": _common("with a common framework"),
+    "origin_similarity": _likeness(
+        "similarity to the varied molecule",
+        group="variants",
+        description="How similar variants are to the held-out molecules that they vary, in evaluations with "
+        "`noise`.",
+        formula="mean Tanimoto similarity (Morgan) of valid samples to their molecules",
+        better="neither; variants should be near and new",
+        pitfalls="one token can change a molecule much; an unchanged one is not novel",
+        source="`pairflow/kinds/molecules/measures/measure.py`",
+    ),
+    "internal_diversity": _likeness(
+        "internal diversity",
+        best="highest",
+        group="structure",
+        description="How different the valid molecules of one trial are from one another.",
+        formula="1 - mean Tanimoto similarity over all pairs of different molecules (Morgan, radius 2, "
+        "2,048 bits)",
+        pitfalls="nonsense is diverse; compare with training molecules",
+        source="Benhenda 2017 (`pairflow/kinds/molecules/structures/similarity.py`)",
+    ),
+    "nn_similarity": _likeness(
+        "similarity to the nearest training molecule",
+        group="structure",
+        description="How similar different valid molecules are to the nearest training molecule.",
+        formula="mean over molecules of the largest Tanimoto similarity (Morgan) to a training molecule",
+        better="neither; at 1 all are copies",
+        pitfalls="it rises with the size of the training set",
+        source="RDKit (`pairflow/kinds/molecules/measures/chemistry.py`)",
+    ),
+    "held_out_similarity": _moses("similarity to the nearest held-out molecule"),
+    "held_out_fragments": _moses("fragments as in held-out molecules"),
+    "held_out_scaffolds": _moses("scaffolds as in held-out molecules"),
+    "qed_wasserstein": _property("QED"),
+    "sa_wasserstein": _property("SA score"),
+    "logp_wasserstein": _property("logP"),
+    "weight_wasserstein": _property("molecular weight (g/mol)"),
+    "fcd": _likeness(
+        "FCD",
+        best="lowest",
+        group="properties",
+        description="Fréchet ChemNet Distance to the training molecules, by a network for drug activity. It "
+        'needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
+        formula="Fréchet distance between all valid samples and 10,000 training molecules at most",
+        unit="none",
+        pitfalls="it falls with the number of valid samples: compare equal numbers, for good models 10,000",
+        source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
+    ),
+    "valid_per_second": _speed("valid per second"),
+    "unique_per_second": _speed("unique per second"),
+    "novel_per_second": _speed("novel per second"),
+    **{
+        f"{name}_in_class": _in_class(f"in the class of {of}", chart=False, group="targets")
+        for name, of in _NAMES.items()
+    },
+    "nearest_in_class": _target(
+        "nearest training molecule in the class asked for",
+        description="Valid samples whose nearest training molecule is in the class asked for, by a column "
+        "of your table such as `pIC50`.",
+        formula="number of samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits), among "
+        "molecules with a value",
+        better="higher than `nearest_by_chance`",
+        pitfalls="repeats count; similar molecules may have other values",
+    ),
+    "nearest_by_chance": _target(
+        "nearest training molecule in that class by chance",
+        best="",
+        description="Approximate `nearest_in_class` of a model that ignores the class.",
+        formula="sum over valid samples of the share of their class among training molecules with a value",
+        pitfalls="samples from one part of the library differ from chance anyway; compare with guidance 0",
+    ),
 }
 # Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
 OFF_RULES = {
-    "novel_strict": _count("off the rules", "lowest"),
-    "novel": _count("off the rules, spellings", "lowest", group="spellings"),
-    "novel_scaffolds": _count("scaffolds that no training molecule has", "", group="structure"),
+    "novel_strict": replace(METRICS["novel_strict"], label="off the rules", best="lowest"),
+    "novel": replace(METRICS["novel"], label="off the rules, spellings", best="lowest"),
+    "novel_scaffolds": replace(
+        METRICS["novel_scaffolds"], label="scaffolds that no training molecule has", best=""
+    ),
 }
 GROUPS = {
     "stages": "On the way from novel to plausible",

@@ -1,0 +1,165 @@
+"""Metrics that belong to no kind of data: of paths, likelihoods, pairs and total correlations."""
+
+from functools import partial
+
+from pairflow.metrics.metric import Metric
+
+_path = partial(
+    Metric,
+    real="held-out data",
+    digits=3,
+    group="paths",
+    description="What the paths from sources to samples cost, and how far they are from straight lines.",
+    formula="mean over samples of the integral over t of abs(v)^2; of abs(v - (x1 - x0))^2, with x1 the end "
+    "of the path",
+    unit="the data's, squared",
+    better="neither; at a straightness of 0 one Euler step is exact",
+    pitfalls="poor samples may have straight paths; in one step straightness is always 0",
+    source="Liu et al. 2023 (`pairflow/flow/continuous.py`)",
+)
+PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}
+PATH_GROUP = {"paths": "Paths from source to sample"}
+
+_text_bound = partial(
+    Metric,
+    best="lowest",
+    description="`nll_bound` as a perplexity per token, and in bits per character; reports print a ≤ sign.",
+    formula="exp(nll_bound); nll_bound / ln 2 × tokens / characters, without padding",
+    unit="none; bits per character",
+    pitfalls="as for `nll_bound`; perplexities of different tokenisers do not compare, bits per character do",
+    source="as for `nll_bound` (`pairflow/kinds/text/page/page.py`)",
+)
+BOUNDS = {
+    "nll_bound": Metric(
+        "NLL bound",
+        "lowest",
+        digits=3,
+        description="Upper bound on the negative log-likelihood of held-out rows: the last `validation_nll` "
+        "of the training (evaluation `likelihood`, no `nfe`).",
+        formula='the NELBO of the noise (docs/method.md, "Noising and losses"), mean over tokens without '
+        "padding",
+        unit="nats per token",
+        pitfalls="models of pairs learn from other noise, and may have a higher bound and better samples; "
+        "values of masks (`mdlm`) are not comparable; few rows give a noisy value",
+        source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
+    ),
+    "ppl_bound": _text_bound("perplexity bound", digits=2),
+    "bpc_bound": _text_bound("bits per character", digits=3),
+}
+_LIKELIER = Metric(
+    "likelier under their own class",
+    "highest",
+    description="Held-out rows that are likelier under their own class than under any other: has a model "
+    "learnt its condition? Measured once per training, for one property (evaluation `condition`, no `nfe`).",
+    formula="share of rows whose bound on -log p (16 draws, the same noise for all classes) is least with "
+    "their label; 1 / number of classes",
+    unit="share, 0 to 1",
+    better="higher for `likelier_in_class`",
+    pitfalls="the standard error is up to 0.5 / √rows; it says nothing about guidance",
+    source="`pairflow/training/bound.py` (`compare_classes`)",
+)
+LIKELIHOODS = {**BOUNDS, **dict.fromkeys(("likelier_in_class", "likelier_by_chance"), _LIKELIER)}
+
+_DISTANCES = Metric(
+    "Hamming distances",
+    description="Distances of sources from their data, of independent sources, and of uniform sources from "
+    "the nearest row. `hamming_share_<d>` is the share of pairs at distance d.",
+    formula="mean and standard deviation of the Hamming distances of x0 and x1; N (K - 1) / K; mean over 16 "
+    "to 256 uniform sources of the least distance ([noise by frequency](method.md#noise-by-frequency): of "
+    "its sources)",
+    unit="positions",
+    better="neither; near pairs leave less to undo",
+    pitfalls="data coupled with themselves have distance 0 and teach nothing; independent sources teach "
+    "what `random` does; read it with `symbol_deviation`",
+    source="the paper, Figure 2 (`pairflow/metrics/coupling.py`)",
+)
+_SQUARED_DISTANCES = Metric(
+    "squared distances",
+    description="For continuous couplings: how far sources are from their data, and how far independent "
+    "ones would be; the share of the data that is reached; how far a walk ends from its data point.",
+    formula="mean of abs(x1 - x0)^2; d + mean of abs(x1)^2; distinct data points over pairs; mean of "
+    "abs(end - x1)",
+    unit="the data's, squared; a share; the data's",
+    better="neither; about 63.2 % of the data are reached",
+    pitfalls="at a large `moved` the pairing has too few steps",
+    source="the paper, appendix E (`pairflow/metrics/coupling.py`)",
+)
+_DEVIATIONS = Metric(
+    "deviation from noise",
+    description="Do the sources look like noise, symbol by symbol?",
+    formula="total variation distance of the sources' symbol frequencies to 1/K, or to the "
+    "[noise's](method.md#noise-by-frequency); expected sqrt((K - 1) / (2 pi M N)), or the noise's",
+    unit="none, 0 to 1",
+    better="neither; near the expected value",
+    pitfalls="it does not see whether positions depend on one another",
+    source="counts of all pairs (`pairflow/metrics/coupling.py`)",
+)
+_ADOPTED = Metric(
+    "your own pairs",
+    "lowest",
+    description="For your own pairs: training rows without a pair, and pairs left out because their x1 is "
+    "held out.",
+    formula="training rows that are no x1; pairs whose x1 is only a held-out row",
+    unit="rows; pairs",
+    pitfalls="models never train on unpaired rows, so results also compare data",
+    source="counted by the step `adopt` (`pairflow/data/own_pairs.py`)",
+)
+_TRANSPORT = Metric(
+    "semidiscrete transport",
+    description="For `sdot`: are rows drawn equally often, how near are sources, and how much do they tell "
+    "about their rows?",
+    formula="variance over mean of the rows' hits, scaled to 4 hits a row; mean Hamming distance (of "
+    "numbers: squared distance); log M minus the mean entropy of the row given the source",
+    unit="none; positions; nats",
+    better="neither; spread near 1",
+    pitfalls="an unbalanced coupling is nearer because it leaves rows out: at 1.1 the rows' probabilities "
+    "differ by 16 %",
+    source="new sources (`pairflow/pairing/transport.py`)",
+)
+_COVERAGE = Metric(
+    "coverage",
+    "highest",
+    description="How much of the data the closed-form forward velocity reaches from noise.",
+    formula="different rows that are reached / M; for k independent draws 1 - (1 - 1/M)^k",
+    unit="share, 0 to 1; `unique_reached` rows",
+    pitfalls="M independent draws reach only 63 %; fewer forward steps (`pairing: {coverage_steps: 12}`) "
+    "reach less",
+    source="the paper's forward construction (`pairflow/pairing/forward.py`)",
+)
+PAIRS = {
+    **dict.fromkeys(("hamming_mean", "hamming_std", "hamming_independent", "hamming_nearest"), _DISTANCES),
+    **dict.fromkeys(
+        ("squared_distance", "squared_distance_independent", "reached", "moved"), _SQUARED_DISTANCES
+    ),
+    **dict.fromkeys(("symbol_deviation", "symbol_deviation_expected"), _DEVIATIONS),
+    "jumps": Metric(
+        "jumps",
+        description="How many positions jump in each backward step s of Algorithm 1 (`jumps_<s>`). "
+        "`jump_rows` is how many data rows were followed.",
+        formula="mean over rows of the number of positions that change in a step",
+        unit="positions per row",
+        pitfalls="about N (K - 1) / (K T) whatever the data are; the sum is no distance",
+        source="counted while pairing (`pairflow/metrics/coupling.py`)",
+    ),
+    **dict.fromkeys(("unpaired_rows", "held_out_pairs"), _ADOPTED),
+    **dict.fromkeys(("spread", "distance", "information"), _TRANSPORT),
+    **dict.fromkeys(("coverage", "coverage_predicted", "unique_reached"), _COVERAGE),
+}
+
+_CORRELATION = Metric(
+    "total correlation",
+    "lowest",
+    description="How much the tokens of a sample depend on one another, given its source; its standard "
+    "error over sources; its ceiling, the same for unrelated data rows. `correlation: {methods: [udlm, "
+    "random]}` chooses methods.",
+    formula="sum_i H(x^i) - H(x), with entropies from counts over the samples of one source; mean over "
+    "sources",
+    unit="bits",
+    better="lower, because few steps draw positions independently",
+    pitfalls="at few samples per source it is nearly all bias; never read it without its ceiling",
+    source="Watanabe 1960; the paper's protocol (`pairflow/metrics/correlation.py`)",
+)
+CORRELATIONS = dict.fromkeys(
+    ("total_correlation", "total_correlation_se", "total_correlation_ceiling"), _CORRELATION
+)
+SHARED = {**PATHS, **LIKELIHOODS, **PAIRS, **CORRELATIONS}
