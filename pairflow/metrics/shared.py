@@ -26,7 +26,8 @@ _text_bound = partial(
     description="`nll_bound` as a perplexity per token, and in bits per character; reports print a ≤ sign.",
     formula="exp(nll_bound); nll_bound / ln 2 × tokens / characters, without padding",
     unit="none; bits per character",
-    pitfalls="as for `nll_bound`; perplexities of different tokenisers do not compare, bits per character do",
+    pitfalls="as for `nll_bound`; perplexities of different tokenisers cannot be compared, bits per "
+    "character can",
     source="as for `nll_bound` (`pairflow/kinds/text/page/page.py`)",
 )
 BOUNDS = {
@@ -49,10 +50,11 @@ BOUNDS = {
 _LIKELIER = Metric(
     "likelier under their own class",
     "highest",
-    description="Held-out rows that are likelier under their own class than under any other: has a model "
-    "learnt its condition? Measured once per training, for one property (evaluation `condition`, no `nfe`).",
+    description="Held-out rows that are likelier under their own class than under any other if the model "
+    "has learnt its condition. Measured once per training, for one property (evaluation `condition`, no "
+    "`nfe`).",
     formula="share of rows whose bound on -log p (16 draws, the same noise for all classes) is least with "
-    "their label; 1 / number of classes",
+    "their own label; for `likelier_by_chance` 1 / number of classes",
     unit="share, 0 to 1",
     better="higher for `likelier_in_class`",
     pitfalls="the standard error is up to 0.5 / √rows; it says nothing about guidance",
@@ -62,15 +64,15 @@ LIKELIHOODS = {**BOUNDS, **dict.fromkeys(("likelier_in_class", "likelier_by_chan
 
 _DISTANCES = Metric(
     "Hamming distances",
-    description="Distances of sources from their data, of independent sources, and of uniform sources from "
-    "the nearest row. `hamming_share_<d>` is the share of pairs at distance d.",
+    description="How far sources are from their data, how far independent ones would be, and how far "
+    "uniform ones are from the nearest row. `hamming_share_<d>` is the share of pairs at distance d.",
     formula="mean and standard deviation of the Hamming distances of x0 and x1; N (K - 1) / K; mean over 16 "
     "to 256 uniform sources of the least distance ([noise by frequency](method.md#noise-by-frequency): of "
     "its sources)",
     unit="positions",
     better="neither; near pairs leave less to undo",
-    pitfalls="data coupled with themselves have distance 0 and teach nothing; independent sources teach "
-    "what `random` does; read it with `symbol_deviation`",
+    pitfalls="sources that equal their data teach nothing; independent ones teach what pairs of `random` "
+    "do; read it with `symbol_deviation`",
     source="the paper, Figure 2 (`pairflow/metrics/coupling.py`)",
 )
 _SQUARED_DISTANCES = Metric(
@@ -86,7 +88,8 @@ _SQUARED_DISTANCES = Metric(
 )
 _DEVIATIONS = Metric(
     "deviation from noise",
-    description="Do the sources look like noise, symbol by symbol?",
+    description="How far the frequencies of the sources' symbols are from the noise's, and how far by "
+    "chance.",
     formula="total variation distance of the sources' symbol frequencies to 1/K, or to the "
     "[noise's](method.md#noise-by-frequency); expected sqrt((K - 1) / (2 pi M N)), or the noise's",
     unit="none, 0 to 1",
@@ -97,23 +100,23 @@ _DEVIATIONS = Metric(
 _ADOPTED = Metric(
     "your own pairs",
     "lowest",
-    description="For your own pairs: training rows without a pair, and pairs left out because their x1 is "
+    description="In your own pairs: training rows without a pair, and pairs left out because their x1 is "
     "held out.",
     formula="training rows that are no x1; pairs whose x1 is only a held-out row",
     unit="rows; pairs",
-    pitfalls="models never train on unpaired rows, so results also compare data",
+    pitfalls="models never train on unpaired rows, so results also depend on which rows have pairs",
     source="counted by the step `adopt` (`pairflow/data/own_pairs.py`)",
 )
 _TRANSPORT = Metric(
     "semidiscrete transport",
-    description="For `sdot`: are rows drawn equally often, how near are sources, and how much do they tell "
-    "about their rows?",
+    description="For `sdot`: how unequally often rows are drawn, how near sources are, and how much a "
+    "source tells about its row.",
     formula="variance over mean of the rows' hits, scaled to 4 hits a row; mean Hamming distance (of "
     "numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
     better="neither; spread near 1",
-    pitfalls="an unbalanced coupling is nearer because it leaves rows out: at 1.1 the rows' probabilities "
-    "differ by 16 %",
+    pitfalls="an unbalanced coupling is nearer because it leaves rows out; at a spread of 1.1 the rows' "
+    "probabilities vary by 16 % (standard deviation)",
     source="new sources (`pairflow/pairing/transport.py`)",
 )
 _COVERAGE = Metric(
@@ -138,7 +141,8 @@ PAIRS = {
         "`jump_rows` is how many data rows were followed.",
         formula="mean over rows of the number of positions that change in a step",
         unit="positions per row",
-        pitfalls="about N (K - 1) / (K T) whatever the data are; the sum is no distance",
+        pitfalls="it is about N (K - 1) / (K T) whatever the data are; the sum is no distance, because a "
+        "position may jump again",
         source="counted while pairing (`pairflow/metrics/coupling.py`)",
     ),
     **dict.fromkeys(("unpaired_rows", "held_out_pairs"), _ADOPTED),
@@ -149,9 +153,9 @@ PAIRS = {
 _CORRELATION = Metric(
     "total correlation",
     "lowest",
-    description="How much the tokens of a sample depend on one another, given its source; its standard "
-    "error over sources; its ceiling, the same for unrelated data rows. `correlation: {methods: [udlm, "
-    "random]}` chooses methods.",
+    description="How much the tokens of a sample depend on one another, given its source. `_se` is the "
+    "standard error over sources, and `_ceiling` the value for unrelated data rows. `correlation: "
+    "{methods: [udlm, random]}` chooses methods.",
     formula="sum_i H(x^i) - H(x), with entropies from counts over the samples of one source; mean over "
     "sources",
     unit="bits",

@@ -112,8 +112,8 @@ _kernel = partial(
     log=True,
     group="kernel",
     signed=True,
-    description="The kernel distance of the same features, without bias at few samples: KID if from "
-    "Inception.",
+    description="The kernel distance of the same features, which has no bias at few samples. It is called "
+    "KID if they come from Inception.",
     formula="mean k(sample, other sample) + mean k(real, other real) - 2 mean k(sample, real), with k(x, y) "
     "= (x·y / D + 1)³ over D features",
     unit="none",
@@ -128,7 +128,7 @@ _nearest = partial(
     formula="mean over samples of the smallest L2 distance of pixels, or of the largest cosine of features",
     unit="pixel values of 0 to 255; none, at most 1",
     better="neither; samples much nearer than real images are copies",
-    pitfalls="pixels know nothing of content; compare cosines only by the same network",
+    pitfalls="distances of pixels say little about content; compare only cosines by the same network",
     source="exact search (`pairflow/kinds/images/measures.py`)",
 )
 METRICS = {

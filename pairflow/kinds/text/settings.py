@@ -98,7 +98,7 @@ METRICS = {
         "true}`.",
         formula="exp(sum of -ln p(token | tokens before it) / number of such tokens), without the first "
         "token of each sample. Samples are decoded without `[PAD]` and `[MASK]`, but with `[CLS]` and "
-        "`[SEP]`; the first N tokens of GPT-2 count",
+        "`[SEP]`; only the first N of GPT-2's tokens count",
         unit="none, from 1 to 50,257",
         better="lower, at equal entropy",
         pitfalls="as for `judge_ppl`; compare only equal truncation and special tokens",
@@ -119,7 +119,7 @@ METRICS = {
         "share of known words",
         "highest",
         description="Words of samples that also occur in the training text.",
-        formula="number of such words / number of words, without the first and last of a packed row",
+        formula="number of such words / number of words, without the first and last word of a packed row",
         unit="share, 0 to 1",
         better="higher, up to held-out text",
         pitfalls="a model of short words has a high value",
@@ -135,7 +135,7 @@ METRICS = {
         "held-out rows, m = (p + q) / 2",
         unit="none, 0 to 1",
         better="lower, down to the floor",
-        pitfalls="few samples are far from any text; compare only equal numbers",
+        pitfalls="it is large for few samples of any text; compare only equal numbers",
         source="Lin 1991; Endres and Schindelin 2003 (`pairflow/kinds/text/ngrams.py`)",
     ),
     "rep_4": _four_grams("repeated 4-grams of a sample"),

@@ -32,8 +32,8 @@ METRICS = {
         "2-Wasserstein distance",
         digits=3,
         description="The exact 2-Wasserstein distance of samples and training vectors, in all coordinates.",
-        formula="square root of the smallest mean of abs(a_i - b_order(i))^2 over all orders, of 1,000 "
-        "points at most",
+        formula="square root of the least mean of abs(a_i - b_order(i))^2 over all orders; at most 1,000 "
+        "points",
         unit="the data's",
         better="lower, down to the floor, which is above 0",
         pitfalls="with few points and many coordinates the floor hides differences",

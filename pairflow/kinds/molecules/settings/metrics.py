@@ -18,17 +18,17 @@ _count = partial(
 )
 _plausible = partial(
     _count,
-    description="Molecules in which a chemist finds nothing odd: different, novel, and within limits that "
-    "95 % of the library keeps. With `chemistry: {plausible: true}`, which `pairflow new` writes, methods "
-    "are judged by `plausible` first.",
-    formula="number of different canonical SMILES that no row has and that keep these limits, stage by "
-    "stage. `usual_size`: not too few heavy atoms and heteroatoms (two heteroatoms are enough). "
-    "`usual_rings`: number of ring systems that no training molecule has (rings that share an atom, with "
-    "doubly bound atoms), and atoms of the largest ring. `usual_atoms`: number of atoms whose bonds and "
-    "neighbours (Morgan, radius 1) occur in no training molecule, and in fewer than 5 molecules of "
-    "ZINC-250k. `few_alerts`: the share of training molecules with its rarest alert, or of ZINC-250k if "
-    "larger, and NIBR's severity score. Alerts are groups of PAINS, NIH and BRENK, and odd bonds and "
-    "charges such as formamide, N-C-N or N-acyl ammonium. `plausible`: the SA score. Limits are 95 % "
+    description="Molecules in which a chemist should find nothing odd: they are different, novel, and "
+    "within limits that 95 % of the library keep. With `chemistry: {plausible: true}`, which `pairflow "
+    "new` writes, methods are judged by `plausible` first.",
+    formula="number of different canonical SMILES that no row has and that pass these stages, one after "
+    "the other. `usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always suffice). "
+    "`usual_rings`: few ring systems that no training molecule has, and few atoms in the largest ring. "
+    "Rings that share an atom, with doubly bound atoms, are one system. `usual_atoms`: few atoms whose "
+    "bonds and neighbours (Morgan, radius 1) occur in no training molecule and in fewer than 5 molecules "
+    "of ZINC-250k. `few_alerts`: no alert that is rare both in the training molecules and in ZINC-250k, "
+    "and a low severity score (NIBR). Alerts are groups of PAINS, NIH and BRENK, and odd bonds and charges "
+    "such as formamide, N-C-N or N-acyl ammonium. `plausible`: a low SA score. All limits are 95 % "
     "quantiles of up to 2,000 training molecules, each compared with the rest",
     unit="molecules",
     better="higher, up to held-out molecules",
@@ -54,17 +54,19 @@ _reason = partial(
     chart=False,
     group="reasons",
     description="Invalid samples by the first reason. *Empty*: only padding. *Syntax*: not a SMILES, such "
-    "as an open branch. *Ring closure*: a ring stays open, closes onto its own atom, or joins bonded atoms. "
-    "*Valence*: too many bonds. *Aromaticity*: outside a ring, or without fitting bonds.",
+    "as an open branch. *Ring closure*: a ring stays open, closes onto its own atom, or joins bonded "
+    "atoms. *Valence*: too many bonds. *Aromaticity*: an aromatic atom is outside a ring, or the bonds "
+    "cannot alternate.",
     formula="number of samples; with `valid` they add up to all",
     better="lower",
     pitfalls="only the first of several faults counts",
 )
 _in_class = partial(
     _count,
-    description="Valid samples of the class asked for, such as `qed=high`, where RDKit computes the "
-    "property. With several properties `in_class` needs all.",
-    formula="number of valid strings between the class's thresholds, quantiles of the training molecules",
+    description="Valid samples in the class that was asked for, such as `qed=high`, for properties that "
+    "RDKit computes. With several properties `in_class` needs all.",
+    formula="number of valid strings whose value lies between the class's thresholds, which are quantiles "
+    "of the training molecules",
     pitfalls="repeats count; a model that ignores the class reaches its share of the data",
     source="RDKit (`pairflow/kinds/molecules/structures/descriptors.py`)",
 )
@@ -87,8 +89,9 @@ _scaffold = partial(
 _common = partial(
     _structure,
     best="",
-    description="Different valid samples with one of the ten most common training scaffolds, or its "
-    "framework (all atoms carbon, all bonds single): has a model learnt the cores of a series?",
+    description="Different valid samples with one of the ten most common training scaffolds, or with its "
+    "framework (all atoms carbon, all bonds single). Their number shows whether a model has learnt the "
+    "cores of a series.",
     formula="number of different molecules",
     unit="molecules",
     better="neither; near held-out molecules",
@@ -113,9 +116,9 @@ _property = partial(
     _likeness,
     best="lowest",
     group="properties",
-    description="Distance between samples and training molecules in the distribution of drug-likeness (QED, "
-    "0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water partition (logP) or "
-    "weight.",
+    description="How far the distributions of samples and of training molecules are apart in drug-likeness "
+    "(QED, 0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water partition (logP) "
+    "or weight.",
     formula="Wasserstein-1 distance of different valid samples to training molecules (20,000 at most)",
     unit="the property's; g/mol for the weight",
     pitfalls="few valid molecules make it larger",
@@ -241,7 +244,7 @@ METRICS = {
     "nearest_by_chance": _target(
         "nearest training molecule in that class by chance",
         best="",
-        description="Approximate `nearest_in_class` of a model that ignores the class.",
+        description="About the `nearest_in_class` of a model that ignores the class.",
         formula="sum over valid samples of the share of their class among training molecules with a value",
         pitfalls="samples from one part of the library differ from chance anyway; compare with guidance 0",
     ),
