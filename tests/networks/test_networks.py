@@ -139,11 +139,6 @@ def test_subs_keeps_tokens_and_never_predicts_the_mask(name, float32_error):
     assert torch.equal(p, corruption.log_probabilities(network, x_t, torch.full((4,), 0.9)).exp())
 
 
-def test_without_a_mask_symbol_one_is_added():
-    assert (Absorbing(K).mask, Absorbing(K).symbols) == (K, K + 1)
-    assert (Absorbing(K, 2).mask, Absorbing(K, 2).symbols) == (2, K)
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_labels_add_an_embedding_and_nothing_else(name):
     plain, conditional = (

@@ -78,7 +78,6 @@ def test_the_unet_of_continuous_mnist_has_64_channels_and_three_halvings():
     [
         ({"name": "transformer"}, (4,), "continuous data take encoder, mlp, unet, found 'transformer'"),
         (ENCODER, (5,), "encoder needs vectors of an even length; the data have rows of shape (5,)"),
-        (ENCODER, (2, 2), "encoder needs vectors of an even length; the data have rows of shape (2, 2)"),
         (UNET, (4,), "network unet needs images (C, H, W); the data have rows of shape (4,)"),
         (UNET, (1, 5, 4), "network unet: 2 scales halve an image 1 times, but 2 does not divide 1 x 5 x 4"),
     ],

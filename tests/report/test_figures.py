@@ -27,7 +27,6 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
     picture = figures.quality(TABLE, [1000], "q")
     assert {"1", "2", "4", "valid (% of samples)", "udlm", EVIL[:23] + "…"} <= set(texts(picture.svg))
     assert "udlm: 8.4 at 1, 10 at 2; " in picture.alt
-    assert EVIL in picture.alt
     root = ElementTree.fromstring(picture.svg)
     assert root.get("viewBox")
     assert root.get("width") is root.get("height") is None
@@ -71,12 +70,6 @@ def test_a_single_point_of_one_method_is_drawn(metric, cells):
     assert (axes.get_yscale() == "log") == (metric == "kd" and cells[0].mean > 0)
 
 
-def test_values_that_are_all_alike_have_room_above_them():
-    cells = [Cell(999, 0, 2), Cell(1000, 0, 2)]
-    [axes] = figures.quality(given_table("valid", [1, 2], {"udlm": cells}), [1000], "q").figure.axes
-    assert axes.get_ylim() == pytest.approx((0, 105))
-
-
 def test_ids_of_two_drawings_differ_and_references_follow():
     first, second = (figures.quality(TABLE, [1000], name).svg for name in ("one", "two"))
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
@@ -84,23 +77,14 @@ def test_ids_of_two_drawings_differ_and_references_follow():
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
 
 
-def test_of_eleven_numbers_of_steps_every_other_has_a_text():
-    steps = [2**power for power in range(11)]
-    picture = figures.quality(given_table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q")
-    assert {"1", "4", "16", "64", "256", "1024"} <= set(texts(picture.svg))
-    assert "2" not in texts(picture.svg)
-
-
 def test_distances_and_jumps_tell_their_means_and_sums():
     picture = figures.distances({"pairflow": np.array([1, 2, 1])}, 30, "d")
     assert picture.alt == "Hamming distance between source and data. pairflow: mean 1.00."
-    assert "share of pairs" in texts(picture.svg)
     assert len(picture.figure.axes[0].lines) == 1  # of independent uniform sources
     by_frequency = figures.distances({"pairflow": np.array([1, 2, 1])}, None, "d")
     assert not by_frequency.figure.axes[0].lines
     picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
     assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
-    assert "jumps per row and step" in texts(picture.svg)
 
 
 def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
@@ -109,9 +93,6 @@ def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
     assert picture.alt == "NLL by iteration. udlm: 3.5 at 10, 2.5 at 20."
     [line] = json.loads(picture.points)
     assert [point[2] for point in line["points"]] == [["iteration 10", "3.5"], ["iteration 20", "2.5"]]
-    assert picture.figure.axes[0].get_ylim() == pytest.approx((2.42, 3.58))
-    [axes] = figures.curves({"udlm": LOG}, "loss", "loss", "c").figure.axes
-    assert axes.get_ylim() == pytest.approx((0.92, 2.08))
     assert [figures.has_values(log, "validation_nll") for log in logs.values()] == [True, False]
     diverged = LOG.assign(loss=[1.0, np.inf, 2.0])
     long = pd.DataFrame({"iteration": range(10_000), "loss": np.tile([0.0, 2.0], 5000)})
@@ -126,8 +107,6 @@ def test_methods_look_different_and_distillations_like_their_base(many):
     bases = [style(name) for name in ("pairflow", "udlm", "random", "mdlm", "pairflow-sub4")]
     assert len({look.colour for look in bases}) == len({look.marker for look in bases}) == 5
     assert {(look.line, look.hollow) for look in bases} == {("-", False)}
-    subsets = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
-    assert len({look.marker for look in subsets}) == 5
     for rounds in ("+dcd", "+redi", "+redi+redi", "+redi+redi+redi", "+redi+dcd"):
         ours, theirs = style(f"pairflow{rounds}"), style(f"udlm{rounds}")
         assert (ours.colour, theirs.colour) == (style("pairflow").colour, style("udlm").colour)
@@ -158,8 +137,6 @@ def test_each_method_has_a_small_histogram_and_arrows_for_what_is_beyond_its_bin
     assert arrows == [[("<", 0.2), (">", 0.5)], [], [], []]
     assert "training molecules: 0.75; udlm: 1.17, 70.0 % beyond; pairflow: 0.75; " in picture.alt
     assert len({axes.get_ylim() for axes in panels}) == len({axes.get_xlim() for axes in panels}) == 1
-    low, high = panels[0].get_ylim()
-    assert (low, high > 0.75) == (0, True)
 
 
 def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
@@ -180,13 +157,3 @@ def test_baselines_are_grey_where_there_is_something_to_set_off():
     assert look("pairflow+redi") == style("pairflow+redi")
     assert contrast(["udlm", "mdlm"])("udlm") == style("udlm")
     assert contrast(["udlm", "sdot", "ot"])("sdot") == style("sdot")  # a coupling is no baseline
-
-
-def test_logarithmic_times_have_few_round_ticks():
-    points = [(1, 2, 0.16, 10.0), (2, 3, 0.3, 20.0), (1024, 1025, 4.4, 352.25)]
-    times = pd.DataFrame(points, columns=["nfe", "calls", "seconds", "valid"]).assign(method="udlm")
-    picture = charts.trade(times, 1024, "main", "t")
-    assert {"0.2", "0.5", "1", "2"} <= set(texts(picture.svg))
-    assert picture.figure.axes[0].get_xticks(minor=True).size == 0
-    [line] = json.loads(picture.points)
-    assert line["points"][2][2] == ["1,024 steps, 1,025 calls", "valid 352.2", "4.4 s"]

@@ -127,15 +127,9 @@ def test_without_scripts_the_charts_are_there(html, open_page):
 
 
 def test_evil_names_are_only_text(make, metric_rows, open_page):
-    contents = make(
-        name=EVIL,
-        settings={"methods": [EVIL]},
-        metrics=metric_rows({EVIL: (1, 2, 3)}),
-        couplings={},
-        correlations={},
-        logs={},
-        samples={},
-    )
+    none = {name: {} for name in ("couplings", "correlations", "logs", "samples")}
+    rows = metric_rows({EVIL: (1, 2, 3)})
+    contents = make(name=EVIL, settings={"methods": [EVIL]}, metrics=rows, **none)
     page = open_page(render(contents))
     charts(page).first.locator(".chart").focus()
     page.keyboard.press("ArrowRight")

@@ -22,10 +22,8 @@ def test_an_entry_is_its_words_as_html():
     entry = read_entries()["novel"]
     assert read_entries()["unique"] is entry
     assert entry.names == ("unique", "novel")
-    assert entry.text == "The same counts on the strings themselves, as the paper has them."
     assert list(entry.facts) == [*FACTS]
     assert entry.facts["Source"].endswith("(<code>pairflow/kinds/molecules/measures/counts.py</code>)")
-    assert "<em>Empty</em>: only padding." in read_entries()["invalid_empty"].text
 
 
 @pytest.mark.parametrize("page", ["molecule_page", "image_page"])

@@ -89,13 +89,10 @@ def test_trajectories_of_real_data_equal_the_reference(data_dir, name):
     [
         (1000, 24, 40, np.uint8, 20),
         (60, 784, 2, np.uint8, 10),
-        (80, 300, 2, np.int64, 5),
         (200, 20, 300, np.uint16, 10),
-        (100, 10, 1000, np.int32, 10),
         (50, 6, 65536, np.int32, 4),
         (4, 4096, 256, np.uint8, 3),
         (20, 12288, 256, np.uint8, 3),
-        (20, 12288, 2, np.uint8, 3),
         (3, 16384, 300, np.uint16, 2),
         (40, 1, 3, np.int8, 5),
         (30, 5, 4, np.uint64, 1),
@@ -132,6 +129,13 @@ def test_the_rules_integers_have_the_levels_of_the_rule_on_the_oldest_processor(
         own |= {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2"}
     run = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
     assert run.stdout.split() == ["0"] * 4, run.stderr
+
+
+@pytest.mark.usefixtures("index")
+def test_more_keys_than_two_tiles_of_blocks_equal_the_reference(clustered):
+    """70,000, so that the last block is not full."""
+    fast, slow = both(data := clustered(70_000, 12, 5), 5, 6, queries=data[:20])
+    assert np.array_equal(fast, slow)
 
 
 def test_queries_need_not_be_keys(clustered):

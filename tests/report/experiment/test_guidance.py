@@ -50,20 +50,13 @@ def test_a_curve_per_number_of_steps_and_the_property_at_each_weight(contents):
     assert [*guidance["trades"], *guidance["shapes"]] == ["in the class asked for", "logP"]
     trades, shapes = guidance["trades"]["in the class asked for"], guidance["shapes"]["logP"]
     assert list(trades) == [1, 4]
-    assert [(nfe, set(methods)) for nfe, methods in shapes.items()] == [
-        (4, set(METHODS)),
-        (1, set(METHODS)),
-    ]
+    assert [(nfe, {*methods}) for nfe, methods in shapes.items()] == [(nfe, {*METHODS}) for nfe in (4, 1)]
     trade = trades[1]
     assert "at guidance 0, 1, 2.5. " in trade.alt
     shares = ("41.7", "58.3", "91.7")  # of 600 valid samples, means of both trials
     for weight, share in zip(("0", "1", "2.5"), shares, strict=True):
         assert f'"guidance {weight}","in the class {share} %"' in trade.points
     assert all(f"guidance {weight:g}" in shapes[4]["udlm"].alt for weight in WEIGHTS.values())
-
-
-def test_the_page_has_a_part_on_guidance(contents, parse):
-    assert "Guidance towards logp=high" in parse(render(contents)).words()
 
 
 def test_each_of_several_properties_has_its_own_chart(make):
@@ -108,11 +101,8 @@ def make_column(make):
             for nfe in (1, 8)
             for metric, value in (values | {"nearest_in_class": followed}).items()
         ]
-        data = {
-            "source": "library.csv",
-            "length": 16,
-            "condition": [{"column": "pIC50"}, {"property": "qed"}],
-        }
+        conditions = [{"column": "pIC50"}, {"property": "qed"}]
+        data = {"source": "library.csv", "length": 16, "condition": conditions}
         evaluations = {"main": {"nfe": [1, 8], "condition": asked, "guidances": guidances}}
         return make(
             settings=SETTINGS | {"data": data, "methods": ["udlm"], "evaluations": evaluations},
@@ -131,9 +121,7 @@ def test_a_column_is_followed_if_the_nearest_training_molecules_are_in_the_class
     assert nearest["rows"] == [["udlm", "50.0 %", "40.0 %", "35.0 %"]]
     chart = block.details.shown["guidance"]["trades"][METRICS["nearest_in_class"].label][1]
     assert '"guidance 2","nearest training molecule in the class asked for 75.0 %"' in chart.points
-    words = parse(render(contents)).words()
-    assert "Does the model follow pIC50?" in words
-    assert "follows pIC50 if more valid samples than by chance, and than at guidance 0" in words
+    assert "Does the model follow pIC50?" in parse(render(contents)).words()
 
 
 @pytest.mark.parametrize(("asked", "advised"), [("pIC50=high", True), ("pIC50=spread", False)])
@@ -187,9 +175,7 @@ def test_variants_are_drawn_against_their_noise(make, parse):
     charts = block.details.shown["variants"]
     assert [*charts] == [4]
     assert [*charts[4]] == ["similarity to the varied molecule", "novel"]  # plausible ones were not counted
-    assert (
-        '"noise 0.1","similarity to the varied molecule 0.75"'
-        in charts[4]["similarity to the varied molecule"].points
-    )
+    similarity = charts[4]["similarity to the varied molecule"].points
+    assert '"noise 0.1","similarity to the varied molecule 0.75"' in similarity
     assert '"noise 0.4","novel 70.0 %"' in charts[4]["novel"].points
     assert "Variants of held-out molecules" in parse(render(contents)).words()
