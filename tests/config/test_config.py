@@ -220,13 +220,6 @@ def test_a_method_that_cannot_be_is_refused_by_the_part_that_is_wrong(name, mess
         parse_method(name)
 
 
-def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
-    demo = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["demo"]
-    found = report_inputs(tmp_path, demo)["properties"]
-    assert len(found) == 2 * len(demo.methods)
-    assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
-
-
 def test_an_evaluation_says_which_samples_reports_show(tmp_path):
     cifar10 = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["cifar10"]
     assert paths.shown_nfe(cifar10, "main") == (64, 256)

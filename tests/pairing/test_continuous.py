@@ -157,11 +157,6 @@ def test_a_gpu_pairs_as_a_cpu_and_its_shards_are_slices(size):
     assert same(on_gpu, [np.concatenate(parts) for parts in zip(*shards, strict=True)])
 
 
-def test_equal_rows_share_their_sources():
-    coupled = pair(np.repeat(points(5, 2), 20, axis=0))
-    assert coupled.moved.max() < 1e-6
-
-
 GOOD = [[0.0, 1.0], [2.0, 3.0]]
 
 

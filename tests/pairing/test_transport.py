@@ -151,16 +151,6 @@ def test_pairs_depend_on_nothing_but_rows_temperature_and_seed(small):
     np.testing.assert_array_equal(again.potentials, small.potentials)
 
 
-def test_equal_rows_have_equal_shares(small):
-    hits = np.bincount(small.rows(*sources_of(small, 20_000)), minlength=40)
-    assert abs(hits[3] - hits[7]) < 6 * math.sqrt(hits[3] + hits[7])
-
-
-def sources_of(coupling, count):
-    numbers = np.arange(count)
-    return rng.uniform_tokens(11, numbers, coupling.space.length, coupling.space.vocabulary_size), numbers
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

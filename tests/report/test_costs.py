@@ -84,7 +84,7 @@ TIMES = (("train", 100.0), ("pair", 1.0))
 def test_each_base_has_its_own_rows_in_the_order_of_the_timings(costs):
     udlm = ("train", "udlm", 0, 100.0, 100.0, 1, 1.0)
     subsets = [(step, "pairflow-sub4", 0, time, 1.0, 1, 1.0) for step, time in TIMES]
-    found = costs(PAIR, udlm, TRAIN, *subsets, ("distill", "udlm+dcd", 0, 25.0, 1.0, 1, 1.0), DCD)
+    found = costs(PAIR, udlm, TRAIN, *subsets, DCD, ("distill", "udlm+dcd", 0, 25.0, 1.0, 1, 1.0))
     works = {base: [(cost.method, cost.share) for cost in rows] for base, rows in found.items()}
     assert works == {
         "udlm": [("udlm", 1.0), ("udlm+dcd", 0.25)],

@@ -1,7 +1,6 @@
 import base64
 import csv
 import io
-import json
 import re
 import statistics
 from html import unescape
@@ -12,7 +11,7 @@ import pytest
 
 from pairflow.artifacts import from_cell
 from pairflow.kinds.molecules.settings.metrics import METRICS
-from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table, sort_keys
+from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 from pairflow.report.grid import Grid
 
@@ -99,15 +98,6 @@ def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     assert lines <= {*tex.splitlines()}  # too few of `a` for a test
 
 
-def test_ties_are_bold_together_and_one_method_alone_is_not(sheet):
-    _, tex = texts(sheet({("a", 1): [1203.01], ("b", 1): [1203.04], ("c", 1): [2.9]}))
-    assert tex.count(r"$\mathbf{1{,}203.0}$") == 2
-    assert "c & $2.9$" in tex
-    _, tex = texts(sheet({("a", 1): [3.0]}))
-    assert "bold" not in tex.replace("booktabs", "")
-    assert r"a & $3.0$ \\" in tex
-
-
 @pytest.mark.parametrize(("scale", "said"), [("reduced", "reduced scale"), ("paper", "paper's scale")])
 def test_a_file_says_where_its_numbers_are_from(sheet, scale, said):
     _, tex = texts(sheet({("a", 1): [3.0]}, scale=scale))
@@ -123,12 +113,6 @@ def test_names_come_back_from_csv_and_are_one_cell_of_latex(sheet):
     assert len(rows) == len(NAMES) + 1
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {1}
     assert not any(row.startswith(("[", "*")) for row in rows)
-
-
-def test_files_are_named_by_experiment_evaluation_and_group(sheet, make):
-    names = [file.name for file in sheet({("a", 1): [1.0]}).files]
-    assert names == ["demo-main-quality.csv", "demo-main-quality.tex"]
-    assert Sheet('<a "b"/c>', "", [], [{"x": 1}]).files[0].name == "a-b-c.csv"
 
 
 def test_image_tables_name_reference_extractor_and_real_images(image_page):
@@ -167,12 +151,6 @@ def test_each_table_of_the_page_has_its_two_files(molecule_page, parse):
     tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
     assert len(downloads(molecule_page)) == 2 * tables == 12
     assert molecule_page.count(">CSV</a> · <a ") == tables
-
-
-def test_keys_to_sort_by():
-    assert json.loads(sort_keys(["a<b", 1, np.float64(0.1), np.nan, np.inf, None])) == (
-        ["a<b", 1, 0.1, None, None, None]
-    )
 
 
 def test_latex_compiles(sheet, molecule_page, image_page, compile_latex):

@@ -137,16 +137,6 @@ def test_a_link_to_a_folded_section_opens_it_below_the_navigation(four, open_pag
     assert heading["y"] >= navigation["height"]
 
 
-def test_the_first_key_skips_to_the_content(four, open_page):
-    page = open_page(four)
-    link = page.get_by_role("link", name="Skip to the content")
-    assert link.bounding_box()["y"] < 0
-    page.keyboard.press("Tab")
-    assert link.bounding_box()["y"] == 0
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
-
-
 @pytest.fixture(scope="module")
 def twelve(make) -> str:
     """Twelve methods at eleven numbers of steps."""

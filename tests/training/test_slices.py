@@ -70,12 +70,6 @@ def test_slices_at_once_and_in_turn_have_the_same_bits(name, threads):
         assert all(torch.equal(*pair) for pair in zip(at_once, expected, strict=True))
 
 
-def test_the_number_of_threads_of_the_program_stays(threads):
-    threads(2)
-    gradients("transformer")
-    assert torch.get_num_threads() == 2
-
-
 def test_a_replica_learns_with_the_network_and_keeps_its_own_gradients():
     made = network()
     other = replica(made)

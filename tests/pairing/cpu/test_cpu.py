@@ -138,19 +138,6 @@ def test_more_keys_than_two_tiles_of_blocks_equal_the_reference(clustered):
     assert np.array_equal(fast, slow)
 
 
-def test_queries_need_not_be_keys(clustered):
-    data, queries = clustered(300, 24, 6), clustered(50, 24, 6, seed=1)
-    fast, slow = both(data, 9, 10, queries=queries, seed=2)
-    assert np.array_equal(fast, slow)
-    none = cpu.pair_rows(data, queries[:0], np.arange(0), vocabulary_size=9, steps=10, seed=2)
-    assert none.shape == (0, 24)
-
-
-def test_one_row_and_large_row_numbers_and_seeds():
-    fast, slow = both(np.array([[0, 1, 2, 3]]), 4, 20, row_numbers=np.array([2**40 + 1]), seed=2**64 - 1)
-    assert np.array_equal(fast, slow)
-
-
 def test_duplicates_walk_apart(clustered):
     data = np.repeat(clustered(100, 12, 8), 2, axis=0)
     sources, slow = both(data, 8, 20)
@@ -188,15 +175,6 @@ def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         cpu.pair_rows(data, data, np.arange(300), **settings)
     assert len(walked) < 150
-
-
-def test_the_bar_counts_rows(clustered, capsys):
-    data = clustered(50, 6, 5)
-    settings = {"vocabulary_size": 5, "steps": 2, "seed": 0, "threads": 1}
-    cpu.pair_rows(data, data, np.arange(50), **settings, progress=True)
-    assert "50/50" in capsys.readouterr().err
-    cpu.pair_rows(data, data, np.arange(50), **settings, progress=False)
-    assert capsys.readouterr() == ("", "")
 
 
 def test_jumps_of_subsets_are_those_of_their_parts(clustered):

@@ -91,18 +91,6 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
     ]
 
 
-def test_a_family_is_larger_than_what_a_sentence_is_about(make_run, parse):
-    """Six differences of mean 0 and standard error 0.5, times t(1 - 0.05 / 12, 2) = 10.89."""
-    run = make_run(seeds=(0,))
-    udlm = run.metrics[run.metrics.method == "udlm"]
-    noisy = raised(replace(run, metrics=udlm), 0, "trial").metrics
-    others = [noisy.assign(method=method) for method in ("random", "pairflow")]
-    sections = make_sections([replace(run, metrics=pd.concat([udlm, *others], ignore_index=True))])
-    verdict = write_verdict(sections)[1]
-    assert "nothing is decided in 3 comparisons (corrected over 6); a difference of about 5.4" in verdict
-    assert "correction over the 6 tests of this table" in parse(render(sections, "c.parquet")).words()
-
-
 def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):
     """Of the means of the 12 methods at one step, the n-th is 10 n: UDLM is the second."""
     run = make_run(seeds=(0,))
@@ -155,15 +143,6 @@ def test_each_table_can_be_saved(make_run, parse):
     assert "baseline_experiment" in rows
     assert r"udlm & b & $\mathbf{+20.0}$ (+" in texts["comparison-main-valid-train-difference.tex"]
     assert r"Method & Experiment & 1 & 4 & 32 \\" in texts["comparison-main-valid-train-mean.tex"]
-
-
-def test_labels_name_extractors_but_of_distances_of_pixels(make_images):
-    contents = make_images()
-    run = FinishedExperiment("a", contents.experiment, contents.metrics, contents.timings)
-    [section] = make_sections([run])
-    labels = [grid.full_label for grid in section.grids]
-    assert "FD to the training images, by classifier-1a2b3c4d" in labels
-    assert labels[-2:] == ["L2 to the nearest training image", "share of copies of training images"]
 
 
 def test_what_equal_steps_hide_is_said(make_run, metric_rows):

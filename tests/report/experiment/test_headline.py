@@ -223,12 +223,6 @@ def test_few_valid_molecules_and_many_copies(make, metric_rows):
         assert not severe
 
 
-def test_of_many_methods_a_box_gives_their_number(many, metric_rows):
-    rows = metric_rows({method: (n, n, 10 * n) for n, method in enumerate(many.methods, 1)})
-    contents = dataclasses.replace(many, metrics=rows, logs={})
-    assert "12 of 12 methods (0.98 % to 11.7 %)" in cautions(contents)["Not usable yet."][0]
-
-
 def test_images_that_are_copies(make_images):
     metrics = make_images().metrics
     copies = (metrics.metric == "nn_copies") & (metrics.method == "pairflow")

@@ -34,19 +34,15 @@ def test_a_grid_holds_the_pixels_in_order_in_a_grey_frame(channels):
     assert (found == 128).all()
 
 
-def test_a_grid_is_of_up_to_64_small_images_and_of_fewer_large_ones():
-    assert decoded(images.draw_grid(pictures(70, 32, 32, 3), "x")).shape == (12 * 33 + 1, 5 * 33 + 1, 3)
-    assert decoded(images.draw_grid(pictures(70, 64, 64, 3), "x")).shape == (4 * 65 + 1, 5 * 65 + 1, 3)
-    assert decoded(images.draw_grid(pictures(3, 256, 256, 3), "x")).shape == (257 + 1, 257 + 1, 3)
-    assert decoded(images.draw_grid(pictures(2, 600, 600, 3), "x")).shape == (602, 602, 3)  # at least one
+GRIDS = [(8, 5, 64), (28, 2, 60), (32, 2, 60), (64, 1, 20), (256, 1, 1), (600, 1, 1)]  # at least one image
 
 
-@pytest.mark.parametrize(("side", "factor", "shown"), [(8, 5, 64), (28, 2, 60), (32, 2, 60), (64, 1, 60)])
-def test_grids_grow_by_whole_factors_that_fit(side, factor, shown):
+@pytest.mark.parametrize(("side", "factor", "shown"), GRIDS)
+def test_grids_grow_by_whole_factors_that_fit_and_show_fewer_large_images(side, factor, shown):
     png = images.draw_grid(pictures(70, side, side, 1), "udlm at 1 sampling step")
     assert png.factor == factor
-    assert png.width * factor <= 365
-    assert png.alt == f"{shown} samples of udlm at 1 sampling step"
+    assert png.width * factor <= max(365, side + 2)
+    assert png.alt.startswith(f"{shown} sample")
 
 
 def test_pairs_are_rows_from_data_to_source():

@@ -15,8 +15,6 @@ from pairflow.report.words import (
     format_duration,
     format_p_value,
     format_percent,
-    make_breakable,
-    name_distillation,
 )
 
 SCRIPT = "<script>alert(1)</script>"
@@ -111,18 +109,6 @@ def test_what_the_page_shows(molecule_page, document, words):
     assert (label in document.words(), label in words(settings={"scale": "paper"})) == (True, False)
 
 
-def test_deviations_between_seeds_stand_apart_from_those_between_trials(
-    make, metric_rows, parse, empty_charts
-):
-    rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
-    rows["value"] += 10 * rows.seed
-    html = render(make(metrics=rows))
-    assert '<td>94.0 <small>± 10.0</small> <small class="trials">trials ± 1.0</small></td>' in html
-    assert "1,024 samples × 3 trials × 3 seeds" in parse(html).words()
-    html = render(make(metrics=rows[(rows.nfe != 4) | (rows.seed == 1)]))
-    assert '<td>255.0 <small>(1 of 3 seeds)</small> <small class="trials">trials ± 1.0</small></td>' in html
-
-
 def test_every_evaluation_has_its_block(make, words):
     metrics = make().metrics
     evaluations = {name: {"nfe": (1, 4, 32), "trials": 3} for name in ("main", "check")}
@@ -159,13 +145,6 @@ def test_numbers_in_words():
     durations = {0.04: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 59.6: "1 min 00 s", 200: "3 min 20 s"}
     durations |= {7500: "2 h 05 min", np.nan: "–"}
     assert {seconds: format_duration(seconds) for seconds in durations} == durations
-
-
-def test_names_may_break_only_before_a_distillation_and_a_new_one_has_its_own_name():
-    assert make_breakable("pairflow+redi+redi") == "pairflow<wbr>+redi<wbr>+redi"
-    assert make_breakable("<b>+x") == "&lt;b&gt;<wbr>+x"
-    names = [name_distillation(method) for method in ("udlm", "udlm+dcd", "udlm+dcd+redi", "udlm+new")]
-    assert names == ["", "DCD", "ReDi", "new"]
 
 
 def test_the_page_of_twelve_methods(many, parse, empty_charts):

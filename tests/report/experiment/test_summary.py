@@ -57,16 +57,6 @@ def test_the_first_sentence_says_who_is_better(make, metric_rows, ours, said):
     assert said in first
 
 
-def test_of_many_methods_the_best_three_and_the_baseline_are_named(many, metric_rows):
-    relative, quality, *_ = write_summary(many)
-    assert "not tested (no spread)" in relative
-    assert "the best three of 12 methods: 120.0 ± 1.0 with pairflow+redi+redi+redi, 110.0" in quality
-    assert "100.0 ± 1.0 with pairflow+redi; 20.0 ± 1.0 with udlm (" in quality
-    # A baseline among the best is named once.
-    counts = {method: (10.0 * n, 1, 1) for n, method in enumerate(reversed(many.methods), 1)}
-    assert write_summary(dataclasses.replace(many, metrics=metric_rows(counts)))[1].count("udlm") == 1
-
-
 def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
     timings = make().timings.iloc[:0]
     rows = metric_rows({"udlm": (84, 245, 437)})
@@ -130,22 +120,6 @@ def test_nan_is_not_a_number_of_molecules(make):
     assert "udlm" not in text
     some = noisy(metrics.assign(value=metrics.value.mask(udlm & (metrics.nfe == 4))))
     assert "better at 1 and 32 sampling steps" in write_summary(make(metrics=some))[0]
-
-
-def test_many_comparisons_decide_less(many):
-    """The rule is that of `pairflow compare`: Holm's correction is over all methods, not over PairFlow."""
-    first = write_summary(make_few(many, ["udlm", "pairflow"]))[0]
-    assert ": better at 1 sampling step" in first
-    first = write_summary(make_few(many, many.methods))[0]
-    assert "nothing is decided in 1 comparison (corrected over 11)" in first
-
-
-def make_few(contents, methods):
-    """Some methods, whose trials at one step differ from UDLM's by 3 with standard error 0.5: p = 0.027."""
-    rows = contents.measured[contents.measured.method.isin(methods) & (contents.measured.nfe == 1)]
-    rows = rows.assign(value=rows.trial.map({0: 100.0, 1: 103.0, 2: 101.0}))
-    gain = rows.trial.map({0: 3.5, 1: 2.0, 2: 3.5}).where(rows.method != "udlm", 0.0)
-    return dataclasses.replace(contents, metrics=rows.assign(value=rows.value + gain))
 
 
 def test_masks_and_uniform_noise_are_compared_at_equal_calls(make, metric_rows):
