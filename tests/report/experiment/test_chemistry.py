@@ -114,7 +114,7 @@ def test_novel_molecules_per_second_are_shown_where_the_data_are_not_complete(co
     *_, novel = block.details.shown["speed"]["tables"]
     assert novel.metric == "novel_per_second"
     assert [cell.mean for cell in novel.rows["pairflow"]] == pytest.approx([2 * 100 / 2.0, 2 * 100 / 64.0])
-    assert '<th scope="row">calls of the network</th><td>2</td><td>33</td>' in render(other)
+    assert novel.call_rows == {"": (2, 33)}
 
 
 def test_without_times_or_histograms_those_parts_are_left_out(make):
@@ -141,8 +141,8 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     drawn = block.details.shown["survivors"].alt
     assert all(line in drawn for line in ("udlm", "held-out molecules", "one carbon more"))
     page = render(contents)
-    assert "80.0 % are plausible: different, novel, and with nothing unusual" in page
-    assert "of 1,000 held-out molecules 90.0 % are." in page
+    for share in ("80.0 % are plausible", "of 1,000 held-out molecules 90.0 %"):
+        assert share in page
 
 
 def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_samples(make):
@@ -179,7 +179,7 @@ def test_the_page_of_a_users_library_begins_with_plausible_molecules_and_names_n
     page = render(contents)
     text = page[page.index("<main") :]
     assert text.index("Structure of CC(=O)Nc1ccccc1C") < text.index("<table")
-    assert "<code>CC(=O)Nc1ccccc1</code>: 100.0 % of them have it, and 87.5 % of" in page
+    assert "<code>CC(=O)Nc1ccccc1</code>: 100.0 % of them have it, and 87.5 %" in page
     words = page[: page.index("The whole configuration")]
     found = re.findall("(?:.{30})(?:[Pp]aper|[Ss]ource|[Cc]oupling)(?:.{30})", words)
     assert not found, found
