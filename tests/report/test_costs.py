@@ -78,21 +78,6 @@ def test_every_base_method_on_pairs_has_the_cost_of_making_them(base, make_exper
     assert works == {"base training": 200.0} | ({"pairing": 5.0} if BASES[base].coupled else {})
 
 
-TIMES = (("train", 100.0), ("pair", 1.0))
-
-
-def test_each_base_has_its_own_rows_in_the_order_of_the_timings(costs):
-    udlm = ("train", "udlm", 0, 100.0, 100.0, 1, 1.0)
-    subsets = [(step, "pairflow-sub4", 0, time, 1.0, 1, 1.0) for step, time in TIMES]
-    found = costs(PAIR, udlm, TRAIN, *subsets, DCD, ("distill", "udlm+dcd", 0, 25.0, 1.0, 1, 1.0))
-    works = {base: [(cost.method, cost.share) for cost in rows] for base, rows in found.items()}
-    assert works == {
-        "udlm": [("udlm", 1.0), ("udlm+dcd", 0.25)],
-        "pairflow": [("pairflow", 1.0), ("pairflow", 0.025), ("pairflow+dcd", 0.2)],
-        "pairflow-sub4": [("pairflow-sub4", 1.0), ("pairflow-sub4", 0.01)],
-    }
-
-
 def test_means_over_seeds_and_the_largest_memory(costs):
     second = ("train", "pairflow", 1, 100.0, 180.0, 64_000, 600.0)
     taught = [("teach", "pairflow+redi", 1, 10.0, 5.0, None, 1.0)]

@@ -10,7 +10,7 @@ from pages import given_table
 
 from pairflow.kinds.molecules.page import charts
 from pairflow.report import drawing, figures
-from pairflow.report.colours import HEX, contrast, style
+from pairflow.report.colours import HEX, style
 from pairflow.report.grid import Cell
 
 EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
@@ -123,12 +123,3 @@ def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
     assert drawing.spread([0, 0.5, 0.9], 0.1) == pytest.approx([0, 0.5, 0.9])
     assert drawing.spread([0.4, 0.4, 0.4], 0.1) == pytest.approx([0.3, 0.4, 0.5])
     assert drawing.spread([0.2, 1, 1], 0.1) == pytest.approx([0.2, 0.9, 1])  # none above the frame
-
-
-def test_baselines_are_grey_where_there_is_something_to_set_off():
-    look = contrast(["udlm", "udlm+dcd", "pairflow", "pairflow+redi"])
-    assert [look(name).colour for name in ("udlm", "udlm+dcd", "random", "mdlm")] == ["grey"] * 4
-    assert look("udlm+dcd").marker == style("udlm+dcd").marker
-    assert look("pairflow+redi") == style("pairflow+redi")
-    assert contrast(["udlm", "mdlm"])("udlm") == style("udlm")
-    assert contrast(["udlm", "sdot", "ot"])("sdot") == style("sdot")  # a coupling is no baseline

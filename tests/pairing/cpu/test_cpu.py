@@ -132,8 +132,7 @@ def test_the_rules_integers_have_the_levels_of_the_rule_on_the_oldest_processor(
 
 
 @pytest.mark.usefixtures("index")
-def test_more_keys_than_two_tiles_of_blocks_equal_the_reference(clustered):
-    """70,000, so that the last block is not full."""
+def test_many_keys_whose_last_block_is_not_full_equal_the_reference(clustered):
     fast, slow = both(data := clustered(70_000, 12, 5), 5, 6, queries=data[:20])
     assert np.array_equal(fast, slow)
 
