@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -19,7 +18,6 @@ from pairflow.estimate import measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, memory_requests, wall_seconds
 from pairflow.estimate.forecast import forecast
 from pairflow.estimate.rates import Rate
-from pairflow.pairing.probe import make_rows
 from pairflow.pairing.transport import sources_needed
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
@@ -427,14 +425,6 @@ def test_a_pairing_of_many_rows_is_measured_on_fewer_and_scaled(monkeypatch, spe
         monkeypatch.setattr(measure, "MOST_TOKENS", most * work.length)
         facts = measure.main(request)
         assert facts == {"seconds": pytest.approx(speed * 3000 * 3001, rel=0.01), "memory_mb": 3100.0}
-
-
-def test_made_up_rows_resemble_one_another():
-    rows = make_rows(2000, 20, 30)
-    assert rows.shape == (2000, 20)
-    assert 0 <= rows.min() <= rows.max() < 30
-    nearest = min(np.count_nonzero(rows[1:] != rows[0], axis=1))
-    assert nearest < 14  # rows of independent tokens would differ in 19 or 20
 
 
 def test_sources_that_are_led_to_rows_are_counted_in_the_search_and_in_trainings():

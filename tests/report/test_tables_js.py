@@ -106,7 +106,8 @@ def test_the_command_is_copied(four, open_page, clipboard):
 
 def test_without_scripts_the_page_is_whole(four, open_page):
     page = open_page(four, java_script_enabled=False)
-    assert page.locator("button:not([popovertarget])").count() == 0
+    assert page.locator(".tip, button:not([popovertarget])").count() == 0
+    assert page.locator("#quality .chart > svg").first.is_visible()
     assert names(page) == [*VALUES]
     assert table_of(page).locator("thead th").all_inner_texts() == ["Method steps", "1", "4"]
     assert page.get_by_text(COMMAND, exact=True).is_visible()
