@@ -225,3 +225,10 @@ def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(folder, clust
         oracle.pair_rows(other, other, np.arange(40), **settings),
     )
     assert launches.count(6) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "following"), [(8, 0.01, 32), (32, 0.5, 64), (64, 3.0, 20), (4, 9, 4)]
+)
+def test_launches_grow_to_a_second(size, seconds, following):
+    assert gpu._next_size(size, seconds, 4) == following
