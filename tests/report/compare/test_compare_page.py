@@ -90,22 +90,6 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
     ]
 
 
-def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):
-    """Of the means of the 12 methods at one step, the n-th is 10 n: UDLM is the second."""
-    run = make_run(seeds=(0,))
-    part = run.metrics.method.isin(["udlm", "random"]) & (run.metrics.nfe == 1)
-    better = run.metrics.assign(value=raised(run, 20, "trial").metrics.value.where(part, run.metrics.value))
-    [first, *_] = write_verdict(make_sections([run, replace(run, name="b", metrics=better)]))
-    assert "better with udlm at 1 sampling step and with random at 1 sampling step, by 20.0; " in first
-    metrics = many.measured.assign(
-        value=lambda rows: rows.value + 0.1 * rows.trial.astype("float64").where(rows.method == "udlm", 0.0)
-    )
-    all_methods = FinishedExperiment("many", many.experiment, metrics, many.timings)
-    lines = write_verdict(make_sections([all_methods]))
-    assert "worse at 1 sampling step, by 10.1; undecided at 4 and 32" in lines[0]
-    assert len(lines) == len(many.methods) + 1
-
-
 def test_curves_lie_over_one_another_and_differences_are_drawn_with_their_verdicts(make_run):
     """A panel per method with both experiments; a filled marker for what is decided."""
     run = make_run()
