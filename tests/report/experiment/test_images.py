@@ -39,7 +39,7 @@ GRIDS = [(8, 5, 64), (28, 2, 60), (32, 2, 60), (64, 1, 20), (256, 1, 1), (600, 1
 
 @pytest.mark.parametrize(("side", "factor", "shown"), GRIDS)
 def test_grids_grow_by_whole_factors_that_fit_and_show_fewer_large_images(side, factor, shown):
-    png = images.draw_grid(pictures(70, side, side, 1), "udlm at 1 sampling step")
+    png = images.draw_grid(pictures(70, side, side, 3), "udlm at 1 sampling step")
     assert png.factor == factor
     assert png.width * factor <= max(365, side + 2)
     assert png.alt.startswith(f"{shown} sample")
