@@ -69,9 +69,7 @@ def test_nothing_runs_but_the_pages_own_scripts(molecule_page):
     assert len(scripts) == 2
 
 
-@pytest.mark.parametrize(
-    "name", [SCRIPT, f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60]
-)
+@pytest.mark.parametrize("name", [f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}"])
 def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     contents = make(
         name=name,
