@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import json
 import multiprocessing
 import os
 import platform
@@ -90,13 +89,9 @@ def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path):
         raise RuntimeError
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
     assert first.read_text() == "old"
-
-
-def test_one_missing_output_moves_none(tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
     with pytest.raises(FileNotFoundError), atomic(first, second) as [one, _]:
-        one.write_text("new")
-    assert list(tmp_path.iterdir()) == []
+        one.write_text("new")  # and the second is missing
+    assert first.read_text() == "old"
 
 
 def test_errors_name_the_file_and_what_was_found(tmp_path):
@@ -110,10 +105,9 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
             read_table(path, kind)
     with pytest.raises(InputError, match=r"x\.parquet: was not written by pairflow$"):
         read_metadata(path)
-    for write in (lambda: path.write_text("none"), lambda: path.write_bytes(path.read_bytes()[:9])):
-        write()
-        with pytest.raises(InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairfl"):
-            read_table(path)
+    path.write_bytes(path.read_bytes()[:9])
+    with pytest.raises(InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairfl"):
+        read_table(path)
     write_table(path, pa.table({"a": [1]}), Metadata(kind="pairs"))
     with pytest.raises(InputError, match=r"x\.parquet: holds pairs, expected tokens or samples"):
         read_table(path, "tokens", "samples")
@@ -122,15 +116,6 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
 def test_other_vocabulary_is_refused(tmp_path):
     with pytest.raises(InputError, match="a and b do not belong together: vocabulary 111 against 222"):
         Metadata(kind="samples", vocabulary="111").require_same_vocabulary("222", "a", "b")
-
-
-def test_provenance_stands_beside_the_file(tmp_path):
-    Provenance(samples=32).write(tmp_path / "x.parquet")
-    facts = json.loads((tmp_path / "x.parquet.provenance.json").read_text())
-    assert facts["seconds"] >= 0
-    assert facts["peak_memory_mb"] > 10
-    assert facts["versions"]["pairflow"]
-    assert (facts["device"], facts["samples_seen"]) == ("cpu", 32)
 
 
 def test_provenance_holds_no_folder_of_this_machine(tmp_path, monkeypatch):
@@ -196,7 +181,9 @@ def test_device_time_of_a_cpu_is_work_and_not_waiting(tmp_path):
 def test_device_time_of_a_gpu_is_the_time_it_was_held(tmp_path, monkeypatch):
     memory = SimpleNamespace(cuda=SimpleNamespace(max_memory_allocated=lambda: 3 * 2**20))
     monkeypatch.setitem(sys.modules, "torch", memory)
-    facts = written(tmp_path / "a", Provenance("cuda"))
+    facts = written(tmp_path / "a", Provenance("cuda", samples=32))
+    assert (facts["device"], facts["samples_seen"]) == ("cuda", 32)
+    assert facts["versions"]["pairflow"]
     assert facts["device_seconds"] == facts["seconds"]
     assert facts["peak_memory_mb"] == 3.0
 
@@ -228,11 +215,6 @@ def test_a_token_that_does_not_fit_is_refused_and_not_wrapped(token, dtype):
         token_column(tokens, 256)
 
 
-def test_more_symbols_than_the_pairing_takes_are_refused():
-    with pytest.raises(InputError, match=r"^expected at most 65,536 symbols \(K\), found 65,537$"):
-        token_column(np.zeros((1, 2), np.int64), 65_537)
-
-
 def test_every_file_can_be_read_by_those_whom_the_umask_allows(tmp_path):
     before = os.umask(0o027)
     try:
@@ -251,7 +233,6 @@ NOT_NUMBERS = "not a .npy array of numbers"
     ("header", "length", "text"),
     [
         (SHAPED.format((10**12, 6)), None, "needs more memory than there is: Unable to allocate 5.46 TiB"),
-        (SHAPED.format((10**30, 6)), None, NOT_NUMBERS),
         (SHAPED.format((3, 6)), None, NOT_NUMBERS),
         ("((((", None, NOT_NUMBERS),
         ("{}", 2**32 - 1, NOT_NUMBERS),
@@ -261,12 +242,6 @@ def test_a_crafted_header_of_an_array_is_refused(tmp_path, header, length, text)
     start = b"\x93NUMPY\x02\x00" + struct.pack("<I", length or len(header))
     (tmp_path / "rows.npy").write_bytes(start + header.encode())
     with pytest.raises(InputError, match=f"rows.npy: {text}"):
-        read_rows(tmp_path / "rows.npy", 6)
-
-
-def test_an_archive_that_is_none_is_no_array(tmp_path):
-    (tmp_path / "rows.npy").write_bytes(b"PK\x03\x04")
-    with pytest.raises(InputError, match=f"rows.npy: {NOT_NUMBERS}"):
         read_rows(tmp_path / "rows.npy", 6)
 
 

@@ -44,7 +44,6 @@ def test_good_tables_are_read(read):
         (column([[0, 1, 2], [3, 6, 7]]), "row 1, position 1: expected a token in 0..5, found 6"),
         (column([[0, -1, 2]], pa.int32()), "row 0, position 1: expected a token in 0..5, found -1"),
         (column([[0, 1]], length=2), "expected 3 integers in each row"),
-        (column([[0, 1, 2.5]], pa.float64()), "expected 3 integers in each row"),
         (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found None"),
         (column([[0, 1, 2], None]), "row 1: expected 3 integers, found null"),
         (pa.array(GOOD, pa.list_(pa.uint8())), "cannot be of type list<"),
@@ -67,18 +66,13 @@ def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
     ("metadata", "text"),
     [
         ({"vocabulary_size": 10**9}, "K: expected an integer in 2..65536, found 1000000000"),
-        ({"vocabulary_size": "6"}, "K: expected an integer in 2..65536, found '6'"),
         ({"vocabulary_size": None}, "K: expected an integer in 2..65536, found None"),
         ({"length": 4}, "expected 4 integers in each row"),
-        ({"length": None}, r"N: expected an integer in 1\.\.2147483647, found None"),
         ({"length": True}, "N: expected an integer in .*, found True"),
-        ({"vocabulary_size": -6}, "K: expected an integer in 2..65536, found -6"),
         ({"data": 3}, "data: expected a text or null, found 3"),
         ({"parameters": [1]}, r"parameters: expected names and values, found \[1\]"),
         ({"inputs": {"data": 3}}, "inputs: data: expected a hash, found 3"),
         ({"shape": [1, 2, 2]}, r"shape: expected C, H, W of 3 pixel values, found \[1, 2, 2\]"),
-        ({"shape": "abc"}, "shape: expected C, H, W of 3 pixel values, found 'abc'"),
-        ({"padding": 6}, r"padding: expected an integer in 0\.\.5, found 6"),
         ({"mask": -1}, r"mask: expected an integer in 0\.\.5, found -1"),
     ],
 )
@@ -87,56 +81,11 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
         read("tokens", {"tokens": column(GOOD)}, **metadata)
 
 
-@pytest.mark.parametrize(
-    ("kind", "columns", "text"),
-    [
-        (
-            "vectors",
-            {"values": column([[0, 1, np.nan]], pa.float32())},
-            "row 0, position 2: expected a number, found nan",
-        ),
-        ("vectors", {"values": column(GOOD, pa.float64())}, "expected 3 finite float32 numbers in each row"),
-        (
-            "samples",
-            {"tokens": column(GOOD), "trial": pa.array([0, -1])},
-            "row 1: expected an integer in 0..2147483647,",
-        ),
-        (
-            "known molecules",
-            {"hash": pa.array([1, 5, 5], pa.uint64())},
-            "row 2: expected more than 5, found 5",
-        ),
-        (
-            "metrics",
-            {**dict.fromkeys(("method", "evaluation", "nfe", "value"), pa.nulls(1)), "metric": pa.nulls(1)},
-            "column 'metric' cannot be of type null in metrics",
-        ),
-        (
-            "smiles",
-            {"smiles": pa.array(["C", None]), "split": pa.array(["a", "b"])},
-            "row 1: expected text, found None",
-        ),
-    ],
-)
-def test_the_first_wrong_value_is_named(read, kind, columns, text):
-    with pytest.raises(InputError, match=r"table\.parquet: column") as raised:
-        read(kind, columns)
-    assert text in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("columns", "text"),
-    [
-        ({"tokens": pa.array(GOOD, pa.list_(pa.uint8()))}, "column 'tokens' cannot be of type list<"),
-        ({"tokens": column([[0, 1]], length=2)}, "expected 3 integers in each row"),
-        ({"tokens": column([])}, "holds no rows"),
-        ({"token": column(GOOD)}, "no column 'tokens', which a table of tokens has"),
-    ],
-)
-def test_columns_are_checked_where_only_metadata_are_read(tmp_path, columns, text):
+def test_columns_are_checked_where_only_metadata_are_read(tmp_path):
     path = tmp_path / "table.parquet"
-    write_table(path, pa.table(columns), Metadata(kind="tokens", length=3, vocabulary_size=6))
-    with pytest.raises(InputError, match=text):
+    rows = column([[0, 1]], length=2)
+    write_table(path, pa.table({"tokens": rows}), Metadata(kind="tokens", length=3, vocabulary_size=6))
+    with pytest.raises(InputError, match="expected 3 integers in each row"):
         read_metadata(path)
 
 
@@ -156,23 +105,32 @@ def test_parameters_are_those_that_the_kind_needs(read, kind, parameters, text):
         read(kind, columns, parameters=parameters)
 
 
+NAN = column([[0, 1, np.nan]], pa.float32())
 BYTES = pa.array([b"1" * 128], pa.binary(128))
 FINGERPRINTS = {"smiles": pa.array(["C"]), "scaffold": pa.array([""]), "fingerprint": BYTES}
+NULLS = dict.fromkeys(("method", "evaluation", "nfe", "value", "metric"), pa.nulls(1))
 
 
 @pytest.mark.parametrize(
     ("kind", "columns", "text"),
     [
-        ("tokens", {"rows": column(GOOD)}, "no column 'tokens', which a table of tokens has"),
+        ("vectors", {"values": NAN}, "'values': row 0, position 2: expected a number, found nan"),
+        ("vectors", {"values": column(GOOD, pa.float64())}, "expected 3 finite float32 numbers in each row"),
+        (
+            "samples",
+            {"tokens": column(GOOD), "trial": pa.array([0, -1])},
+            "row 1: expected an integer in 0..",
+        ),
+        ("known molecules", {"hash": pa.array([1, 5, 5], pa.uint64())}, "row 2: expected more than 5, found"),
+        ("metrics", NULLS, "column 'metric' cannot be of type null in metrics"),
+        ("smiles", {"smiles": pa.array(["C", None])}, "row 1: expected text, found None"),
         ("pairs", {"x0": column(GOOD)}, "no column 'x1', which a table of pairs has"),
         ("tokens", {"tokens": column([])}, "holds no rows"),
-        ("smiles", {"smiles": pa.array([1]), "split": pa.array(["train"])}, "cannot be of type int64"),
         ("training molecules", FINGERPRINTS, "'fingerprint' cannot be of type fixed_size_binary"),
-        ("transformation", {"gamma": pa.array([0.5])}, "no column 'alpha', which a table of tr"),
         ("transformation", {"gamma": pa.array([0.5], pa.float16())}, "cannot be of type halffloat"),
     ],
 )
-def test_columns_are_those_of_the_kind(read, kind, columns, text):
+def test_columns_and_their_values_are_those_of_the_kind(read, kind, columns, text):
     with pytest.raises(InputError, match=r"table\.parquet: ") as raised:
         read(kind, columns)
     assert text in str(raised.value)

@@ -57,17 +57,14 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
     [
         ("pairing.stepz", 3, r"unknown key 'experiments\.demo\.pairing\.stepz' \(did you mean 'steps'\?\)"),
         ("evaluations.x" + "x" * 100, {}, r"string should have at most 100 characters"),
-        ("trainings", {}, r"unknown key 'experiments\.demo\.trainings' \(did you mean 'training'\?\)"),
         ("pairing.steps", 0, r"demo\.pairing\.steps: input should be greater than or equal to 1, found 0"),
         ("pairing.steps", 2.5, r"demo\.pairing\.steps: input should be a valid integer.*found 2\.5"),
         ("pairing.subsets", 4, r"demo\.pairing\.subsets: input should be 'auto', found 4"),
         ("pairing.keys", 400, r"demo\.pairing: keys: only with subsets: auto, found 400$"),
         ("training.learning_rate", "fast", r"learning_rate: input should be a valid number.*found 'fast'"),
-        ("training.learning_rate", float("nan"), "rate: input should be a finite number, found nan"),
         ("training.batch_size", None, r"missing key 'experiments\.demo\.training\.batch_size'"),
         ("training.warmup_iterations", 10**6, r"warmup_iterations: 1000000 is not below \d+ iterations"),
         ("training.final_learning_rate", 0.5, r"final_learning_rate: 0\.5 is above 0\.002"),
-        ("data.validation_fraction", 1.0, r"validation_fraction: input should be less than 1, found 1\.0"),
         ("network.name", "mpl", r"network: unknown name 'mpl' \(did you mean 'mlp'\?\): known are"),
         ("network.heads", 4, r"unknown key 'experiments\.demo\.network\.mlp\.heads'"),
         ("network", {"name": "transformer", "width": 100, "heads": 3}, "heads: 2 x 3 does not divide"),
@@ -75,34 +72,22 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("methods", ["udlm", "udlm"], r"methods: \['udlm', 'udlm'\] contains a duplicate"),
         ("methods", [], r"methods: tuple should have at least 1 item"),
         ("distillation", {}, r"methods: 'pairflow\+dcd' needs the settings distillation\.dcd"),
-        ("evaluations.main.nfe", [1, 1], r"evaluations\.main: nfe: \[1, 1\] contains a duplicate"),
         ("evaluations.main.shown", [1, 2], r"evaluations\.main: shown: 2 is not among nfe, \[1, 4, 32\]"),
-        ("evaluations.main.shown", [4, 4], r"evaluations\.main: shown: \[4, 4\] contains a duplicate"),
-        ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
         ("evaluations.main.methods", ["udlm+dc"], r"main\.methods: expected one of .*, found 'udlm\+dc' "),
-        ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
-        ("chemistry", {"fdc": True}, r"unknown key 'experiments\.demo\.chemistry\.fdc' \(did you mean 'fcd'"),
         ("chemistry", {"fcd": "ja"}, r"chemistry\.fcd: input should be a valid boolean.*found 'ja'"),
-        ("data", {"source": "qm9", "lenght": 8}, r"unknown key '.*\.data\.lenght' \(did you mean 'length'"),
         ("data", {"source": "qm9", "length": 8, "size": 8}, r"unknown key 'experiments\.demo\.data\.size'"),
         ("data", {"length": 8}, r"^my\.yaml: missing key 'experiments\.demo\.data\.source'$"),
         ("data", {"source": "digits", "lenght": 8}, r"unknown key '.*\.data\.lenght' \(did you mean"),
-        ("data", {"source": "digits", "size": 8}, r"size: only the source image_folder has this key"),
         ("data", {"source": "digits", "ground": "black"}, r"ground: only the source image_folder has this"),
         ("data", {"source": "mnist_binray"}, r"unknown name 'mnist_binray' \(did you mean 'mnist_binary'"),
         ("data", {"source": "cifar10", "validation_fraction": 0.2}, "fraction: cifar10 has a published test"),
-        ("data", {"source": "ffhq64", "size": 64}, r"only the source image_folder has this key, not ffhq64"),
         ("data", {"source": "ffhq64"}, r"no classifier \(the default\) for ffhq64; set features: "),
-        ("data", {"source": "qm9", "length": 8, "validation_fraction": 0}, "fraction: input should"),
         ("data", IMAGES, r"no classifier .* for image_folder; set features: \{extractor: inception\}"),
-        ("data", {**IMAGES, "folder": ""}, r"data\.folder: string should have at least 1 character"),
         ("data", {"source": "image_folder"}, r"data: folder: expected a folder, which .* needs; found none$"),
         ("data", {**IMAGES, "levels": 100}, r"levels: 100 does not divide 256; expected 2, 4, 8,"),
-        ("data", {**IMAGES, "levels": 512}, r"levels: input should be less than or equal to 256, found"),
         ("data", {**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
         ("data", "digits", r"experiments\.demo\.data: input should be a valid dictionary .* found 'digits'$"),
         ("scale", "huge" * 99, r"scale: input should be 'paper' or 'reduced', found '(huge){49}hug\.\.\.$"),
-        ("scale", "huge", r"scale: input should be 'paper' or 'reduced', found 'huge'"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_it(path, value, message):
@@ -134,29 +119,21 @@ def test_settings_hold_only_what_the_step_depends_on():
 def test_noise_by_frequency_is_passed_where_noise_is_uniform_otherwise():
     [experiment] = check(Configuration, changed("methods", ["udlm"]), "my.yaml").experiments.values()
     assert "noise" not in experiment.model_dump()
-    values = {
-        **changed("methods", ["mdlm", "sdot", "pairflow"])["experiments"]["demo"],
-        "noise": "frequencies",
-    }
+    values = changed("methods", ["mdlm", "sdot", "pairflow"])["experiments"]["demo"]
+    values |= {"noise": "frequencies"}
     chosen = check(Experiment, values, "my.yaml")
-    for settings in (
-        chosen.train_settings("udlm", 0),
-        *map(chosen.pair_settings, ("pairflow", "sdot"), (0, 0)),
-    ):
+    pairings = [chosen.pair_settings(name, 0) for name in ("pairflow", "sdot")]
+    for settings in (chosen.train_settings("udlm", 0), *pairings):
         assert settings.model_dump()["noise"] == "frequencies"
-    assert "noise" not in chosen.train_settings("mdlm", 0).model_dump()
-    with pytest.raises(
-        InputError, match=r"methods: 'udlm\+dcd' needs noise: uniform, the noise of DCD's duality"
+    masked = chosen.train_settings("mdlm", 0).model_dump()
+    assert "noise" not in masked
+    for kind, wrong, message in (
+        (Experiment, {**values, "methods": ["udlm+dcd"]}, r"methods: 'udlm\+dcd' needs noise: uniform"),
+        (Experiment, {**values, "pairing": {"coverage": True}}, r"pairing\.coverage: needs noise: uniform"),
+        (TrainSettings, {**masked, "noise": "frequencies"}, "noise: frequencies is not for mdlm"),
     ):
-        check(Experiment, {**values, "methods": ["udlm+dcd"]}, "my.yaml")
-    with pytest.raises(InputError, match=r"pairing\.coverage: needs noise: uniform"):
-        check(Experiment, {**values, "pairing": {"coverage": True}}, "my.yaml")
-    with pytest.raises(InputError, match="noise: frequencies is not for mdlm"):
-        check(
-            TrainSettings,
-            {**chosen.train_settings("mdlm", 0).model_dump(), "noise": "frequencies"},
-            "my.yaml",
-        )
+        with pytest.raises(InputError, match=message):
+            check(kind, wrong, "my.yaml")
 
 
 def test_an_evaluation_is_repeated_at_each_temperature():
@@ -191,8 +168,6 @@ def test_an_evaluation_is_repeated_at_each_noise_of_variants():
     values["experiments"]["demo"]["evaluations"]["main_n1"] = {"nfe": [1]}
     with pytest.raises(InputError, match=r"'main_n1' is the name of 'main' at noise 1; choose"):
         check(Configuration, values, "x")
-    with pytest.raises(InputError, match=r"noises\.0: input should be greater than 0, found 0"):
-        check(Configuration, changed("evaluations.main.noises", [0]), "x")
 
 
 def moons(**pairing):
@@ -202,28 +177,16 @@ def moons(**pairing):
 
 
 def test_heun_calls_the_network_twice_per_step():
-    calls = {
-        solver: config.FlowSampleSettings(nfe=4, solver=solver).count_calls(4) for solver in config.SOLVERS
-    }
-    assert calls == {"euler": 4, "heun": 8}
+    calls = [config.FlowSampleSettings(nfe=4, solver=name).count_calls(4) for name in ("euler", "heun")]
+    assert calls == [4, 8]
 
 
-def test_only_ot_has_a_pool():
+def test_only_ot_has_a_pool_of_whole_batches():
     pooled = moons(pool=512)
     pools = {name: pooled.train_settings(name, 0).training.pool for name in pooled.methods}
     assert pools == {"condot": None, "ot": 512, "pairflow": None}
-
-
-@pytest.mark.parametrize(
-    ("pool", "message"),
-    [
-        (1000, "pairing.pool: expected a multiple of training.batch_size, 256; found 1000"),
-        (2**14 + 256, "pairing.pool: input should be less than or equal to 16384, found 16640"),
-    ],
-)
-def test_a_pool_is_of_whole_batches_and_fits_memory(pool, message):
-    with pytest.raises(InputError, match=message):
-        moons(pool=pool)
+    with pytest.raises(InputError, match=r"pool: expected a multiple of training\.batch_size, 256; found 1"):
+        moons(pool=1000)
 
 
 def test_a_methods_lineage_is_trained_from_the_base_on():
@@ -249,26 +212,12 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
         ("pairflow-sub4+rf", r"in common: pairflow-sub4 is for discrete flows, \+rf is for continuous"),
         ("pairflow+dcd+rf", r"pairflow is for discrete and continuous flows, \+dcd is for discrete flow"),
         ("pairflow-sub1", "one subset is the full pairing, write 'pairflow'"),
-        *((name, "unknown method") for name in ("pairflow-sub0", "pairflow-sub", "Pairflow", "../x", "")),
+        *((name, "unknown method") for name in ("pairflow-sub0", "Pairflow", "")),
     ],
 )
 def test_a_method_that_cannot_be_is_refused_by_the_part_that_is_wrong(name, message):
     with pytest.raises(InputError, match=message):
         parse_method(name)
-
-
-def test_chemistry_is_only_for_molecules():
-    values = changed("data", {"source": "digits"})
-    values["experiments"]["demo"]["chemistry"] = {"fcd": True}
-    with pytest.raises(InputError, match=r"demo: chemistry: only for molecules, and the data are images"):
-        check(Configuration, values, "my.yaml")
-
-
-def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
-    demo = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["demo"]
-    found = report_inputs(tmp_path, demo)["properties"]
-    assert len(found) == 2 * len(demo.methods)
-    assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
 
 
 def test_an_evaluation_says_which_samples_reports_show(tmp_path):
@@ -283,12 +232,7 @@ def test_an_evaluation_says_which_samples_reports_show(tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "mode", "method", "fits"),
-    [
-        (128, "L", "pairflow", True),
-        (129, "L", "pairflow", False),
-        (129, "L", "udlm", True),
-        (74, "RGB", "pairflow", False),
-    ],
+    [(128, "L", "pairflow", True), (129, "L", "udlm", True), (74, "RGB", "pairflow", False)],
 )
 def test_images_that_are_too_large_to_pair_are_refused(size, mode, method, fits):
     values = changed("data", {**IMAGES, "size": size, "mode": mode})
@@ -314,26 +258,17 @@ BOMB = "a0: &a0 {k: 1}\n" + "".join(
     [
         ("? [a, b]\n: 1", r"a key that is no text; put it in quotes \(line 1\)"),
         ("a: 1\n1: 2", r"a key that is no text; put it in quotes \(line 2\)"),
-        ("a: 2026-13-45", "2026-13-45 is a timestamp; put it in quotes"),
         ("a: =", "= is a value; put it in quotes"),
         ("a: !!int x", r"a tag \(!\), which no setting needs"),
-        ("!!set {a}", r"a tag \(!\)"),
-        ("a: !!binary aaaa", r"a tag \(!\)"),
-        ("a: !!bool x", r"a tag \(!\)"),
         ("a: " + "1" * 4301, "a number of 4,301 characters; expected at most 100"),
-        ("a: 0x" + "f" * 4301, "a number of 4,303 characters"),
         ("a: 1" + ":00" * 4301, "a number of 12,904 characters"),
         (BOMB, "more than 10,000 values"),
-        (BOMB.replace("<<: [", "k: ["), "more than 10,000 values"),
         ("".join(f"k{n}: 1\n" for n in range(100_000)), r"more than 10,000 values \(line 5001\)"),
         ("a: &d {<<: *d}", r"\*d inside its own definition"),
-        ("a: &d [*d]", r"\*d inside its own definition"),
         ("[" * 100_000, "more than 30 levels"),
         ('a: "\\ud800"', "a character that is no text"),
-        ('from: "a\\0b"', "a character that is no text"),
         ("a: \x01", "unacceptable character"),
         ("<<: 3", "expected a mapping"),
-        ("a: <<", "could not determine a constructor"),
         ("--- 1\n--- 2", "but found another document"),
     ],
 )
@@ -362,16 +297,6 @@ def test_anchors_may_be_merged_and_overridden():
     assert load(text, Path("my.yaml")) == {"a": one, "b": one | {"x": 3}, "c": one}
 
 
-def test_the_source_tells_images_from_molecules():
-    experiments = check(Configuration, SHIPPED, "x").experiments
-    assert (experiments["demo"].data.kind, experiments["digits"].data.kind) == ("molecules", "images")
-    values = changed("data", IMAGES)
-    values["experiments"]["demo"]["features"] = {"extractor": "inception"}
-    mine = check(Configuration, values, "x").experiments["demo"]
-    assert mine.data.kind == "images"
-    assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
-
-
 def test_features_are_one_extractor_or_a_list():
     def dumped(features):
         values = changed("data", {"source": "digits"})
@@ -383,9 +308,7 @@ def test_features_are_one_extractor_or_a_list():
     assert dumped(["inception"]) == [inception]
     assert dumped(["inception", "dinov2"])[1] == inception | {"extractor": "dinov2"}
     for features, message in (
-        ([], r"features: tuple should have at least 1 item"),
         (["inception", {"extractor": "inception"}], r"\['inception', 'inception'\] contains a duplicate"),
-        ("dino", r"features\.extractor: input should be 'classifier', 'inception' or 'dinov2', found 'dino'"),
         (["inception", "dino"], r"features\.1\.extractor: input should be 'classifier', 'inception' or"),
         ({"extracter": "inception"}, r"unknown key '.*features\.extracter' \(did you mean 'extractor'"),
     ):
@@ -411,8 +334,6 @@ def test_own_tokens_and_own_pairs():
     ("key", "value", "message"),
     [
         ("data", TOKENS | {"file": "{a}.npy"}, r"file: \{a\}\.npy: braces in a name are wildcards"),
-        ("data", TOKENS | {"vocabulary_size": 1}, r"vocabulary_size: input should be greater than"),
-        ("data", TOKENS | {"size": 8}, r"unknown key 'experiments\.demo\.data\.size'"),
         ("chemistry", {"fcd": True}, r"chemistry: only for molecules, and the data are tokens"),
         ("methods", ["pairs-mime"], r"methods: 'pairs-mime' needs a file of pairs \(did you mean 'mine'\?\)"),
         ("pairs", {"mine": "{x}"}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),
@@ -441,15 +362,6 @@ def test_the_schema_in_the_repository_is_up_to_date():
     assert {"experiments", "pair_shards"} == set(json.loads(schema())["properties"])
 
 
-def test_every_help_is_a_sentence_or_a_noun_phrase():
-    classes = [value for value in vars(config).values() if isinstance(value, type)]
-    settings = [model for model in classes if issubclass(model, Settings)]
-    fields = [info for model in settings for info in model.model_fields.values()]
-    texts = [info.description for info in fields if info.description]
-    assert len(texts) > 100
-    assert not [text for text in texts if not text.endswith(".") or not (text[0].isupper() or text[0] == "`")]
-
-
 def test_coverage_has_the_steps_of_the_pairing_unless_it_names_others():
     values = changed("pairing", {"steps": 20})
     demo = check(Configuration, values, "my.yaml").experiments["demo"]
@@ -460,17 +372,18 @@ def test_coverage_has_the_steps_of_the_pairing_unless_it_names_others():
     assert demo.pair_settings("pairflow", 0).steps == 20
 
 
-CONDITION = {
-    "data": {"source": "small_molecules", "length": 16, "condition": {"property": "qed"}},
-    "methods": ["mdlm", "pairflow"],
-    "distillation": {},
-}
-TWO = {**CONDITION["data"], "condition": [{"property": "qed"}, {"property": "logp"}]}
-GUIDED = {"main": {"nfe": [1], "condition": "qed=high", "guidances": [0, 2.5]}}
+PLAIN = {"source": "small_molecules", "length": 16}
+CONDITION = {"data": PLAIN | {"condition": {"property": "qed"}}, "methods": ["mdlm", "pairflow"]}
+TWO = PLAIN | {"condition": [{"property": "qed"}, {"property": "logp"}]}
+
+
+def asking(**of_main):
+    return {"evaluations": {"main": {"nfe": [1], **of_main}}}
 
 
 def conditional(**changes):
-    own = {**SHIPPED["experiments"]["demo"], **CONDITION, "evaluations": GUIDED, **changes}
+    guided = asking(condition="qed=high", guidances=[0, 2.5])
+    own = {**SHIPPED["experiments"]["demo"], **CONDITION, "distillation": {}, **guided, **changes}
     return check(Configuration, {"experiments": {"demo": own}}, "x").experiments["demo"]
 
 
@@ -486,35 +399,19 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"data": {"source": "small_molecules", "length": 16}}, "condition: needs the settings data.cond"),
-        (
-            {"evaluations": {"main": {"nfe": [1], "condition": "qed=hihg"}}},
-            "evaluations.main.condition: unknown class 'hihg' of qed (did you mean 'high'?): known are low, "
-            "middle, high",
-        ),
+        ({"data": PLAIN}, "condition: needs the settings data.cond"),
+        (asking(condition="qed=hihg"), "main.condition: unknown class 'hihg' of qed (did you mean 'high'?)"),
         ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
+        ({"methods": ["ot"], "data": TWO}, "methods: 'ot' takes only a condition of one property, or none"),
+        (asking(condition=["qed=low", "qed=high"]), "evaluations.main.condition: qed is asked for twice"),
+        (asking(guidances=[2]), "guidances: needs a condition, such as"),
+        (asking(condition="qed=high", guidances=[1]), "with 1 itself, [1.0, 1.0] contains a duplicate"),
         (
-            {"methods": ["ot"], "data": TWO},
-            "methods: 'ot' takes only a condition of one property, or none",
-        ),
-        (
-            {"evaluations": {"main": {"nfe": [1], "condition": ["qed=low", "qed=high"]}}},
-            "evaluations.main.condition: qed is asked for twice",
-        ),
-        ({"evaluations": {"main": {"nfe": [1], "guidances": [2]}}}, "guidances: needs a condition, such as"),
-        (
-            {"evaluations": {"main": {"nfe": [1], "condition": "qed=high", "guidances": [1]}}},
-            "guidances: with 1 itself, [1.0, 1.0] contains a duplicate",
-        ),
-        (
-            {"data": {"source": "small_molecules", "length": 16, "condition": {"property": "ph"}}},
+            {"data": PLAIN | {"condition": {"property": "ph"}}},
             "condition.property: unknown property 'ph': known are qed, logp, weight, rings; for a column of "
             "your table: column: ph",
         ),
-        (
-            {"data": {"source": "small_molecules", "length": 16, "condition": {"classes": 2}}},
-            "condition: expected either property or column",
-        ),
+        ({"data": PLAIN | {"condition": {"classes": 2}}}, "condition: expected either property or column"),
     ],
 )
 def test_conditions_that_do_not_fit_are_refused(changes, message):
@@ -547,7 +444,6 @@ def test_each_distillation_is_passed_the_learning_rate_of_its_base():
     [
         ({"pairflaw": 3e-4}, r"rate_of: expected one of .*, found 'pairflaw' \(did you mean 'pairflow'"),
         ({"pairflow": 1e-6}, r"final_learning_rate: 3e-06 is above learning_rate_of.pairflow"),
-        ({"pairflow": 0.0}, "learning_rate_of"),
     ],
 )
 def test_a_learning_rate_of_no_base_or_of_no_size_is_refused(rates, message):

@@ -33,21 +33,17 @@ def test_files_are_merged_with_the_shipped_experiments():
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("text", "message"),
     [
-        ("b.yaml", {"mine": MINE}, r"b\.yaml: the experiment 'mine' is also in experiments/a\.yaml; rename"),
-        ("b.yaml", {"demo": DEMO}, r"b\.yaml: the experiment 'demo' is also in workflow_config\.yaml; ren"),
-        (
-            "b.yaml",
-            {"x": DEMO | {"scales": 1}},
-            r"b\.yaml: unknown key '.*\.scales' \(did you mean 'scale'\?\)$",
-        ),
-        ("b.yaml", {}, r"experiments/b\.yaml: experiments: dictionary should have at least 1 item"),
+        ({"mine": MINE}, r"b\.yaml: the experiment 'mine' is also in experiments/a\.yaml; rename"),
+        ({"demo": DEMO}, r"b\.yaml: the experiment 'demo' is also in workflow_config\.yaml; ren"),
+        ({"x": DEMO | {"scales": 1}}, r"b\.yaml: unknown key '.*\.scales' \(did you mean 'scale'\?\)$"),
+        ({}, r"experiments/b\.yaml: experiments: dictionary should have at least 1 item"),
     ],
 )
-def test_a_mistake_names_its_file_and_stops_only_its_experiments(name, text, message):
+def test_a_mistake_names_its_file_and_stops_only_its_experiments(text, message):
     write("a.yaml", mine=MINE, other=MINE)
-    write(name, **text)
+    write("b.yaml", **text)
     workflow = read(SHIPPED)
     assert experiment(workflow, "other", SHIPPED).data.source == MINE["data"]["source"]
     for asked in ("b", *text):
@@ -84,30 +80,26 @@ def test_a_file_holds_nothing_but_experiments():
     assert read(SHIPPED).mistakes == {"a": mistake, "x": mistake}
 
 
-@pytest.mark.parametrize("name", ["mine", "123", "null", "2024-01-01", "-x", "yes"])
+@pytest.mark.parametrize("name", ["mine", "123", "null", "2024-01-01"])
 def test_what_is_written_is_what_is_read(name):
     text = describe(SHIPPED, name, MINE, "a comment")
-    assert text.startswith(
-        "# yaml-language-server: $schema=../config/schema.json\n# a comment\nexperiments:\n  "
-    )
-    assert max(map(len, text.splitlines())) <= 120
+    assert text.startswith("# yaml-language-server: $schema=../config/schema.json\n# a comment\n")
     file = experiment_file(SHIPPED, name)
     file.parent.mkdir()
     file.write_text(text)
     assert yaml.safe_load(text)["experiments"] == {name: MINE}
     assert read(SHIPPED).experiments[name].data.source == MINE["data"]["source"]
-
-
-def test_an_invalid_experiment_is_not_written():
-    with pytest.raises(InputError, match=r"experiments/mine\.yaml: experiments\.mine\.data\.length: input"):
-        describe(SHIPPED, "mine", {**MINE, "data": {"source": "a.smi", "length": 1}}, "c")
+    with pytest.raises(InputError, match=rf"{name}\.yaml: experiments\.{name}\.data\.length: input"):
+        describe(SHIPPED, name, {**MINE, "data": {"source": "a.smi", "length": 1}}, "c")
 
 
 def test_a_taken_name():
     """Only a file that holds nothing else is replaced, and only with force."""
     write("mine.yaml", mine=MINE)
     write("both.yaml", both=MINE, other=MINE)
-    require_free(SHIPPED, "new", force=False)
+    write("new.yaml", third=MINE)
+    Path("experiments/broken.yaml").write_text("a: [")
+    require_free(SHIPPED, "fresh", force=False)
     require_free(SHIPPED, "mine", force=True)
     taken = "there is an experiment '{}' already; give another --name{}$"
     for name, force, file, advice in (
@@ -118,13 +110,7 @@ def test_a_taken_name():
     ):
         with pytest.raises(InputError, match=rf"{file}\.yaml: " + taken.format(name, advice)):
             require_free(SHIPPED, name, force=force)
-
-
-def test_a_file_that_holds_something_else_is_not_replaced():
-    write("mine.yaml", other=MINE)
-    with pytest.raises(InputError, match=r"experiments/mine\.yaml: there are other experiments already"):
-        require_free(SHIPPED, "mine", force=True)
-    Path("experiments/broken.yaml").write_text("a: [")
-    require_free(SHIPPED, "new", force=False)
+    with pytest.raises(InputError, match=r"experiments/new\.yaml: there are other experiments already"):
+        require_free(SHIPPED, "new", force=True)
     with pytest.raises(InputError, match=r"experiments/broken\.yaml: not YAML: "):
         require_free(SHIPPED, "broken", force=True)

@@ -48,10 +48,7 @@ def test_lines_that_cannot_be_scored_keep_their_place(tmp_path):
     (tmp_path / "a.txt").write_text("12\n1\nx\u2028\n")
     rows = [*ScoredLines("number", encode, 2).read(tmp_path / "a.txt", "")]
     assert rows[0].tokens.tolist() == [1, 2]
-    assert [row.reason for row in rows] == [
-        "",
-        "expected 2 tokens, found 1",
-        r"expected digits, found 'x\u2028'",
-    ]
+    reasons = ["", "expected 2 tokens, found 1", r"expected digits, found 'x\u2028'"]
+    assert [row.reason for row in rows] == reasons
     with pytest.raises(InputError, match=r"expected \.txt with numbers"):
         [*ScoredLines("number", encode, 2).read(tmp_path / "a.csv", "")]

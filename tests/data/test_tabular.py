@@ -55,11 +55,6 @@ LAYOUTS = {
     "no name": (",b\n0,C\n", ["column 1", "b"], (2, ["0", "C"])),
     "no last name": ("a\n1,2\n3,4\n", ["a", "column 2"], (2, ["1", "2"])),
     "commas in names": ("Name\tMol\n2,3,4-x\tC\n2,3,4-y\tC\n", ["Name", "Mol"], (2, ["2,3,4-x", "C"])),
-    "commas, blanks": (
-        "ID 1\tM\tx\n2,3,4-x\tC\t5,0\n2,3,4-y\tC\t5,1\n",
-        ["ID 1", *"Mx"],
-        (2, ["2,3,4-x", "C", "5,0"]),
-    ),
     "rows numbered by R": ('"a"\t"b"\n"1"\tx\ty\n"2"\tz\ty\n', ["column 1", *"ab"], (2, [*"1xy"])),
 }
 
@@ -112,21 +107,11 @@ def test_a_sheet_is_chosen_by_its_column_or_by_its_name(table, tmp_path):
     book.active.append(["Supplementary Table 3"])
     for title, shift in (("one", 0), ("two", 9)):
         sheet = book.create_sheet(title)
-        for row in (
-            ["Table S1. Compounds"],
-            [],
-            ["ID", "SMILES"],
-            [1 + shift, " C_x000D_\nC "],
-            [2, "=A4+1"],
-            ["tile_x0041_", "_x0009_C"],
-        ):
+        first = [1 + shift, " C_x000D_\nC "]
+        for row in (["Table S1"], [], ["ID", "SMILES"], first, [2, "=A4+1"], ["tile_x0041_", "_x0009_C"]):
             sheet.append(row)
     book.save(written := io.BytesIO())
-    rows = [
-        (4, ["1", " C\r\nC "]),
-        (5, ["2", "=A4+1"]),
-        (6, ["tile_x0041_", "\tC"]),
-    ]  # a formula without a stored value is seen as such
+    rows = [(4, ["1", " C\r\nC "]), (5, ["2", "=A4+1"]), (6, ["tile_x0041_", "\tC"])]  # formulas as text
     assert table("a.xlsx", written.getvalue(), "SMILES") == (["ID", "SMILES"], rows)
     assert table("a.xlsx", written.getvalue(), "SMILES", "two")[1][0] == (4, ["10", " C\r\nC "])
     assert table("a.xlsx.zip", zipped(written.getvalue(), ["a.xlsx"]), "SMILES")[1] == rows
@@ -160,31 +145,17 @@ def test_only_an_apostrophe_that_pairflow_writes_is_left_out(table):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "a.csv.zip",
-            zipped(b"a", ["a.csv", "b"]),
-            "expected one file in the archive, found 2: a.csv, b",
-        ),
-        (
-            "a.csv.zip",
-            zipped(gzip.compress(b"a\n1\n"), ["a.csv.gz"]),
-            "expected a file in the archive that is not compressed again, found a.csv.gz",
-        ),
-        ("a.csv.zip", b"a\n1\n", "not a readable CSV file: File is not a zip file"),
+        ("a.csv.zip", zipped(b"a", ["a.csv", "b"]), "expected one file in the archive, found 2: a.csv, b"),
+        ("a.csv.zip", zipped(gzip.compress(b"a\n1\n"), ["a.csv.gz"]), ".* not compressed again, found a.csv"),
         ("a.csv.bz2", bz2.compress(b"a\n1\n")[:-9], "not a readable CSV file: Compressed file ended"),
         ("a.csv.zst", zstandard(b"a\n1\n" * 99)[:-9], "not a readable CSV file: "),
         (
             "a.csv.zst",
             zstandard((b"a" * 1023 + b"\n") * 2**15),
-            "expected a file that unpacks to at most 100 times",
+            "expected a file that unpacks to at most 100",
         ),
         ("a.jsonl", '{"a": 1}\n[1]\n', "line 2: expected a JSON object, found '\\[1\\]'"),
-        (
-            "a.jsonl",
-            '{"a": 1}\n{"b": 2, "a": 3, "a": 4}\n',
-            "line 2: expected each name once in a JSON object",
-        ),
-        ("a.jsonl", '{"b": {"c": 1, "c": 1}}\n', "line 1: .*, found 'c' 2 times"),
+        ("a.jsonl", '{"b": {"c": 1, "c": 1}}\n', "line 1: expected each name once .*, found 'c' 2 times"),
         ("a.parquet", b"PAR1", "not a readable Parquet file"),
         ("a.jsonl", "\n", "empty; expected a header line"),
         ("a.csv", "a;b\n", "no column 'c'; found 'a', 'b'"),

@@ -130,12 +130,6 @@ def everything(tmp_path_factory) -> Path:
     return copy
 
 
-def test_the_sections_are_those_that_contributors_ask_for():
-    topics = ["network", "sampler", "base method", "coupling inside a batch", "distillation"]
-    topics += ["data set", "metric", "quick experiment", "kind of data"]
-    assert list(SECTIONS) == [f"A {topic}" for topic in topics]
-
-
 @pytest.mark.parametrize("section", RECIPES)
 def test_a_recipe_touches_at_most_three_files(section):
     """A data set, of kinds that have published ones, and a metric touch files of their kind only."""

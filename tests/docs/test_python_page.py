@@ -17,10 +17,6 @@ _, *SAMPLING = TRAINING.partition("noise =")
 LOOPS = {"a loop": LOOP, "lightning": "".join([NETWORK, LIGHTNING, *SAMPLING])}
 
 
-def test_the_page_is_short():
-    assert len(TEXT.split()) <= 1050
-
-
 def test_the_programs_of_the_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made: dict[str, Any] = {"__name__": "page"}

@@ -2,10 +2,9 @@
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -19,14 +18,12 @@ from pairflow.estimate import measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, memory_requests, wall_seconds
 from pairflow.estimate.forecast import forecast
 from pairflow.estimate.rates import Rate
-from pairflow.pairing.probe import make_rows
 from pairflow.pairing.transport import sources_needed
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
 from pairflow.plan.sizes import sizes
 from pairflow.plan.work import Work, needed, tasks_of
-from pairflow.report.outlook import describe_duration
 
 REPOSITORY = Path(__file__).parents[2]
 RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10}
@@ -44,11 +41,7 @@ SMALL = {
         "main": {"nfe": [1, 2], "samples": 16, "trials": 2},
         "b": {"nfe": [3], "methods": ["mdlm"]},
     },
-    "correlation": {
-        "sources": 10,
-        "steps": 2,
-        "methods": ["random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
-    },
+    "correlation": {"sources": 10, "steps": 2, "methods": ["random", "udlm+dcd", "udlm+redi+redi"]},
     "chemistry": {"fcd": True},
 }
 IMAGES = {
@@ -124,13 +117,6 @@ def test_known_arithmetic():
     assert costs["chemnet", None, None, None].seconds is None
     assert costs["evaluate", "random", 2, 0].seconds is None  # with ChemNet's distance
     assert cost_of(experiment(chemistry=None))["evaluate", "random", 2, 0].seconds < 3
-    guess = Job("no_such_rule", {}, {"out": Path("x")})
-    assert job_costs([guess], experiment(), SIZES, {}, 1, "cpu")[guess] == JobCost(
-        3.0, 400.0, 1e5, guessed=True
-    )
-
-
-def test_groups_take_longer_to_prepare_than_characters():
     data = {"source": "zinc250k", "length": 24}
     smiles, groups = (
         cost_of(experiment(data=data | {"representation": written}))["preprocess", None, None, None].seconds
@@ -197,29 +183,19 @@ def test_a_gpu_is_used_by_what_can_use_it():
 
 def test_finished_jobs_give_their_rates_back(tmp_path):
     plan = experiment(seeds=[0])
-    seconds = {
-        ("train", "mdlm"): 40.0,
-        ("train", "random"): 20.0,
-        ("distill", "udlm+redi"): 60.0,  # an iteration of a base
-        ("distill", "udlm+dcd"): 80.0,  # with a teacher's answers
-        ("pair", "pairflow-sub2"): 7.0,
-        ("pair", "random"): 7.0,
-        ("teach", "udlm+redi"): None,
-        ("sample", "random"): 32.0 * 3,
-    }
-    finished = [
-        job for job in jobs(tmp_path, plan) if (job.rule, job.method) in seconds and job.nfe in (None, 2)
-    ]
+    seconds = {("train", "mdlm"): 40.0, ("train", "random"): 20.0, ("sample", "random"): 32.0 * 3}
+    seconds |= {("pair", "pairflow-sub2"): 7.0, ("pair", "random"): 7.0, ("teach", "udlm+redi"): None}
+    # an iteration of a base, and one with a teacher's answers
+    seconds |= {("distill", "udlm+redi"): 60.0, ("distill", "udlm+dcd"): 80.0}
+    ours = [job for job in jobs(tmp_path, plan) if (job.rule, job.method) in seconds]
+    finished = [job for job in ours if job.nfe in (None, 2)]
     for job in finished:
         record = {"device": "cpu", "device_seconds": seconds[job.rule, job.method], "machine": "this one"}
         job.record.parent.mkdir(parents=True, exist_ok=True)
         provenance_path(job.record).write_text(json.dumps(record | {"peak_memory_mb": 5.0}))
     there = rates.rates_of(finished, plan, SIZES, "there", "this one")
-    assert {work.kind: rate.seconds for work, rate in there.items()} == {
-        "train": 2.0,
-        "draw": 1.0,
-        "pair": 7.0 / 2,  # of one of two subsets
-    }
+    found = {work.kind: rate.seconds for work, rate in there.items()}
+    assert found == {"train": 2.0, "draw": 1.0, "pair": 7.0 / 2}  # of one of two subsets
     assert set(there) < set(needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
     assert rates.rates_of(finished, plan, SIZES, "there", "another") == {}
     for job in finished:  # on two threads, each of which did 0.7 of what one by itself does
@@ -242,14 +218,16 @@ def test_the_demo_by_its_record(project):
     assert run.exit_code == 0, run.output
     assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 3 methods, 1 seed" in run.output
     assert "to do      26 of 26 jobs" in run.output
-    assert re.search(
-        r"^GPU-hours  none here; 0\.\d+ on an RTX A6000, by arithmetic$", run.output, re.MULTILINE
-    )
+    assert re.search(r"^GPU-hours  none here; 0\.\d+ on an RTX A6000, by arithmetic$", run.output, re.M)
     assert re.search(r"based on   recorded on \d{4}-\d\d-\d\d \(Linux x86_64, 2 cores, demo\)", run.output)
-    assert "accuracy   within a factor of two on an idle machine" in run.output
     # 1,000 iterations on one core: the record has 38 s, with another training on the other core
     [seconds] = re.findall(r"^train +udlm, pairflow +2 +(\d+) s ", run.output, re.MULTILINE)
     assert 36 <= int(seconds) <= 48
+    larger = estimate("demo", "--recorded", "--cores", "2", "--rows", "1000000")
+    assert "demo: 1,000,000 rows of N = 16 tokens" in larger.output
+    # of 250,000 molecules at most fingerprints are computed: 12 us for each of 16 tokens, on two cores
+    [seconds] = re.findall(r"^describe_molecules +1 +(\d+) s ", larger.output, re.MULTILINE)
+    assert int(seconds) == int(3 + 250_000 * 16 * 1.2e-5 / 2)
 
 
 def test_subsets_of_a_given_size_cost_in_proportion_to_the_rows():
@@ -257,26 +235,11 @@ def test_subsets_of_a_given_size_cost_in_proportion_to_the_rows():
     few = {"correlation": None, "evaluations": {"main": {"nfe": [1]}}}
     plan = experiment(methods=["pairflow"], pairing=pairing, **few)
     for rows, subsets in ((500, 1), (1000, 2), (50_000, 100)):
-        size = SIZES.scaled(rows)
-        [(work, units)] = [
-            task
-            for job in jobs(Path("x"), plan)
-            if job.rule == "pair" and job.seed == 0
-            for task in tasks_of(job, plan, size, "cpu")
-        ]
+        [job] = [job for job in jobs(Path("x"), plan) if job.rule == "pair" and job.seed == 0]
+        [(work, units)] = tasks_of(job, plan, SIZES.scaled(rows), "cpu")
         assert (work.rows, units) == (500, subsets)
     assert SIZES.scaled(None) == SIZES
     assert SIZES.scaled(50_000).validation_rows == 5000
-
-
-def test_a_larger_data_set_is_estimated_before_it_is_there(project):
-    run = estimate("demo", "--recorded", "--cores", "2", "--rows", "1000000")
-    assert run.exit_code == 0, run.output
-    assert "demo: 1,000,000 rows of N = 16 tokens" in run.output
-    assert "to do      26 of 26 jobs" in run.output
-    # of 250,000 molecules at most fingerprints are computed: 12 us for each of 16 tokens, on two cores
-    [seconds] = re.findall(r"^describe_molecules +1 +(\d+) s ", run.output, re.MULTILINE)
-    assert int(seconds) == int(3 + 250_000 * 16 * 1.2e-5 / 2)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +259,6 @@ def test_hours_on_a_gpu_by_arithmetic_are_about_those_of_the_paper(project, name
 def test_what_nobody_has_timed_is_never_zero(project):
     run = estimate("qm9", "--recorded", "--cores", "2")
     assert run.exit_code == 0, run.output
-    assert re.search(r"^GPU-hours  none here; 1\d0 on an RTX A6000, by arithmetic$", run.output, re.MULTILINE)
     assert re.search(r"^pair +pairflow +3 +\d+ s ", run.output, re.MULTILINE)
     # Methods that differ in nothing else share a line.
     rows = re.findall(r"^(\w+ +.+?) {2,}(\d+) ", run.output, re.MULTILINE)
@@ -304,11 +266,8 @@ def test_what_nobody_has_timed_is_never_zero(project):
     assert "unknown" not in run.output
     run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
-    assert re.search(
-        r"^wall time  unknown, because \d+ of these jobs have never been timed$", run.output, re.M
-    )
+    assert re.search(r"^wall time  unknown, because \d+ of these jobs have never been tim", run.output, re.M)
     assert re.search(r"^GPU-hours  at least [1-9],\d00$", run.output, re.MULTILINE)
-    assert re.search(r"^time unknown: reference \(4\), floor ", run.output, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -346,9 +305,7 @@ def test_the_memory_of_a_training_grows_with_its_batch(project):
 def test_errors_are_one_line(project, refused):
     text = "error: workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
     refused(estimate("dmo"), "estimate", text)
-    advice = "run the command in the workflow's folder, or name the file with --config"
-    run = estimate("demo", "--config", "absent.yaml")
-    refused(run, "estimate", f"error: absent.yaml: no such file; {advice}")
+    refused(estimate("demo", "--config", "absent.yaml"), "estimate", "error: absent.yaml: no such file; ")
 
 
 def test_own_files_are_read_for_their_sizes(project):
@@ -404,6 +361,7 @@ def test_what_is_done_is_not_counted(tmp_path, step):
 
 
 WORKS = {work.kind: work for work in needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")}
+WORKS["lead"] = Work("lead", "cpu", "discrete", 16, 16, rows=1000)
 VELOCITIES = [replace(WORKS[kind], flow="continuous", vocabulary_size=0) for kind in ("train", "draw")]
 
 
@@ -469,34 +427,13 @@ def test_a_pairing_of_many_rows_is_measured_on_fewer_and_scaled(monkeypatch, spe
         assert facts == {"seconds": pytest.approx(speed * 3000 * 3001, rel=0.01), "memory_mb": 3100.0}
 
 
-def test_durations_in_words():
-    values = [0.2, 90, 130, 3600 * 2, 3600 * 47, 86400 * 3]
-    assert ", ".join(map(describe_duration, values)) == "1 s, 90 s, 2.2 min, 2.0 h, 47 h, 3.0 days"
-
-
-def test_made_up_rows_resemble_one_another():
-    rows = make_rows(2000, 20, 30)
-    assert rows.shape == (2000, 20)
-    assert 0 <= rows.min() <= rows.max() < 30
-    nearest = min(np.count_nonzero(rows[1:] != rows[0], axis=1))
-    assert nearest < 14  # rows of independent tokens would differ in 19 or 20
-
-
 def test_sources_that_are_led_to_rows_are_counted_in_the_search_and_in_trainings():
     led = experiment(methods=["sdot"], distillation={}, evaluations={"main": {"nfe": [1]}}, correlation=None)
-    units = {
-        job.rule: {work.kind: count for work, count in tasks_of(job, led, SIZES, "cpu")}
-        for job in jobs(Path("x"), led)
-    }
+    tasks = {job.rule: tasks_of(job, led, SIZES, "cpu") for job in jobs(Path("x"), led)}
+    units = {rule: {work.kind: count for work, count in own} for rule, own in tasks.items()}
     assert units["train"] == {"train": 20.0, "lead": 20.0 * 32}
     assert units["potentials"] == {"lead": sources_needed(1000)}
     assert sources_needed(1000) > 60 * 2048
-
-
-def test_leading_sources_is_measured_for_each():
-    work = Work("lead", "cpu", "discrete", 16, 16, rows=1000)
-    request = {"work": asdict(work), "loss": "nelbo", "shape": None, "tokens": None}
-    assert 0 < measure.main(request)["seconds"] < 1e-2
 
 
 def test_pairing_with_noise_by_frequency_has_a_rate_of_its_own_on_the_cpu():

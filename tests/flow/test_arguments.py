@@ -9,7 +9,7 @@ import torch
 from pairflow.config import SAMPLERS, SOLVERS
 from pairflow.errors import InputError
 from pairflow.flow import continuous
-from pairflow.flow.continuous import solve, trace, velocity_loss
+from pairflow.flow.continuous import solve
 from pairflow.flow.corruption import Absorbing, Uniform, interpolate
 from pairflow.flow.couple.transport import minibatch_ot
 from pairflow.flow.duality import shared_noise, transform
@@ -30,7 +30,6 @@ UNIFORM, MASKED = Uniform(K), Absorbing(K, 4)
 ROWS = torch.tensor([[0, 1, 2], [3, 2, 0]])
 LOG_P = torch.randn(2, 3, K, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
 POINTS = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
-SMALL = (torch.uint8, torch.int8, torch.uint16, torch.int16, torch.int32)
 
 
 def network(x_t, sigma, label=None):
@@ -62,26 +61,15 @@ def one_of(names):
 MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     f"sampler: {one_of(SAMPLERS)}, found 'eular' (did you mean 'euler'?)": {"sampler": "eular"},
     f"prediction: {one_of(PREDICTIONS)}, found 'nelbo'": {"prediction": "nelbo"},
-    f"prediction: {one_of(PREDICTIONS)}, found 'posteror' (did you mean 'posterior'?)": {
-        "prediction": "posteror"
-    },
     "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": {"conversion": "exakt"},
     "steps: expected an integer in 1..1000000, found 0": {"steps": 0},
-    "steps: expected an integer in 1..1000000, found -3": {"steps": -3},
     "steps: expected an integer in 1..1000000, found 2.5": {"steps": 2.5},
-    "steps: expected an integer in 1..1000000, found True": {"steps": True},
-    "temperature: expected a number from 0.01 to 100, found 0": {"temperature": 0},
     "temperature: expected a number from 0.01 to 100, found nan": {"temperature": float("nan")},
-    "temperature: expected a number from 0.01 to 100, found '1'": {"temperature": "1"},
     "guidance: expected a number from 0 to 100, found -1": {"guidance": -1},
     "guidance: expected 1 where there is no label, found 2.0": {"guidance": 2.0},
     "labels: expected a number or shape (2,), found shape (3,)": {"labels": torch.zeros(3).long()},
     "labels: expected an integer dtype, found torch.float32": {"labels": torch.tensor(0.5)},
-    "labels: expected shape (2, 2), found (3, 2)": {"labels": torch.zeros(3, 2)},
     "network: expected shape (2, 3, 5), found (2, 3, 7)": {"model": wide},
-    "network: expected shape (2, 3, 6), found (2, 3, 7)": lambda: sample(
-        Absorbing(K), wide, torch.full((2, 3), K)
-    ),
     "x0: expected tokens in 0..4, found 7": {"x0": torch.tensor([[0, 7, 1]])},
     "x0: expected tokens (B, N), found shape (3,)": {"x0": ROWS[0]},
     "x0: expected an integer dtype, found torch.float32": {"x0": ROWS.float()},
@@ -89,7 +77,6 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "given: expected shape (3,), found (2,)": {"given": torch.tensor([-1, 0])},
     "given: expected tokens in -1..4, found 5": {"given": torch.tensor([-1, 0, 5])},
     "denoiser: expected shape (1, 3, 5), found (2, 3, 5)": lambda: draw(ROWS[:1]),
-    "vocabulary_size: expected an integer in 2..65536, found 1": lambda: Uniform(1),
     "vocabulary_size: expected an integer in 2..65536, found '5'": lambda: Absorbing("5"),
     "mask: expected an integer in 0..4, found 5": lambda: Absorbing(5, 5),
     "x_t: expected tokens (B, N), found shape (2, 3, 1)": lambda: UNIFORM.log_probabilities(
@@ -98,10 +85,8 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "kappa: expected a number or shape (2,), found shape (3,)": lambda: interpolate(
         ROWS, ROWS, torch.rand(3)
     ),
-    "kappa: expected a number or a tensor (B,), found str": lambda: interpolate(ROWS, ROWS, "0.5"),
     "x0: expected shape (2, 3), found (1, 3)": lambda: interpolate(ROWS[:1], ROWS, 0.5),
     "x1: expected shape (2, 3), found (1, 3)": lambda: uniform_nelbo(LOG_P, ROWS[:1], ROWS, 0.5, 1.0),
-    "x_t: expected shape (2, 3), found (1, 3)": lambda: uniform_nelbo(LOG_P, ROWS, ROWS[:1], 0.5, 1.0),
     "x1: expected an integer dtype, found torch.bool": lambda: cross_entropy(LOG_P, ROWS > 1),
     "level of noise: expected a number or shape (2,), found shape (3,)": lambda: absorbing_nelbo(
         LOG_P, ROWS, ROWS, torch.rand(3), 1.0
@@ -115,14 +100,12 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     f"solver: {one_of(SOLVERS)}, found 'huen' (did you mean 'heun'?)": lambda: solve(
         decay, POINTS, 2, "huen"
     ),
-    "steps: expected an integer in 1..1000000, found 0.0": lambda: solve(decay, POINTS, 0.0),
-    "steps: expected an integer in 1..1000000, found -1": lambda: trace(decay, POINTS, -1),
+    "steps: expected an integer in 1..1000000, found -1": lambda: solve(decay, POINTS, -1),
     "velocity: expected shape (2, 2), found (2, 1)": lambda: solve(lambda x, t: x[:, :1], POINTS, 2),
     "x1: expected shape (2, 2), found (1, 2)": lambda: continuous.interpolate(POINTS, POINTS[:1], 0.5),
     "t: expected a number or shape (2,), found shape (2, 1)": lambda: continuous.interpolate(
         POINTS, POINTS, torch.rand(2, 1)
     ),
-    "predicted: expected shape (2, 2), found (2, 1)": lambda: velocity_loss(POINTS[:, :1], POINTS, POINTS),
     "x1: expected shape (2, 2), found (3, 2)": lambda: minibatch_ot(POINTS, torch.zeros(3, 2)),
     "x0 and x1: expected finite numbers, whose squared distances are finite": lambda: minibatch_ot(
         POINTS, POINTS / 0
@@ -140,7 +123,7 @@ def test_a_mistake_is_one_line(message):
         sample(**call) if isinstance(call, dict) else call()
 
 
-@pytest.mark.parametrize("dtype", SMALL, ids=str)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16], ids=str)
 def test_tokens_of_every_integer_dtype_are_taken(dtype):
     """Such as the uint8 rows that `pairflow.pair` returns."""
     small, noise = ROWS.to(dtype), torch.Generator()

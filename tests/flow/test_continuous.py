@@ -49,15 +49,6 @@ def test_each_solver_in_one_step_by_hand():
     assert solve(velocity, x0, 2).item() == 2.5  # 1.5, and then 1.5 + (1.5 + 0.5) / 2
 
 
-@pytest.mark.parametrize("solver", ["euler", "heun"])
-def test_a_straight_path_has_the_energy_of_its_length_and_no_curvature(solver):
-    x0 = torch.zeros(2, 1, 2)
-    paths = trace(lambda x, t: torch.full_like(x, 3.0), x0, 4, solver)
-    assert torch.equal(paths.end, torch.full_like(x0, 3.0))
-    assert paths.energy.tolist() == [18.0, 18.0]
-    assert paths.straightness.tolist() == [0.0, 0.0]
-
-
 def test_the_energy_and_straightness_of_a_bent_path_by_hand():
     """Steps by 1 and by 3 lead from 0 to 2: energy (1 + 9) / 2, straightness ((1 - 2)^2 + (3 - 2)^2) / 2."""
     paths = trace(lambda x, t: torch.full_like(x, 1.0 if t == 0 else 3.0), torch.zeros(1, 1), 2)

@@ -15,10 +15,6 @@ DRAWS = 1_000_000
 GAMMAS = (-3.0, -2.0, -1.0, 0.5)
 
 
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x))
-
-
 def keeps(gamma, vocabulary_size):
     """P: the probability that the argmax is x1."""
     return (transform(gamma, vocabulary_size) * (vocabulary_size - 1) + 1) / vocabulary_size
@@ -57,24 +53,6 @@ def test_the_quadrature_agrees_with_a_trapezoid_sum_of_the_definition(vocabulary
     density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
     p = h * (density * ndtr(u + np.exp(-gamma / 2)) ** (vocabulary_size - 1)).sum(0)
     np.testing.assert_allclose(keeps(gamma, vocabulary_size), p, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("vocabulary_size", "draws", "chunk"),
-    [(2, DRAWS, 20_000), (40, DRAWS, 20_000), (30_522, 20_000, 250)],
-)
-def test_t_is_the_argmax_of_many_noisy_one_hots(vocabulary_size, draws, chunk):
-    """Direct draws of all K normal numbers; x1 = 0."""
-    generator = torch.Generator().manual_seed(vocabulary_size)
-    hits = dict.fromkeys(GAMMAS, 0)
-    for _ in range(draws // chunk):
-        eps = torch.randn(chunk, vocabulary_size, generator=generator)
-        largest = eps[:, 1:].amax(-1)
-        for gamma in GAMMAS:
-            a, s = math.sqrt(sigmoid(-gamma)), math.sqrt(sigmoid(gamma))
-            hits[gamma] += int((a + s * eps[:, 0] > s * largest).sum())
-    for gamma in GAMMAS:
-        assert_share(hits[gamma], draws, keeps(gamma, vocabulary_size))
 
 
 def test_t_falls_from_one_to_the_level_of_chance(computed):
@@ -161,11 +139,3 @@ def test_less_noise_is_never_further_from_the_data():
         lost = clean != x1
         assert torch.equal(clean[lost], noisy[lost])
         assert (noisy[~lost] != x1[~lost]).any()
-
-
-def test_shared_noise_is_a_function_of_its_generator():
-    x1 = torch.arange(12).reshape(3, 4)
-    first, again, other = (shared_noise(x1, 12, torch.Generator().manual_seed(seed)) for seed in (7, 7, 8))
-    assert torch.equal(first.threshold, again.threshold)
-    assert torch.equal(first.other, again.other)
-    assert not torch.equal(first.threshold, other.threshold)

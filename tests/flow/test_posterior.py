@@ -58,16 +58,6 @@ def test_the_ancestral_posterior_is_bayes(a, b, pi):
         torch.testing.assert_close(actual, expected, rtol=0, atol=1e-14)
 
 
-def test_the_ancestral_posterior_is_a_float64_distribution():
-    torch.manual_seed(0)
-    x, x_t = torch.randn(5, 7, 11).softmax(-1), torch.randint(11, (5, 7))
-    a = torch.rand(5, dtype=torch.float64)
-    q = ancestral_posterior(x.double().log_softmax(-1).exp(), x_t, a, a + 0.5 * (1 - a))
-    assert q.dtype == torch.float64
-    assert (q >= 0).all()
-    torch.testing.assert_close(q.sum(-1), torch.ones(5, 7, dtype=torch.float64), rtol=0, atol=1e-13)
-
-
 def test_sources_by_frequency_are_drawn_by_the_inverse_of_the_cumulative_frequencies():
     noise, u = (
         Frequencies(PI),

@@ -1,17 +1,12 @@
 import numpy as np
 import pytest
 
-from pairflow.flow.schedule import DIFFUSION, PAIRING, Linear, gamma
+from pairflow.flow.schedule import DIFFUSION, PAIRING, gamma
 
 
 def test_ends_of_the_clocks():
     assert (PAIRING.kappa(0.0), PAIRING.kappa(1.0), PAIRING.derivative(0.3)) == (0.0, 1.0, 1.0)
     assert (DIFFUSION.kappa(0.0), DIFFUSION.kappa(1.0), DIFFUSION.derivative(0.3)) == (1e-3, 1.0, 0.999)
-
-
-def test_derivative_is_the_slope():
-    clock = Linear(0.25)
-    assert (clock.kappa(0.7) - clock.kappa(0.2)) / 0.5 == pytest.approx(clock.derivative(0.4))
 
 
 def test_arrays_keep_their_kind():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairflow import InputError
-from pairflow.metrics.coupling import diagnose, hamming_histogram, nearest_distance, symbol_frequencies
+from pairflow.metrics.coupling import diagnose, hamming_histogram, nearest_distance
 
 
 def test_hamming_histogram():
@@ -34,17 +34,11 @@ def test_noise_by_frequency_takes_the_place_of_uniform_noise():
     values = diagnose(x0, x1, 2, pi)
     assert values["hamming_independent"] == pytest.approx(1.0)
     assert values["hamming_mean"] == pytest.approx(1.0, abs=0.02)
-    assert values["hamming_nearest"] == pytest.approx(
-        0.5, abs=0.15
-    )  # the nearest: both positions equal or not
+    assert values["hamming_nearest"] == pytest.approx(0.5, abs=0.15)  # both positions equal or not
     assert values["symbol_deviation"] < 5 * values["symbol_deviation_expected"] < 0.01
     equal, uniform = diagnose(x0, x1, 2, np.full((2, 2), 0.5)), diagnose(x0, x1, 2)
     for name in ("hamming_independent", "symbol_deviation", "symbol_deviation_expected"):
         assert equal[name] == pytest.approx(uniform[name], rel=1e-12)
-
-
-def test_symbol_frequencies():
-    assert symbol_frequencies(np.array([[0, 1], [1, 3]], np.uint8), 5).tolist() == [0.25, 0.5, 0, 0.25, 0]
 
 
 def test_shapes_that_do_not_fit():

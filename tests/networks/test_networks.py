@@ -1,4 +1,6 @@
-"""The denoising networks: shapes, sizes, how they start, and what they see."""
+"""The networks: shapes, sizes, how they start, what they see, and which rows they refuse."""
+
+import re
 
 import pytest
 import torch
@@ -7,25 +9,46 @@ import torch.nn.functional as F
 from pairflow.config import FLOWS
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
-from pairflow.networks import DENOISERS, VELOCITIES, build, names_of
+from pairflow.networks import DENOISERS, VELOCITIES, build, build_velocity, names_of
 from pairflow.networks.layers import TimeEmbedding
 
 SHAPE, N, K = (3, 4, 6), 72, 5
 SIZES = {"width": 32, "blocks": 2, "time_width": 16, "dropout": 0.5}
 SMALL = {"mlp": {"name": "mlp", **SIZES}, "transformer": {"name": "transformer", "heads": 4, **SIZES}}
 UNET = {"name": "unet", "channels": 8, "multipliers": (1, 2), "blocks": 1, "attention": (1,), "dropout": 0.3}
+ENCODER = {"name": "encoder", "width": 16, "blocks": 2, "heads": 4}
 ALL = {**SMALL, "unet": {**UNET, "head": "logistic"}}
+VELOCITY = {
+    "mlp1": ({"name": "mlp", **SIZES}, (3,)),
+    "mlp3": ({"name": "mlp", **SIZES}, (2, 4, 4)),
+    "encoder": (ENCODER, (6,)),
+    "velocity unet": (UNET, (1, 4, 6)),
+}
 
 
-@pytest.fixture(params=ALL)
-def network(request):
-    """A small network, off its zero initialisation."""
-    torch.manual_seed(0)
-    network = build(ALL[request.param], length=N, vocabulary_size=K, shape=SHAPE)
+def shaken(network):
+    """A small network off its zero initialisation, in evaluation mode."""
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     return network.eval()
+
+
+@pytest.fixture(params=ALL)
+def network(request):
+    """A denoiser."""
+    torch.manual_seed(0)
+    return shaken(build(ALL[request.param], length=N, vocabulary_size=K, shape=SHAPE))
+
+
+@pytest.fixture(params=[*ALL, *VELOCITY])
+def case(request):
+    """A denoiser or a velocity network, with inputs and times."""
+    torch.manual_seed(0)
+    if request.param in ALL:
+        return shaken(build(ALL[request.param], length=N, vocabulary_size=K, shape=SHAPE)), *inputs(64)
+    settings, shape = VELOCITY[request.param]
+    return shaken(build_velocity(settings, shape)), torch.randn(5, *shape), torch.rand(5)
 
 
 def inputs(rows=4):
@@ -58,20 +81,16 @@ def test_a_new_network_knows_nothing(name):
     assert (logits == 0).all()
 
 
-def test_gradients_reach_every_parameter(network):
-    x_t, sigma = inputs(64)
-    F.cross_entropy(network(x_t, sigma).flatten(0, 1), x_t.roll(1, 0).flatten()).backward()
+def test_gradients_reach_every_parameter_and_rows_do_not_see_each_other(case, float32_error):
+    network, x, t = case
+    output = network(x, t)
+    # A 3x3 convolution of at most 32 channels adds 288 terms, and about 20 stand one after the other.
+    allowed = float32_error(288, layers=20) * output.abs().max().item()
+    torch.testing.assert_close(network(x[:1], t[:1]), output[:1], rtol=0, atol=allowed)
+    output.square().sum().backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
-
-
-def test_rows_do_not_see_each_other(network, float32_error):
-    x_t, sigma = inputs()
-    logits = network(x_t, sigma)[:1]
-    # A 3x3 convolution of at most 32 channels adds 288 terms, and about 20 stand one after the other.
-    allowed = float32_error(288, layers=20) * logits.abs().max().item()
-    torch.testing.assert_close(network(x_t[:1], sigma[:1]), logits, rtol=0, atol=allowed)
 
 
 def test_positions_see_each_other_and_their_order(network):
@@ -83,11 +102,12 @@ def test_positions_see_each_other_and_their_order(network):
     assert difference[:, -1].max() > 0  # of an image, the far corner of the last colour
 
 
-@pytest.mark.parametrize(("near", "far"), [(0.0, 0.01), (6.5, 6.9)])
-def test_times_are_told_apart_at_both_ends(network, near, far):
-    x_t, _ = inputs(1)
-    difference = network(x_t, torch.tensor([near])) - network(x_t, torch.tensor([far]))
-    assert difference.abs().max() > 1e-4
+def test_times_are_told_apart_at_both_ends(case):
+    network, x, _ = case
+    ends = [(0.99, 1.0)] if x.is_floating_point() else [(6.5, 6.9)]
+    for near, far in [(0.0, 0.01), *ends]:
+        difference = network(x[:1], torch.tensor([near])) - network(x[:1], torch.tensor([far]))
+        assert difference.abs().max() > 1e-4
 
 
 def test_dropout_is_on_in_training_only(network):
@@ -139,11 +159,6 @@ def test_subs_keeps_tokens_and_never_predicts_the_mask(name, float32_error):
     assert torch.equal(p, corruption.log_probabilities(network, x_t, torch.full((4,), 0.9)).exp())
 
 
-def test_without_a_mask_symbol_one_is_added():
-    assert (Absorbing(K).mask, Absorbing(K).symbols) == (K, K + 1)
-    assert (Absorbing(K, 2).mask, Absorbing(K, 2).symbols) == (2, K)
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_labels_add_an_embedding_and_nothing_else(name):
     plain, conditional = (
@@ -186,3 +201,49 @@ def test_a_unet_takes_no_labels():
     with pytest.raises(InputError) as error:
         build({**UNET, "head": "logistic"}, length=N, vocabulary_size=K, shape=SHAPE, classes=(3,))
     assert str(error.value) == "network unet: takes no condition; use an mlp or a transformer"
+
+
+@pytest.mark.parametrize(("settings", "shape"), VELOCITY.values())
+def test_a_new_velocity_is_0_and_has_the_shape_of_the_points(settings, shape):
+    x = torch.randn(5, *shape)
+    assert torch.equal(build_velocity(settings, shape)(x, torch.rand(5)), torch.zeros_like(x))
+
+
+@pytest.mark.parametrize(("settings", "shape"), VELOCITY.values())
+def test_every_number_of_a_row_sees_every_other(settings, shape):
+    torch.manual_seed(0)
+    x = torch.randn(5, *shape).requires_grad_()
+    shaken(build_velocity(settings, shape))(x, torch.rand(5)).flatten(1)[0, -1].backward()
+    assert (x.grad[0] != 0).all()
+    assert (x.grad[1:] == 0).all()
+
+
+def test_the_encoder_tells_the_pairs_of_coordinates_apart():
+    """With equal pairs, only the learnt positions make the velocities of the pairs differ."""
+    torch.manual_seed(0)
+    network = build_velocity(ENCODER, (6,))
+    torch.nn.init.normal_(network.head.weight)
+    velocity = network(torch.tensor([[1.0, -0.5] * 3]), torch.tensor([0.5])).unflatten(1, (3, 2))[0]
+    assert (velocity[0] - velocity[1]).abs().max() > 1e-4
+
+
+def test_the_unet_of_continuous_mnist_has_64_channels_and_three_halvings():
+    sizes = {"channels": 64, "multipliers": (1, 2, 4, 8), "blocks": 2, "attention": (3,), "dropout": 0.0}
+    with torch.device("meta"):
+        network = build_velocity({"name": "unet", **sizes}, (1, 32, 32))
+    assert network.inputs.in_channels == network.outputs.out_channels == 1
+    assert sum(map(torch.numel, network.parameters())) == 61_830_529
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "message"),
+    [
+        ({"name": "transformer"}, (4,), "continuous data take encoder, mlp, unet, found 'transformer'"),
+        (ENCODER, (5,), "encoder needs vectors of an even length; the data have rows of shape (5,)"),
+        (UNET, (4,), "network unet needs images (C, H, W); the data have rows of shape (4,)"),
+        (UNET, (1, 5, 4), "network unet: 2 scales halve an image 1 times, but 2 does not divide 1 x 5 x 4"),
+    ],
+)
+def test_rows_that_a_network_cannot_take_are_refused(settings, shape, message):
+    with pytest.raises(InputError, match=f"{re.escape(message)}$"):
+        build_velocity(settings, shape)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pairflow.pairing.cpu import engine as cpu
-from pairflow.pairing.pair import compile_for, pair
+from pairflow.pairing.pair import pair
 
 COUNTED = """
 import gc, sys
@@ -52,9 +52,3 @@ def test_a_pairing_that_compiles_says_so_once(capsys, progress):
         pair(np.eye(3, dtype=int), vocabulary_size=2, backend="cpu", progress=progress)
     notice = "Compiling the pairing engine, which takes about 20 s, once per installation\n"
     assert capsys.readouterr().err == progress * notice
-
-
-@pytest.mark.usefixtures("compiling")
-def test_a_step_that_compiles_says_so(capsys):
-    compile_for(np.eye(3, dtype=int), vocabulary_size=2, backend="cpu")
-    assert capsys.readouterr().err.startswith("Compiling the pairing engine, which takes about 20 s")

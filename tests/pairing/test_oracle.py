@@ -59,28 +59,6 @@ def test_the_closed_forms_hold_on_any_schedule():
     assert np.abs(noise[0] - brute_force(z[0], data, 0.6, 4)[0]).max() < 1e-12
 
 
-@pytest.mark.parametrize("by_frequency", [False, True])
-@pytest.mark.parametrize("t", [0.0, 0.4, 1.0])
-def test_rows_are_distributions(t, by_frequency):
-    data, z = random_data(50, 6, 7), random_data(20, 6, 7, seed=1)
-    prior = random_prior(6, 7) if by_frequency else None
-    for form in (closed_form_noise_predictor, closed_form_denoiser):
-        p = form(z, data, t, vocabulary_size=7, prior=prior)
-        assert p.shape == (20, 6, 7)
-        assert p.min() >= 0
-        np.testing.assert_allclose(p.sum(axis=2), 1, atol=1e-14)
-
-
-@pytest.mark.parametrize("t", [0.0, 0.4, 1.0])
-def test_the_prior_of_equal_symbols_is_uniform_noise(t):
-    data, z = random_data(50, 6, 7), random_data(20, 6, 7, seed=1)
-    for form in (local_consensus, closed_form_noise_predictor, closed_form_denoiser):
-        uniform, given = (
-            form(z, data, t, vocabulary_size=7, prior=p) for p in (None, np.full((6, 7), 1 / 7))
-        )
-        np.testing.assert_allclose(given, uniform, atol=1e-12)
-
-
 def test_at_the_data_a_rare_symbol_in_common_counts_more():
     data, prior = np.array([[0, 0], [1, 1]]), np.array([[0.8, 0.2], [0.5, 0.5]])
     likely = local_consensus([[0, 1]], data, 1.0, vocabulary_size=2, prior=prior)
@@ -155,14 +133,7 @@ def test_a_lone_data_point_forgets_itself():
 @pytest.mark.parametrize(
     ("z", "data", "t", "message"),
     [
-        (
-            [[0, 1]],
-            [[0, 1, 1]],
-            0.5,
-            r"z, data: expected two arrays with rows of .* shapes \(1, 2\) and \(1, 3\)",
-        ),
-        ([0, 1], [[0, 1]], 0.5, r"z, data: .* found shapes \(2,\) and \(1, 2\)"),
-        ([[0, 1]], np.zeros((0, 2), int), 0.5, r"z, data: .* found shapes \(1, 2\) and \(0, 2\)"),
+        ([[0, 1]], [[0, 1, 1]], 0.5, r"z, data: expected two arrays .* shapes \(1, 2\) and \(1, 3\)"),
         (np.ma.masked_array([[0, 1]], [[True, False]]), [[0, 1]], 0.5, "z: expected an array without masked"),
         ([[0, 1]], [[0, 1]], 1.5, r"t: expected a time in \[0, 1\], found 1.5"),
     ],
@@ -176,9 +147,7 @@ def test_a_small_integer_type_for_the_size_of_the_vocabulary_wraps_nowhere():
     """K = tokens.max() + 1 has the tokens' own type, here of 8 bits."""
     data = np.array([[0, 199], [7, 3]], np.uint8)
     for field in (local_consensus, closed_form_denoiser, closed_form_noise_predictor):
-        np.testing.assert_array_equal(
-            field(data, data, 0.5, vocabulary_size=data.max() + 1),
-            field(data, data, 0.5, vocabulary_size=200),
-        )
+        small, plain = (field(data, data, 0.5, vocabulary_size=size) for size in (data.max() + 1, 200))
+        np.testing.assert_array_equal(small, plain)
     with pytest.raises(InputError, match=r"vocabulary_size: expected an integer in 2\.\.65536, found 200\.0"):
         local_consensus(data, data, 0.5, vocabulary_size=200.0)

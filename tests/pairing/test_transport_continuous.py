@@ -90,7 +90,6 @@ def test_a_source_for_each_point_is_one_that_goes_there(small):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"tau": 0}, "tau: expected a number from 0.01 to 100, found 0"),
         ({"data": [[1.0], [1.0]]}, "data: expected at least two different rows, found only one"),
         ({"data": [[1], [2]]}, "data: expected a floating-point dtype, found int64"),
         ({"device": "tpu"}, 'device: expected "auto", "cpu" or "cuda", found \'tpu\''),
@@ -101,8 +100,3 @@ def test_refusals(changed, message):
     with pytest.raises(InputError) as error:
         pairflow.transport_continuous(arguments.pop("data"), **arguments, progress=False)
     assert str(error.value) == message
-
-
-def test_sources_of_another_length_are_refused(small):
-    with pytest.raises(InputError, match=r"^sources: expected 4 positions, found 2$"):
-        small.rows(np.zeros((1, 2)), [0])

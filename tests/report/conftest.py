@@ -44,6 +44,18 @@ def metric_rows(
     return frame.assign(evaluation="main", samples=1024, reference="train", extractor=None)
 
 
+@pytest.fixture(scope="session")
+def sampled() -> Callable[..., pd.DataFrame]:
+    """The metric rows of one file of samples: metric -> value, and of which file."""
+
+    def build(values: dict[str, float], **facts: Any) -> pd.DataFrame:
+        shared = {"method": "udlm", "nfe": 1, "trial": 0, "seed": 0, "evaluation": "main", "samples": 1000}
+        rows = pd.DataFrame({"metric": [*values], "value": [*values.values()], "reference": None})
+        return rows.assign(extractor=None, **shared | facts)
+
+    return build
+
+
 UNCHECKED = ("description", "methods")  # names that an experiment would refuse are to be shown harmlessly
 
 

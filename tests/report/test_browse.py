@@ -149,10 +149,3 @@ def test_a_compact_drawing_has_the_bonds_and_letters_of_rdkits(smiles):
     starts = re.findall(r"M(-?\d+)[ -]?(\d+)", "".join(path for _, path in lines + areas))
     assert sorted(starts) == sorted((str(round(float(x))), str(round(float(y)))) for x, y in bonds)
     assert "".join(letter for *_, letter in letters) == "".join(re.findall(r">([^<\s])</text>", svg))
-
-
-def test_a_page_of_samples_names_the_model(step, tmp_path):
-    page = tmp_path / "new.html"
-    done = step("sample", model="zinc250k", count=2, nfe=1, out=page, device="cpu", quiet=True)
-    assert done.exit_code == 0, done.output
-    assert "<li>model zinc250k</li>" in page.read_text()

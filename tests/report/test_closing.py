@@ -50,20 +50,15 @@ def test_molecules_end_with_the_best_share_and_a_command(finish, most, share, la
     assert (warned, *lines[1:]) == (most < 100, "report: results/mine/report.html", last)
 
 
-def test_the_command_asks_for_plausible_molecules_where_they_were_counted(finish):
-    lines = finish([("udlm", 1, 190)], changes={"chemistry": {"plausible": True}})
-    assert "--count 1000 --unique --novel --plausible --out" in lines[-1]
-
-
 def test_plausible_molecules_lead_where_they_were_measured(finish):
     """All samples are valid, but hardly any is plausible."""
     valid = [("udlm", 1, 180), ("udlm", 4, 190)]
     plausible = [("udlm", 1, 3), ("udlm", 4, 2)]
+    changes = {"chemistry": {"plausible": True}}
     lines = finish(valid + plausible, [*["valid"] * 2, *["plausible"] * 2])
-    assert lines[0].startswith("90.0 % of the samples of udlm at 1 sampling step are valid molecules; all ")
-    assert " 1.50 % are plausible: " in lines[0]
     assert lines[0].endswith("Warning: under 5% of its samples are plausible molecules.")
     assert lines[1:] == ["report: results/mine/report.html", HOPELESS]
+    assert "--unique --novel --plausible --out" in finish([("udlm", 1, 190)], changes=changes)[-1]
 
 
 def test_images_end_with_the_least_distance(finish):
@@ -75,15 +70,11 @@ def test_images_end_with_the_least_distance(finish):
 
 
 def test_a_small_distance_keeps_its_digits(finish):
-    moons = {
-        "flow": "continuous",
-        "data": {"source": "two_moons", "dims": 2},
-        "training": {"loss": "velocity", "batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
-        "distillation": {},
-        "methods": ["condot", "pairflow"],
-    }
+    training = {"loss": "velocity", "batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
+    moons = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "training": training}
+    moons |= {"distillation": {}, "methods": ["condot", "pairflow"]}
     lines = finish([("condot", 1, 0.4911), ("pairflow", 1, 0.00346)], "chamfer", moons, reference="train")
-    assert " has the Chamfer distance to training data of 0.0035; " in lines[0]
+    assert " to training data of 0.0035; " in lines[0]
 
 
 def test_an_experiment_without_samples_has_only_a_report(finish):
@@ -114,8 +105,4 @@ def test_a_collapsed_text_model_is_not_called_the_best_without_its_warnings(fini
     ]
     metrics = [metric for *_, metric in rows]
     best, _ = finish([row[:3] for row in rows], metrics, TEXT, extractor="kneser-ney-6-1a2b3c4d")
-    assert best.startswith(
-        "The best method, pairflow at 4 sampling steps, writes text of perplexity 1.1 under the judge at an "
-        "entropy of 0.00 nats; held-out text has 5.0 at 2.00. The methods’ entropies"
-    )
     assert best.endswith("Warning: likelier than real text, varies too little.")

@@ -1,7 +1,6 @@
 import base64
 import csv
 import io
-import json
 import re
 import statistics
 from html import unescape
@@ -12,7 +11,7 @@ import pytest
 
 from pairflow.artifacts import from_cell
 from pairflow.kinds.molecules.settings.metrics import METRICS
-from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table, sort_keys
+from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 from pairflow.report.grid import Grid
 
@@ -57,11 +56,6 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def lines_of(text: str, start: str) -> list[str]:
-    """Lines of a table that begin with a name."""
-    return [line for line in text.splitlines() if line.startswith(start)]
-
-
 def test_csv_has_every_digit_of_the_metrics(sheet, tmp_path):
     random = np.random.default_rng(0)
     values = {(name, nfe): random.normal(300, 99, 7).tolist() for name in ("a", "b") for nfe in STEPS}
@@ -89,12 +83,7 @@ def test_several_seeds_keep_their_deviations_apart(sheet):
     assert [row[name] for name in ("mean", "count", "seeds")] == ["7.0", "4", "2"]
     assert float(row["std"]) == pytest.approx(50**0.5)
     assert float(row["trial_std"]) == pytest.approx(2**0.5)
-    assert (
-        r"1 seed; $\pm$ is between seeds; highest mean in bold, without a test, which needs 3 seeds."
-        in tex.replace("\n", " ")
-    )
-    assert lines_of(tex, "a &") == [r"a & $\mathbf{7.0} \pm 7.1$ \\"]
-    assert lines_of(tex, "b &") == [r"b & $5.0$ (1 of 2 seeds) \\"]
+    assert {r"a & $\mathbf{7.0} \pm 7.1$ \\", r"b & $5.0$ (1 of 2 seeds) \\"} <= {*tex.splitlines()}
 
 
 def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
@@ -105,20 +94,8 @@ def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     assert [rows["a", "1"][name] for name in ("mean", "std", "count")] == ["2.5", "2.1213203435596424", "2"]
     assert [rows["a", "2"][name] for name in ("mean", "std", "count")] == ["", "", "0"]
     assert [rows["b", "2"][name] for name in ("mean", "std", "count")] == ["0.5", "", "1"]
-    assert lines_of(tex, "a &") == [r"a & $2.5 \pm 2.1$ (n = 2) & -- \\"]  # too few for a test
-    assert lines_of(tex, "b &") == [r"b & $\mathbf{5.0} \pm 0.0$ & $0.5$ (n = 1) \\"]
-    caption = "in bold the highest mean and the next ones, down to the first that is significantly worse."
-    assert caption in tex.replace("\n", " ")
-
-
-def test_ties_are_bold_together_and_one_method_alone_is_not(sheet):
-    _, tex = texts(sheet({("a", 1): [1203.01], ("b", 1): [1203.04], ("c", 1): [2.9]}))
-    assert tex.count(r"$\mathbf{1{,}203.0}$") == 2
-    assert "c & $2.9$" in tex
-    assert "highest mean in bold." in tex
-    _, tex = texts(sheet({("a", 1): [3.0]}))
-    assert "bold" not in tex.replace("booktabs", "")
-    assert r"a & $3.0$ \\" in tex
+    lines = {r"a & $2.5 \pm 2.1$ (n = 2) & -- \\", r"b & $\mathbf{5.0} \pm 0.0$ & $0.5$ (n = 1) \\"}
+    assert lines <= {*tex.splitlines()}  # too few of `a` for a test
 
 
 @pytest.mark.parametrize(("scale", "said"), [("reduced", "reduced scale"), ("paper", "paper's scale")])
@@ -138,12 +115,6 @@ def test_names_come_back_from_csv_and_are_one_cell_of_latex(sheet):
     assert not any(row.startswith(("[", "*")) for row in rows)
 
 
-def test_files_are_named_by_experiment_evaluation_and_group(sheet, make):
-    names = [file.name for file in sheet({("a", 1): [1.0]}).files]
-    assert names == ["demo-main-quality.csv", "demo-main-quality.tex"]
-    assert Sheet('<a "b"/c>', "", [], [{"x": 1}]).files[0].name == "a-b-c.csv"
-
-
 def test_image_tables_name_reference_extractor_and_real_images(image_page):
     found = downloads(image_page)
     rows = rows_of(found["demo-main-quality.csv"])
@@ -155,7 +126,6 @@ def test_image_tables_name_reference_extractor_and_real_images(image_page):
     [real] = [row for row in rows if row["method"] == "data" and row["metric"] == "fd"]
     assert [real[name] for name in ("nfe", "mean", "std", "count")] == ["", "4.8", "", "1"]
     assert r"real images & $4.8$ & $4.8$ & $4.8$ \\" in found["demo-main-quality.tex"]
-    assert "FD to the training images; measured: demo" in found["demo-main-quality.tex"]
 
 
 def test_total_correlation_and_its_ceiling(make):
@@ -173,7 +143,6 @@ def test_costs_have_the_words_of_the_page_and_exact_seconds(molecule_page):
     assert rows[0]["method"] == "udlm"
     assert (rows[0]["seconds"], rows[0]["samples_generated"], rows[0]["share"]) == ("48.0", "", "1.0")
     assert r"udlm & base training & 48 s & 100.0 \% & 1 min 12 s &" in found["demo-training-cost.tex"]
-    assert r"\begin{tabular}{llrrrrrrl}" in found["demo-training-cost.tex"]
     steps = {row["step"] for row in rows_of(found["demo-cost.csv"])}
     assert steps == {"preprocess", "pair", "train", "sample"}
 
@@ -182,12 +151,6 @@ def test_each_table_of_the_page_has_its_two_files(molecule_page, parse):
     tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
     assert len(downloads(molecule_page)) == 2 * tables == 12
     assert molecule_page.count(">CSV</a> · <a ") == tables
-
-
-def test_keys_to_sort_by():
-    assert json.loads(sort_keys(["a<b", 1, np.float64(0.1), np.nan, np.inf, None])) == (
-        ["a<b", 1, 0.1, None, None, None]
-    )
 
 
 def test_latex_compiles(sheet, molecule_page, image_page, compile_latex):
@@ -209,23 +172,11 @@ def test_text_comes_out_as_it_is():
     assert latex_escape(r"50 % & a_b #1 {x} \y ~ ^ × –") == (
         r"50 \% \& a\_b \#1 \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{} $\times$ --"
     )
+    assert latex_cell(Entry("−1,234.5")) == "$-1{,}234.5$"
     assert latex_escape("<a|b>") == r"\textless{}a\textbar{}b\textgreater{}"
     assert latex_escape('2 ± 1 × "3"') == r"2 $\pm$ 1 $\times$ ''3''"
     assert latex_escape("one\ntwo\tthree") == "one two three"
     assert latex_escape("[x] *y") == "{[}x] {*}y"  # no argument of the line break before
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        (("",), "--"),
-        (("−1,234.5",), "$-1{,}234.5$"),
-        (("352.0", "1.0"), r"$352.0 \pm 1.0$"),
-        (("352.0", "1.0", True), r"$\mathbf{352.0} \pm 1.0$"),
-    ],
-)
-def test_numbers(given, text):
-    assert latex_cell(Entry(*given)) == text
 
 
 def test_a_table_is_that_of_the_paper():

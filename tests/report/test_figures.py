@@ -10,7 +10,7 @@ from pages import given_table
 
 from pairflow.kinds.molecules.page import charts
 from pairflow.report import drawing, figures
-from pairflow.report.colours import HEX, contrast, style
+from pairflow.report.colours import HEX, style
 from pairflow.report.grid import Cell
 
 EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
@@ -27,7 +27,6 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
     picture = figures.quality(TABLE, [1000], "q")
     assert {"1", "2", "4", "valid (% of samples)", "udlm", EVIL[:23] + "…"} <= set(texts(picture.svg))
     assert "udlm: 8.4 at 1, 10 at 2; " in picture.alt
-    assert EVIL in picture.alt
     root = ElementTree.fromstring(picture.svg)
     assert root.get("viewBox")
     assert root.get("width") is root.get("height") is None
@@ -50,11 +49,6 @@ def test_points_are_where_they_are_drawn_and_say_what_the_table_says():
     assert "2 seeds, 6 trials in all" in figures.quality(several, [1024], "q").points
 
 
-def test_all_parts_of_a_line_have_its_number():
-    svg = figures.quality(TABLE, [1000], "q").svg
-    assert svg.count('data-line="0"') == svg.count('data-line="1"') == 6  # line, bar, its ends, name, pointer
-
-
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
     cells, real = {"udlm": [Cell(84.25, 2, 9)]}, Cell(4.8, count=1)
     picture = figures.quality(given_table("fd", [1], cells, reference="test", floor=real), [1024], "q")
@@ -71,36 +65,11 @@ def test_a_single_point_of_one_method_is_drawn(metric, cells):
     assert (axes.get_yscale() == "log") == (metric == "kd" and cells[0].mean > 0)
 
 
-def test_values_that_are_all_alike_have_room_above_them():
-    cells = [Cell(999, 0, 2), Cell(1000, 0, 2)]
-    [axes] = figures.quality(given_table("valid", [1, 2], {"udlm": cells}), [1000], "q").figure.axes
-    assert axes.get_ylim() == pytest.approx((0, 105))
-
-
 def test_ids_of_two_drawings_differ_and_references_follow():
     first, second = (figures.quality(TABLE, [1000], name).svg for name in ("one", "two"))
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
     assert ids[0].isdisjoint(ids[1])
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
-
-
-def test_of_eleven_numbers_of_steps_every_other_has_a_text():
-    steps = [2**power for power in range(11)]
-    picture = figures.quality(given_table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q")
-    assert {"1", "4", "16", "64", "256", "1024"} <= set(texts(picture.svg))
-    assert "2" not in texts(picture.svg)
-
-
-def test_distances_and_jumps_tell_their_means_and_sums():
-    picture = figures.distances({"pairflow": np.array([1, 2, 1])}, 30, "d")
-    assert picture.alt == "Hamming distance between source and data. pairflow: mean 1.00."
-    assert "share of pairs" in texts(picture.svg)
-    assert len(picture.figure.axes[0].lines) == 1  # of independent uniform sources
-    by_frequency = figures.distances({"pairflow": np.array([1, 2, 1])}, None, "d")
-    assert not by_frequency.figure.axes[0].lines
-    picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
-    assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
-    assert "jumps per row and step" in texts(picture.svg)
 
 
 def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
@@ -109,9 +78,6 @@ def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
     assert picture.alt == "NLL by iteration. udlm: 3.5 at 10, 2.5 at 20."
     [line] = json.loads(picture.points)
     assert [point[2] for point in line["points"]] == [["iteration 10", "3.5"], ["iteration 20", "2.5"]]
-    assert picture.figure.axes[0].get_ylim() == pytest.approx((2.42, 3.58))
-    [axes] = figures.curves({"udlm": LOG}, "loss", "loss", "c").figure.axes
-    assert axes.get_ylim() == pytest.approx((0.92, 2.08))
     assert [figures.has_values(log, "validation_nll") for log in logs.values()] == [True, False]
     diverged = LOG.assign(loss=[1.0, np.inf, 2.0])
     long = pd.DataFrame({"iteration": range(10_000), "loss": np.tile([0.0, 2.0], 5000)})
@@ -126,19 +92,11 @@ def test_methods_look_different_and_distillations_like_their_base(many):
     bases = [style(name) for name in ("pairflow", "udlm", "random", "mdlm", "pairflow-sub4")]
     assert len({look.colour for look in bases}) == len({look.marker for look in bases}) == 5
     assert {(look.line, look.hollow) for look in bases} == {("-", False)}
-    subsets = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
-    assert len({look.marker for look in subsets}) == 5
     for rounds in ("+dcd", "+redi", "+redi+redi", "+redi+redi+redi", "+redi+dcd"):
         ours, theirs = style(f"pairflow{rounds}"), style(f"udlm{rounds}")
         assert (ours.colour, theirs.colour) == (style("pairflow").colour, style("udlm").colour)
         assert (ours.line, ours.marker, ours.hollow) == (theirs.line, theirs.marker, True)
         assert ours.line != "-"
-
-
-@pytest.mark.parametrize("name", ["mine", "Mine 2", "pairflow-x", "udlm+", "mine+redi", ""])
-def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
-    assert style(name) == style(name)
-    assert style(name).colour not in {style(base).colour for base in ("pairflow", "udlm", "random", "mdlm")}
 
 
 def test_each_method_has_a_small_histogram_and_arrows_for_what_is_beyond_its_bins():
@@ -158,8 +116,6 @@ def test_each_method_has_a_small_histogram_and_arrows_for_what_is_beyond_its_bin
     assert arrows == [[("<", 0.2), (">", 0.5)], [], [], []]
     assert "training molecules: 0.75; udlm: 1.17, 70.0 % beyond; pairflow: 0.75; " in picture.alt
     assert len({axes.get_ylim() for axes in panels}) == len({axes.get_xlim() for axes in panels}) == 1
-    low, high = panels[0].get_ylim()
-    assert (low, high > 0.75) == (0, True)
 
 
 def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
@@ -167,26 +123,3 @@ def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
     assert drawing.spread([0, 0.5, 0.9], 0.1) == pytest.approx([0, 0.5, 0.9])
     assert drawing.spread([0.4, 0.4, 0.4], 0.1) == pytest.approx([0.3, 0.4, 0.5])
     assert drawing.spread([0.2, 1, 1], 0.1) == pytest.approx([0.2, 0.9, 1])  # none above the frame
-    rows = {f"a{i}": [Cell(100, 0, 2)] for i in range(4)} | {"a" * 60: [Cell(100, 0, 2)], "b": [Cell()]}
-    picture = figures.quality(given_table("valid", [1], rows), [1000], "q")
-    names = [text for text in texts(picture.svg) if text[0] in "ab"]
-    assert names == ["a0", "a1", "a2", "a3", "a" * 23 + "…"]  # what has no value has no end
-
-
-def test_baselines_are_grey_where_there_is_something_to_set_off():
-    look = contrast(["udlm", "udlm+dcd", "pairflow", "pairflow+redi"])
-    assert [look(name).colour for name in ("udlm", "udlm+dcd", "random", "mdlm")] == ["grey"] * 4
-    assert look("udlm+dcd").marker == style("udlm+dcd").marker
-    assert look("pairflow+redi") == style("pairflow+redi")
-    assert contrast(["udlm", "mdlm"])("udlm") == style("udlm")
-    assert contrast(["udlm", "sdot", "ot"])("sdot") == style("sdot")  # a coupling is no baseline
-
-
-def test_logarithmic_times_have_few_round_ticks():
-    points = [(1, 2, 0.16, 10.0), (2, 3, 0.3, 20.0), (1024, 1025, 4.4, 352.25)]
-    times = pd.DataFrame(points, columns=["nfe", "calls", "seconds", "valid"]).assign(method="udlm")
-    picture = charts.trade(times, 1024, "main", "t")
-    assert {"0.2", "0.5", "1", "2"} <= set(texts(picture.svg))
-    assert picture.figure.axes[0].get_xticks(minor=True).size == 0
-    [line] = json.loads(picture.points)
-    assert line["points"][2][2] == ["1,024 steps, 1,025 calls", "valid 352.2", "4.4 s"]

@@ -90,17 +90,10 @@ def test_what_is_paired(ours, baseline, test, over, n, value):
 @pytest.mark.parametrize(
     ("ours", "baseline", "value", "reason"),
     [
-        (
-            {9: {0: 5, 1: 7}},
-            {0: {0: 1, 1: 3}, 1: {0: 1, 1: 5}},
-            3.5,
-            "the single seed is not among the several",
-        ),
-        ({0: {0: 1}}, {0: {0: 2}}, -1.0, "a single value"),
+        ({9: {0: 5, 1: 7}}, {0: {0: 1}, 1: {0: 4}}, 3.5, "the single seed is not among the several"),
         ({0: {-1: 1}}, {1: {0: 2, 1: 3}}, -1.5, "a single value"),
         ({0: {0: 2, 1: 3}}, {0: {0: 1, 1: 2}}, 1.0, "no spread"),
         ({0: {0: 0.3}, 1: {0: 0.1}}, {0: {0: 0.3}, 1: {0: 0.1}}, 0.0, "no spread"),
-        ({0: {0: 5, 1: 5}}, {1: {0: 4, 1: 4}}, 1.0, "no spread"),
         ({0: {0: 0.1 + 0.2}, 1: {0: 0.7}}, {0: {0: 0.3}, 1: {0: 0.7}}, pytest.approx(0), "no spread"),
     ],
 )
@@ -179,10 +172,8 @@ def test_without_a_test_nothing_is_decided_and_no_family_grows():
         (seeds([1, 3]), seeds([2, 7]), "only 2 seeds, and a test needs 3"),
         (seeds([1, 3, 4]), seeds([2, 7, 5]), ""),
         (seeds([1, 3, 4]), seeds([2, 7], first=5), "only 2 seeds, and a test needs 3"),
-        ({0: {0: 1, 1: 3}}, {0: {0: 2, 1: 7}}, "only 2 trials, and a test needs 3"),
         ({0: {0: 1, 1: 3}}, {1: {0: 2, 1: 7, 2: 8}}, "only 2 trials, and a test needs 3"),
     ],
-    ids=["two seeds", "three", "three against two others", "two trials", "two trials against three"],
 )
 def test_fewer_than_three_repetitions_are_not_tested(ours, baseline, reason):
     """However small the spread: of two trials, differences of 10 and 10.001 had p below 0.0001."""

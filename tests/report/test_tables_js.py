@@ -56,19 +56,9 @@ def test_three_clicks_are_up_down_and_as_it_was_and_missing_values_come_last(fou
     assert names(page) == ["mdlm", "pairflow", "udlm", "random"]  # 7.01 and 7.04 print alike
     button.click()
     assert names(page) == ["udlm", "pairflow", "mdlm", "random"]
-
-
-def test_keys_sort_and_another_column_starts_anew(four, open_page):
-    page = open_page(four)
     table_of(page).get_by_role("button", name="Method").focus()
     page.keyboard.press("Enter")
-    assert names(page) == sorted(VALUES)
-    assert sorted_as(page) == ["ascending", None, None]
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    assert names(page)[0] == "pairflow"
-    assert sorted_as(page) == [None, "ascending", None]
-    assert page.evaluate("document.activeElement.textContent") == "1"
+    assert (names(page), sorted_as(page)) == (sorted(VALUES), ["ascending", None, None])
 
 
 def test_each_group_of_rows_is_sorted_apart_under_its_heading(image_page, open_page):
@@ -81,15 +71,6 @@ def test_each_group_of_rows_is_sorted_apart_under_its_heading(image_page, open_p
     assert [sorted(text.split()) for text in groups.all_inner_texts()] == (
         [sorted(text.split()) for text in before]
     )
-
-
-def test_where_nothing_would_move_there_is_no_button(make, metric_rows, open_page, unfold):
-    one = make(settings={"methods": ["udlm"]}, metrics=metric_rows({"udlm": (84, 245, 437)}))
-    page = open_page(render(one))
-    assert table_of(page).locator(".sort").count() == 0
-    unfold(page, "Cost")
-    costs = page.locator("#cost table").last.get_by_role("button").all_inner_texts()
-    assert costs == ["Method"]  # within a step all else is the same
 
 
 def test_a_download_has_the_bytes_that_the_page_holds(four, open_page):
@@ -125,14 +106,11 @@ def test_the_command_is_copied(four, open_page, clipboard):
 
 def test_without_scripts_the_page_is_whole(four, open_page):
     page = open_page(four, java_script_enabled=False)
-    assert page.locator("button:not([popovertarget])").count() == 0
+    assert page.locator(".tip, button:not([popovertarget])").count() == 0
+    assert page.locator("#quality .chart > svg").first.is_visible()
     assert names(page) == [*VALUES]
     assert table_of(page).locator("thead th").all_inner_texts() == ["Method steps", "1", "4"]
     assert page.get_by_text(COMMAND, exact=True).is_visible()
-    page.get_by_role("button", name="Downloads").click()
-    with page.expect_download() as found:
-        page.locator("#downloads a").first.click()
-    assert found.value.suggested_filename == "demo-headline.csv"
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -142,9 +120,8 @@ def test_a_question_mark_opens_the_entry_of_its_metric(four, open_page, scripts)
     page.locator("#quality").get_by_role("button", name="What is valid?").click()
     [entry] = [entry for entry in page.locator(".entry").all() if entry.is_visible()]
     words = entry.inner_text().split("\n")
-    assert words[0] == "valid"
-    assert "Samples that are not empty and that RDKit reads." in words
-    assert [word for word in words if word in METRICS["valid"].facts] == [*METRICS["valid"].facts]
+    facts = ["valid", *METRICS["valid"].facts]
+    assert [word for word in words if word in facts] == facts
     page.keyboard.press("Escape")
     assert not entry.is_visible()
 
@@ -160,16 +137,6 @@ def test_a_link_to_a_folded_section_opens_it_below_the_navigation(four, open_pag
     navigation = page.locator("nav").bounding_box()
     assert navigation["y"] == 0
     assert heading["y"] >= navigation["height"]
-
-
-def test_the_first_key_skips_to_the_content(four, open_page):
-    page = open_page(four)
-    link = page.get_by_role("link", name="Skip to the content")
-    assert link.bounding_box()["y"] < 0
-    page.keyboard.press("Tab")
-    assert link.bounding_box()["y"] == 0
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
 
 
 @pytest.fixture(scope="module")
@@ -195,20 +162,14 @@ def test_on_paper_no_table_is_cut(printed):
         each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > innerWidth + 0.5)
         .map(each => each.textContent)"""
     assert printed.evaluate(over) == []
-    cell = printed.locator("th[scope=row]", has_text="pairflow+redi+redi").first
-    assert cell.bounding_box()["width"] > 60
-    pdf = printed.pdf(format="A4")
-    assert pdf.startswith(b"%PDF")
-    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+    assert len(re.findall(rb"/Type\s*/Page\b", printed.pdf(format="A4"))) > 3
 
 
 def test_on_paper_all_is_told_and_nothing_is_there_to_click(printed):
     for hidden in ("nav", ".skip", ".files", ".command button"):
         assert not printed.locator(hidden).first.is_visible()
     closed = printed.locator("details:not([open])")
-    assert closed.count() > 0
     heights = closed.evaluate_all("all => all.map(each => each.getBoundingClientRect().height)")
     assert min(heights) > 100
-    assert printed.get_by_text("Method", exact=True).first.is_visible()
     assert all(entry.is_visible() for entry in printed.locator(".entry").all())
     assert printed.evaluate("getComputedStyle(document.body).color") == "rgb(29, 33, 39)"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pairflow.config import BASES, BaseTraining, parse_method
+from pairflow.config import BASES
 from pairflow.flow.continuous import velocity_loss
 from pairflow.flow.corruption import Uniform
 from pairflow.flow.couple import COUPLINGS
@@ -102,15 +102,6 @@ def test_of_equal_costs_no_row_is_preferred_by_its_number():
         counts[np.arange(4), members[minibatch_ot(np.zeros((4, 4), np.uint8), rows[members])]] += 1
     # Each count is binomial (4,000 trials, 1/4): five standard deviations are 137.
     assert np.abs(counts - 1000).max() < 137
-
-
-def test_ot_is_a_base_of_both_flows_that_every_distillation_of_tokens_continues():
-    assert parse_method("ot").flows == ("discrete", "continuous")
-    assert parse_method("ot").coupling is None
-    for name in ("ot+dcd", "ot+redi", "ot+redi+redi"):
-        assert parse_method(name).flows == ("discrete",)
-    how = {"batch_size": 4, "iterations": 1, "learning_rate": 1e-3}
-    assert [BaseTraining(**how, pool=pool).pooled_batches for pool in (None, 4, 12)] == [1, 1, 3]
 
 
 def test_every_coupling_of_a_method_is_in_the_list():

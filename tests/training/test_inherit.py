@@ -68,9 +68,8 @@ def test_old_symbols_keep_their_logits_in_any_order_and_beside_new_ones(family, 
     logits = child.network(places[x_t], sigma)
     torch.testing.assert_close(logits[..., places], parent.network(x_t, sigma))
     fresh = torch.tensor([NEW.index(token) for token in ("Cl", "Br")])
-    bias, expected = (
-        network.head.bias.unflatten(0, (-1, len(NEW))) for network in (child.network, untrained)
-    )
+    both = (child.network, untrained)
+    bias, expected = (network.head.bias.unflatten(0, (-1, len(NEW))) for network in both)
     assert torch.equal(bias[:, fresh], expected[:, fresh])
 
 
@@ -85,14 +84,6 @@ def test_a_conditional_model_starts_as_its_parent_whatever_the_label(family):
         torch.testing.assert_close(network(x_t, sigma, label), parent.network(x_t, sigma))
     with pytest.raises(InputError, match=r"its condition is \('low', 'high'\), expected None"):
         inherit(parent, child, None)
-
-
-def test_the_same_vocabulary_gives_the_same_weights(family):
-    child, parent, _ = family(new=OLD)
-    assert child.vocabulary == parent.vocabulary
-    assert inherit(child, parent, None) == []
-    for name, tensor in parent.network.state_dict().items():
-        assert torch.equal(child.network.state_dict()[name], tensor)
 
 
 def test_the_parent_is_part_of_what_a_model_was_made_from(family):
@@ -120,14 +111,8 @@ def test_a_parent_of_another_kind_is_refused(family, changes, message):
     assert str(refusal.value).startswith(f"{parent.folder}: cannot start from this model: ")
 
 
-def test_symbols_of_another_kind_are_refused(family):
+def test_symbols_of_another_kind_or_of_no_vocabulary_are_refused(family):
     child, parent, vocabulary = family(kind="selfies")
-    message = "its vocabulary is smiles, but the data's is selfies"
-    with pytest.raises(InputError, match=message):
-        inherit(child, parent, vocabulary)
-
-
-def test_another_vocabulary_is_needed_to_tell_symbols_apart(family):
-    child, parent, _ = family()
-    with pytest.raises(InputError, match="has another vocabulary; give that of the data by --vocabulary"):
-        inherit(child, parent, None)
+    for own, message in ((vocabulary, "its vocabulary is smiles, but the data's is selfies"), (None, "give")):
+        with pytest.raises(InputError, match=message):
+            inherit(child, parent, own)

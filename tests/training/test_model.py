@@ -57,15 +57,6 @@ def test_frequencies_of_another_number_of_positions_are_refused(folder):
         Model.load(path)
 
 
-def test_loading_needs_no_compiler(folder):
-    """PyTorch's compiler takes two seconds to import, which every step that loads a model would pay."""
-    code = (
-        "import sys; from pairflow.training.model import DiscreteModel, Model; Model.load(sys.argv[1]); "
-        "assert 'torch._dynamo' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code, folder[0]], check=True)
-
-
 def test_a_shipped_transformer_samples_without_slow_imports(tmp_path):
     """PyTorch's compiler and scipy.stats take seconds to import."""
     command = ["sample", "--model", "zinc250k", "--count", "1", "--out", str(tmp_path / "one.smi")]
@@ -78,12 +69,13 @@ def test_a_shipped_transformer_samples_without_slow_imports(tmp_path):
 
 def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_every_number_of_steps(folder):
     _, raw, ema = folder
-    drawn = [
-        replace(described(network), method=method).draw(
-            SamplingPlan(steps=nfe, prediction="posterior"), 6, 3, "sample", 0, 0
+    drawn = []
+    for network, method, nfe in ((raw, "udlm", 1), (ema, "pairflow", 1), (ema, "random", 4)):
+        model, plan = (
+            replace(described(network), method=method),
+            SamplingPlan(steps=nfe, prediction="posterior"),
         )
-        for network, method, nfe in ((raw, "udlm", 1), (ema, "pairflow", 1), (ema, "random", 4))
-    ]
+        drawn.append(model.draw(plan, 6, 3, "sample", 0, 0))
     first, *others = (source for source, _ in drawn)
     assert first.unique().numel() == 5
     assert all(torch.equal(first, source) for source in others)
@@ -115,7 +107,6 @@ def test_weights_of_another_run_are_refused(folder):
     ("content", "text"),
     [
         ('{"format": 99}', "format 99, this version reads 1"),
-        ("{", "not a model description of pairflow"),
         ("[" * 200_000, "not a model description of pairflow"),
         (None, "no such file"),
     ],
@@ -152,19 +143,13 @@ def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
         ({"network": {"name": "mlp", "heads": 2}}, "unknown key 'network.mlp.heads'"),
         ({"network": {"name": "mlp", "width": 8}}, "does not fit the network that its description names: "),
         ({"network": {"name": "mlp", "width": 8192, "blocks": 128}}, "does not fit the network"),
-        ({"network": {"name": "mlp", "blocks": 100_000}}, "blocks: input should be less"),
         ({"network": {"name": "rnn"}}, "network: unknown name 'rnn'"),
         ({"network": "mlp"}, "network: "),
         ({"length": 0}, "length: input should be greater than or equal to 1, found 0"),
-        ({"vocabulary_size": "6"}, "vocabulary_size: input should be a valid integer, found '6'"),
         ({"method": 5}, "method: input should be a valid string, found 5"),
         ({"prediction": "evil"}, "prediction: input should be 'leave_one_out', 'posterior' or"),
         ({"training": {}}, r"model\.json: missing key 'training\.batch_size'$"),
-        ({"seed": "x"}, "seed: input should be a valid integer, found 'x'"),
         ({"inputs": "x"}, "inputs: input should be a valid dictionary, found 'x'"),
-        ({"distillation": ["redi"]}, "distillation: input should be a valid dictionary"),
-        ({"known": 7}, "known: input should be a valid string, found 7"),
-        ({"shape": [10**9]}, "shape"),
         ({"shape": [1, 2, 3]}, r"shape: expected C, H, W of 4 pixel values, found \[1, 2, 3\]"),
         ({"mask": 5}, "mask: expected one of 5 symbols, found 5"),
         ({"method": "mdlm", "mask": 0, "prediction": "leave_one_out"}, "mdlm has no 'leave_one_out'"),
@@ -200,9 +185,7 @@ def test_a_transformer_that_learnt_other_time_frequencies_is_refused(tmp_path):
     [
         ({"kind": "characters", "tokens": [*"abcd"]}, r"expected 5 symbols, as .*model\.json says, found 4$"),
         ({"kind": ["smiles"], "tokens": [*"abcde"]}, r"kind: input should be a valid string"),
-        ({"kind": "smiles", "tokens": "abcde"}, "tokens: input should be a valid tuple, found 'abcde'"),
         ({"kind": "smiles", "tokens": [1, 2, 3, 4, 5]}, r"tokens\.0: input should be a valid string"),
-        ({"tokens": [*"abcde"]}, "missing key 'kind'"),
         ([], "not a vocabulary: no JSON object"),
     ],
 )
@@ -230,7 +213,6 @@ def test_weights_of_integers_are_refused(folder):
     ("value", "rows", "text"),
     [
         (1e38, slice(None), "the network gives no finite numbers: its training diverged"),
-        (float("nan"), 0, r"model\.safetensors: holds weights that are not finite"),
         (float("inf"), 0, r"model\.safetensors: holds weights that are not finite"),
     ],
 )

@@ -76,11 +76,6 @@ def test_a_fresh_source_is_uniform_and_changes_with_the_iteration():
     assert torch.equal(network.states[0], network.states[2])
 
 
-def test_cross_entropy_of_a_uniform_guess_is_log_k():
-    loss = objective(None, loss="cross_entropy")(Recorder(10), 0).item()
-    assert loss == pytest.approx(math.log(10), rel=1e-5)
-
-
 class Knows(nn.Module):
     """Predicts symbol 9 with certainty."""
 

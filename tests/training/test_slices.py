@@ -15,16 +15,10 @@ from pairflow.training.slices import Faster, ThreadedSlices, replica
 
 K, N, BATCH = 5, 16, 7
 X1 = np.random.default_rng(0).integers(0, K, (60, N)).astype(np.uint8)
+SIZES = {"width": 16, "time_width": 8, "dropout": 0.3}
 NETWORKS = {
-    "transformer": {
-        "name": "transformer",
-        "width": 16,
-        "blocks": 2,
-        "heads": 2,
-        "time_width": 8,
-        "dropout": 0.3,
-    },
-    "mlp": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8, "dropout": 0.3},
+    "transformer": {"name": "transformer", "blocks": 2, "heads": 2, **SIZES},
+    "mlp": {"name": "mlp", "blocks": 1, **SIZES},
 }
 
 
@@ -44,10 +38,8 @@ def threads():
 
 def gradients(name, iteration=0, at_once=None):
     """The loss and the gradients; `at_once` chooses how threads work, else it is as fast as possible."""
-    made, objective = (
-        network(name),
-        FlowObjective(X1, None, Uniform(K), BATCH, "nelbo", 3, torch.device("cpu")),
-    )
+    made = network(name)
+    objective = FlowObjective(X1, None, Uniform(K), BATCH, "nelbo", 3, torch.device("cpu"))
     with slices.slices(made, BATCH, None, seed=3) as computed:
         if at_once is not None:
             computed.ways.seconds = {at_once: [0.0], not at_once: [1.0]}
@@ -76,12 +68,6 @@ def test_slices_at_once_and_in_turn_have_the_same_bits(name, threads):
         same, at_once = gradients(name, at_once=True)
         assert torch.equal(same, loss)
         assert all(torch.equal(*pair) for pair in zip(at_once, expected, strict=True))
-
-
-def test_the_number_of_threads_of_the_program_stays(threads):
-    threads(2)
-    gradients("transformer")
-    assert torch.get_num_threads() == 2
 
 
 def test_a_replica_learns_with_the_network_and_keeps_its_own_gradients():

@@ -107,17 +107,11 @@ LACKS = {  # a world where the GPU engine cannot run -> how to make it, and what
 
 
 @pytest.mark.parametrize("case", LACKS)
-def test_a_gpu_asked_for_that_cannot_be_used_is_named(monkeypatch, case):
+def test_a_gpu_that_cannot_be_used_is_named_and_auto_takes_the_cpu_with_a_note(monkeypatch, capsys, case):
     make, lack = LACKS[case]
     make(monkeypatch)
     with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {re.escape(lack)}$'):
         pairflow.pair([[0, 1]], vocabulary_size=2, backend="gpu", progress=False)
-
-
-@pytest.mark.parametrize("case", LACKS)
-def test_auto_takes_the_cpu_and_says_why_if_there_is_a_gpu(monkeypatch, capsys, case):
-    make, lack = LACKS[case]
-    make(monkeypatch)
     monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
     monkeypatch.setattr(cpu, "pair_rows", lambda data, *_, **__: data)
     pair._note_that_the_cpu_pairs.cache_clear()

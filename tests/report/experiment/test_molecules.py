@@ -1,6 +1,4 @@
 from pairflow.kinds.molecules.page import drawing as molecules
-from pairflow.kinds.molecules.page import page
-from pairflow.report.experiment.page import render
 
 SAMPLES = ["CCO", "CC(C", "", "c1cc[nH]c1", "C", "C", "CN", "CF", ""]
 
@@ -16,13 +14,6 @@ def test_galleries_hold_random_valid_samples_and_count_all(capfd):
     }
     assert len(others) > 3
     assert capfd.readouterr().err == ""
-
-
-def test_a_page_says_that_only_some_training_molecules_are_compared(make, monkeypatch):
-    sentence = "are looked for among 5,000 training molecules, drawn at random"
-    assert sentence not in render(make())
-    monkeypatch.setattr(page, "DESCRIBED_ROWS", 5000)  # of 5,123
-    assert sentence in " ".join(render(make()).split())
 
 
 def test_repeats_stay_and_nothing_valid_is_an_empty_gallery():

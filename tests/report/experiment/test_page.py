@@ -15,8 +15,6 @@ from pairflow.report.words import (
     format_duration,
     format_p_value,
     format_percent,
-    make_breakable,
-    name_distillation,
 )
 
 SCRIPT = "<script>alert(1)</script>"
@@ -53,12 +51,6 @@ def test_tables_are_made_once_and_handed_on(make, monkeypatch, empty_charts):
     assert {"jobs", "report_inputs"}.isdisjoint({*vars(gather), *vars(lineage)})
 
 
-def test_what_is_in_bold_is_said(document, words, metric_rows):
-    assert "significantly worse (over the trials of this training, p ≤ 0.05" in document.words()
-    two = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
-    assert "without a test, which needs 3 seeds." in words(metrics=two)
-
-
 def test_nothing_is_fetched(molecule_page, document):
     for tag, attributes in document.tags:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base"}
@@ -77,15 +69,7 @@ def test_nothing_runs_but_the_pages_own_scripts(molecule_page):
     assert len(scripts) == 2
 
 
-def test_pictures_have_text_that_stands_in_for_them(document):
-    pictures = [attributes for _, attributes in document.tags if attributes.get("role") == "img"]
-    assert len(pictures) > 6
-    assert all(attributes["aria-label"] for attributes in pictures)
-
-
-@pytest.mark.parametrize(
-    "name", [SCRIPT, f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60]
-)
+@pytest.mark.parametrize("name", [f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}"])
 def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     contents = make(
         name=name,
@@ -103,21 +87,7 @@ def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     assert document.words().count(name) > 10
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"scale": "reduced"}, "Reduced scale. "),
-        ({"scale": "paper"}, None),
-    ],
-)
-def test_settings_that_limit_the_numbers_are_labelled(words, settings, text):
-    said = words(settings=settings)
-    assert text is None or text in said
-    assert ("Reduced scale. " in said) is (settings.get("scale") != "paper")
-
-
-def test_what_the_page_shows(molecule_page, document):
-    said = document.words()
+def test_what_the_page_shows(molecule_page, document, words):
     for text in (
         *("<td><strong>352.0</strong> <small>± 1.0</small></td>", "<td>84.0 <small>± 1.0</small></td>"),
         *("<td>31.87 <small>± 0.02</small></td>", "Structure of CCO"),
@@ -128,29 +98,13 @@ def test_what_the_page_shows(molecule_page, document):
     for text in (
         "1,024 samples × 3 trials × 1 seed",
         "over 800 rows. In all: pairflow 10.50 jumps per row",
-        "over 20,000 source states (seed 0), each with 10 samples of 256 steps",
         "udlm base training 48 s 100.0 % 1 min 12 s 384,000 – 512 MiB cpu",
         "pairflow pairing 12 s 25.0 % 18 s – – 512 MiB cpu",
         "sample udlm 1 min 14 s 512 MiB 3 cpu",
     ):
-        assert text in said
-    costs = ("Training cost", "Time per step", "preprocess – 3.0 s", "pair pairflow 12 s", "train udlm 48 s")
-    places = [said.index(text) for text in costs]
-    assert places == sorted(places)
-
-
-def test_deviations_between_seeds_stand_apart_from_those_between_trials(
-    make, metric_rows, parse, empty_charts
-):
-    rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
-    rows["value"] += 10 * rows.seed
-    html = render(make(metrics=rows))
-    assert '<td>94.0 <small>± 10.0</small> <small class="trials">trials ± 1.0</small></td>' in html
-    words = parse(html).words()
-    assert "1,024 samples × 3 trials × 3 seeds" in words
-    assert "bars one standard deviation between seeds." in words
-    html = render(make(metrics=rows[(rows.nfe != 4) | (rows.seed == 1)]))
-    assert '<td>255.0 <small>(1 of 3 seeds)</small> <small class="trials">trials ± 1.0</small></td>' in html
+        assert text in document.words()
+    label = "Reduced scale. "
+    assert (label in document.words(), label in words(settings={"scale": "paper"})) == (True, False)
 
 
 def test_every_evaluation_has_its_block(make, words):
@@ -191,20 +145,11 @@ def test_numbers_in_words():
     assert {seconds: format_duration(seconds) for seconds in durations} == durations
 
 
-def test_names_may_break_only_before_a_distillation_and_a_new_one_has_its_own_name():
-    assert make_breakable("pairflow+redi+redi") == "pairflow<wbr>+redi<wbr>+redi"
-    assert make_breakable("<b>+x") == "&lt;b&gt;<wbr>+x"
-    names = [name_distillation(method) for method in ("udlm", "udlm+dcd", "udlm+dcd+redi", "udlm+new")]
-    assert names == ["", "DCD", "ReDi", "new"]
-
-
-def test_the_page_of_twelve_methods(many, molecule_page, parse, empty_charts):
+def test_the_page_of_twelve_methods(many, parse, empty_charts):
     page = parse(render(many))
     said = page.words()
     assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in said
     assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in said
-    galleries = [own for tag, own in page.tags if tag == "details" and own.get("class") == "method"]
-    assert ["open" in attributes for attributes in galleries] == [True] + 11 * [False]
     charts = [attributes["aria-label"] for _, attributes in page.tags if attributes.get("role") == "img"]
     base, dcd, redi = (
         [text for text in charts if text.startswith(f"{kind}training loss")]
@@ -213,8 +158,6 @@ def test_the_page_of_twelve_methods(many, molecule_page, parse, empty_charts):
     assert [base[0].count("; "), len(base), len(dcd), len(redi)] == [4, 1, 1, 1]
     assert "udlm+dcd" in dcd[0]
     assert "pairflow+redi+redi" in redi[0]
-    assert "Distillations have charts of their own" in said
-    assert "Distillations have charts of their own" not in molecule_page
 
 
 def test_the_best_method_stands_open_beside_training_molecules_and_the_others_are_folded(make, parse):
@@ -224,23 +167,3 @@ def test_the_best_method_stands_open_beside_training_molecules_and_the_others_ar
     samples = page.words().split(" Samples Up to ")[1]
     places = [samples.index(text) for text in ("pairflow, the best method", "CCN", "9 of 15 valid", "udlm")]
     assert places == sorted(places)
-
-
-def test_the_head_ends_with_the_command_for_new_molecules(make, parse):
-    command = "pairflow sample --model results/demo --count 1000 --unique --out demo_samples.smi"
-    words = parse(render(make(sample_command=command))).words()
-    assert words.index("At a glance 64.6 %") < words.index(command) < words.index("Comparison of methods In")
-
-
-@pytest.mark.parametrize(
-    ("methods", "named"),
-    [
-        (["udlm", "mdlm", "udlm+dcd", "odd"], None),
-        (["udlm", "random", "pairflow-sub4", "udlm+redi"], "random, pairflow-sub4 and udlm+redi"),
-    ],
-)
-def test_a_validation_loss_that_rises_for_paired_models_is_explained(make, words, methods, named):
-    logs, metrics = dict.fromkeys(methods, make().logs["udlm"]), make().metrics.query("method == 'udlm'")
-    said = words(settings={"methods": methods}, logs=logs, metrics=metrics)
-    assert ("paired models learn p(x1 | x_t) of their coupling" in said) is bool(named)
-    assert f"The validation loss of {named} may rise" in said or not named
