@@ -259,10 +259,7 @@ def test_a_broken_file_of_experiments_stops_only_its_own(fresh):
     (folder / "broken.yaml").write_text("a: !!int x")
     os.mkfifo(folder / "pipe.yaml")
     said = fresh.run("--dry-run", "--", REPORT)
-    for mistake in (
-        "broken.yaml: not YAML: a tag (!)",
-        "pipe.yaml: is a folder, a pipe or a device, expected a",
-    ):
+    for mistake in ("broken.yaml: not YAML: a tag (!)", "pipe.yaml: is a folder, a pipe or a device,"):
         assert said.count(f"pairflow: note: left out experiments/{mistake}") == 1
     error = "experiments/broken.yaml: not YAML: a tag (!), which no setting needs (line 1)"
     assert error in fresh.run("--", "results/broken/report.html", code=1)

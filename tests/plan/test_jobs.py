@@ -30,11 +30,7 @@ EXPERIMENTS = SHIPPED | {
     },
     "conditional": SHIPPED["qm9"]
     | {
-        "data": {
-            "source": "my.smi",
-            "length": 16,
-            "condition": [{"property": "qed"}, {"column": "pIC50"}],
-        },
+        "data": {"source": "my.smi", "length": 16, "condition": [{"property": "qed"}, {"column": "pIC50"}]},
         "methods": ["udlm", "pairflow"],
         "evaluations": {"high": {"nfe": [4], "condition": "qed=high", "guidances": [0, 2.5]}},
     },

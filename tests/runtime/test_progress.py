@@ -54,7 +54,7 @@ def test_bars_of_one_name_count_together(impatient, capfd):
     with bar(total=3, desc="pairing") as single:
         single.update(3)
     assert [line.partition(" [")[0] for line in capfd.readouterr().err.splitlines()] == [
-        *("pairing:   0%| 0/3", "pairing: 100%| 3/3"),
+        *("pairing:   0%| 0/3", "pairing: 100%| 3/3")
     ]
 
 

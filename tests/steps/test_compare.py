@@ -313,15 +313,9 @@ def rewrite(path, change=lambda table: table, **metadata):
     ("breaks", "said"),
     [
         (lambda path: rmtree(path.parent), "{folder}: no such folder"),
-        (
-            lambda path: path.unlink(),
-            "{folder}: not a finished experiment: it has no metrics.parquet, which the report writes",
-        ),
+        (lambda path: path.unlink(), "{folder}: not a finished experiment: it has no metrics.parquet,"),
         (lambda path: path.with_name("timings.parquet").unlink(), "{folder}/timings.parquet: no such file"),
-        (
-            lambda path: path.write_bytes(path.read_bytes()[:100]),
-            "{path}: damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it",
-        ),
+        (lambda path: path.write_bytes(path.read_bytes()[:100]), "{path}: damaged, or not a Parquet file"),
         (lambda path: rewrite(path, kind="samples"), "{path}: holds samples, expected metrics"),
         (
             lambda path: rewrite(path, lambda rows: rows.drop_columns("value")),
@@ -332,10 +326,7 @@ def rewrite(path, change=lambda table: table, **metadata):
             "{path}: has two values of evaluation main, metric valid, method udlm, nfe 1, seed 0, trial 0",
         ),
         (lambda path: rewrite(path, lambda rows: rows.slice(0, 0)), "{path}: has no value of any evaluation"),
-        (
-            lambda path: rewrite(path, parameters={"nfe": 1}),
-            "{path}: not the metrics of an experiment of this version (its configuration: unknown key 'nfe')",
-        ),
+        (lambda path: rewrite(path, parameters={"nfe": 1}), "{path}: not the metrics of an experiment of"),
         (
             lambda path: rewrite(path.with_name("timings.parquet"), inputs={"metrics": "0"}),
             "{folder}/timings.parquet: does not belong to {path}; rerun the report",

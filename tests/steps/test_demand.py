@@ -421,10 +421,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     refused(sample("x.smi", folder=made / "bare", novel=True), "sample", text)
     (made / "bare/vocabulary.json").unlink()
     for change, text in (
-        (
-            {"vocabulary": None},
-            "--count makes images or molecules or text; this model makes token rows: use --samples 100",
-        ),
+        ({"vocabulary": None}, "--count makes images or molecules or text; this model makes token rows:"),
         ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())
@@ -437,11 +434,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     ("out", "options", "text"),
     [
         ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .xlsx, .sdf, .parquet, .html"),
-        (
-            "x.html",
-            {"count": 10_001},
-            "x.html: a page holds at most 10,000 molecules; expected .csv or .parquet",
-        ),
+        ("x.html", {"count": 10_001}, "x.html: a page holds at most 10,000 molecules; expected .csv or"),
         ("x.csv", {"3d": True}, "x.csv: only SDF files (.sdf) hold coordinates; leave out --3d"),
         ("x.sdf", {"raw": True}, "x.sdf: SDF files can only hold valid molecules; expected .smi, .csv, "),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
@@ -689,9 +682,7 @@ def test_a_score_that_cannot_be_given_is_refused(score, refused, out, options, t
 
 def test_rows_without_any_score_and_models_of_other_rows_are_refused(score, made, tmp_path, refused):
     (tmp_path / "none.smi").write_text("C1CC\nCCBr\n")
-    refused(
-        score(rows="none.smi"), "score", "none.smi: no molecule can be scored: unparsable (the first of 2)"
-    )
+    refused(score(rows="none.smi"), "score", "none.smi: no molecule can be scored: unparsable (the first of")
     refused(score(folder=made / "bare"), "score", "bare/vocabulary.json: no such file")
     refused(score(folder=made), "score", "model.json: no such file")
 

@@ -20,11 +20,7 @@ from pairflow.kinds.images.extractors import DinoV2
 from pairflow.kinds.images.kind import KIND
 from pairflow.kinds.images.measures import kernel_distance, nearest
 from pairflow.kinds.images.prepare import to_images
-from pairflow.kinds.images.settings import (
-    CLASSIFIERS,
-    ExtractorSettings,
-    extractor_settings,
-)
+from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings, extractor_settings
 from pairflow.kinds.images.steps import reference
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import draw_trials
@@ -343,9 +339,7 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     refuse("short.parquet: expected (N, K) = (64, 2) as in ", "--samples", short)
     masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
     refuse(
-        "masked.parquet: column 'tokens': row 0, position 2: expected a token in 0..1",
-        "--samples",
-        masked,
+        "masked.parquet: column 'tokens': row 0, position 2: expected a token in 0..1", "--samples", masked
     )
     refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
     refuse("was made from a file other than ", "--train-reference", data / "test-reference.parquet")

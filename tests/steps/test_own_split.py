@@ -196,9 +196,7 @@ def test_images(prepare):
     assert (len(train), len(validation)) == (5, 6)
     assert "all: has the folders test, train, val; `split: folders` keeps them apart" in result.stderr
     Image.new("L", (4, 4)).save("all/x.png")
-    with pytest.raises(
-        InputError, match=r"all: folders: expected train, valid or test, found '' in 1 of 12 rows"
-    ):
+    with pytest.raises(InputError, match="all: folders: expected train, valid or test, found '' in 1 of 12"):
         source_of(Images(source="image_folder", folder="all", split="folders")).load()
 
 
@@ -215,11 +213,7 @@ def test_images(prepare):
             {"source": "a.csv", "length": 8, "split_column": "s", "split": "scaffold"},
             "does not go with split: scaffold",
         ),
-        (
-            Molecules,
-            {"source": "qm9", "length": 8, "held_out": "b.smi"},
-            "only for a file of your own, not for qm9",
-        ),
+        (Molecules, {"source": "qm9", "length": 8, "held_out": "b.smi"}, "only for a file of your own, not"),
         (
             Molecules,
             {"source": "a.csv", "length": 8, "held_out": "b.csv", "condition": {"column": "y"}},
@@ -230,11 +224,7 @@ def test_images(prepare):
             {"source": "image_folder", "folder": "a", "held_out": "./a/test"},
             "held_out: expected a path outside a, found ./a/test",
         ),
-        (
-            Images,
-            {"source": "digits", "split": "folders"},
-            "only the source image_folder has these keys, not digits",
-        ),
+        (Images, {"source": "digits", "split": "folders"}, "only the source image_folder has these keys,"),
         (
             Images,
             {"source": "image_folder", "folder": "a", "split": "folders", "validation_fraction": 0.2},

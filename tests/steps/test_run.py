@@ -343,9 +343,7 @@ def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(tmp_path):
 
 
 def test_a_mistake_is_one_line(workflow, step, refused):
-    refused(
-        step("run", "mini"), "run", "workflow_config.yaml: no such file; run the command in a folder made by"
-    )
+    refused(step("run", "mini"), "run", "workflow_config.yaml: no such file; run the command in a folder")
     workflow()
     refused(step("run", "mimi"), "run", "no experiment 'mimi' (did you mean 'mini'?): it has mini")
     text = "expected one experiment, then `--` and Snakemake's arguments; found 'digits'"
@@ -364,19 +362,13 @@ FOLDER = {"source": "image_folder", "folder": "mine", "size": 8, "mode": "L"}
         ({"data": TOKENS}, "data.file: mine.npy: no such file; relative paths start at {}"),
         ({"data": {**TOKENS, "file": "/none/mine.npy"}}, "data.file: /none/mine.npy: no such file"),
         ({"data": {"source": "data/mine.smi", "length": 8}}, "data.source: data/mine.smi: no such file; rel"),
-        (
-            {"data": FOLDER, "features": {"extractor": "inception"}},
-            "data.folder: mine: no such folder; relative paths start at {}",
-        ),
+        ({"data": FOLDER, "features": {"extractor": "inception"}}, "data.folder: mine: no such folder;"),
         (
             {"pairs": {"mine": "mine.parquet"}, "methods": ["pairs-mine"]},
             "pairs.mine: mine.parquet: no such file; relative paths start at {}",
         ),
         ({"from": "models/mine"}, "from: models/mine: no such folder; relative paths start at {}"),
-        (
-            {"from": "zinc25k"},
-            "from: zinc25k: no such folder (did you mean 'zinc250k'?); relative paths start at",
-        ),
+        ({"from": "zinc25k"}, "from: zinc25k: no such folder (did you mean 'zinc250k'?); relative paths"),
     ],
 )
 def test_a_missing_file_of_ones_own_is_one_line(workflow, step, refused, changes, text):

@@ -104,11 +104,7 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
 @pytest.mark.parametrize(
     ("rows", "options", "text"),
     [
-        (
-            MOLECULES,
-            {"length": 16, "column": "smile"},
-            "no column 'smile' (did you mean 'smiles'?); found 'smiles'",
-        ),
+        (MOLECULES, {"length": 16, "column": "smile"}, "no column 'smile' (did you mean 'smiles'?); found"),
         (["(", "C1", "xyz"], {"length": 16}, "no molecule is left"),
         (MOLECULES, {"length": 5}, "length"),
         (MOLECULES, {"length": 3}, "length: input should be greater than or equal to 4, found 3"),

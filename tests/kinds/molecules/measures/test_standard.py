@@ -42,10 +42,7 @@ def test_every_row_is_an_attempt(stand_in_for_chemnet, step, tmp_path):
 def test_the_distance_of_test_molecules_to_themselves_is_0(stand_in_for_chemnet):
     train, test = standard.read_published("small_molecules")
     values = standard.Standard.read("small_molecules").measure(test)
-    assert (values.valid, values.novel) == (
-        398,
-        len({*test} - {*train}),
-    )
+    assert (values.valid, values.novel) == (398, len({*test} - {*train}))
     assert values.fcd_test == pytest.approx(0, abs=1e-6) != values.fcd_train
 
 

@@ -120,18 +120,10 @@ def test_a_name_is_no_formula_in_csv_and_comes_back(write, text, cell):
 @pytest.mark.parametrize(
     ("name", "holds", "message"),
     [
-        (
-            "x.txt",
-            (True, False),
-            r"unknown suffix '\.txt'; expected \.smi, \.csv, \.xlsx, \.sdf, \.parquet, \.html",
-        ),
+        ("x.txt", (True, False), r"unknown suffix '\.txt'; expected \.smi, \.csv, \.xlsx, \.sdf,"),
         ("x", (True, False), "x: unknown suffix ''"),
         ("x.sdf", (False, False), r"x\.sdf: SDF files can only hold valid molecules; expected \.smi"),
-        (
-            "x.smi",
-            (True, True),
-            r"cannot hold properties; expected \.csv, \.xlsx, \.sdf, \.parquet or \.html",
-        ),
+        ("x.smi", (True, True), r"cannot hold properties; expected \.csv, \.xlsx, \.sdf, \.parquet or"),
         ("x.csv", (True, False, True), r"x\.csv: only SDF files \(\.sdf\) hold coordinates; leave out --3d"),
     ],
 )

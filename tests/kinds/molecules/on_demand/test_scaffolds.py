@@ -133,9 +133,7 @@ def test_scaffolds_of_a_file_take_turns(tmp_path):
     assert (names, len(grown.given)) == (["ring", "drug"] * 5, 8)
     assert len({tuple(row) for row in grown.given.tolist()}) == 5  # one start and four
     (path := tmp_path / "bad.smi").write_text("*C1CC1\nFC(F)(F)F\n")
-    with pytest.raises(
-        InputError, match=r"^scaffold: .*bad\.smi, line 2: 'FC.*': no atom has a free valence"
-    ):
+    with pytest.raises(InputError, match=r"^scaffold: .*bad\.smi, line 2: 'FC.*': no atom has a free"):
         read_scaffolds(str(path))
 
 
