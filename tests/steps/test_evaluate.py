@@ -16,7 +16,6 @@ from pairflow.kinds.molecules.data.library import Row
 from pairflow.kinds.molecules.data.prepare import Vocabulary, prepare
 from pairflow.kinds.molecules.measures import training_molecules
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, tabulate
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
 TRIALS = [
@@ -235,14 +234,6 @@ def test_what_is_undefined_is_null_and_says_nothing(metrics, folder):
     assert read_table(folder / "metrics.parquet")[0]["value"].null_count == 6
 
 
-def test_rows_name_what_they_compare_with(metrics, folder):
-    rows = pd.read_parquet(folder / "metrics.parquet")
-    against = set(rows.loc[rows["reference"] == "train", "metric"])
-    assert against >= {"nn_similarity", "novel_scaffolds", "sa_wasserstein"}
-    assert not against & {"valid", "novel", "internal_diversity", "scaffolds"}
-    assert (rows["samples"] == 8).all()
-
-
 def test_histograms_count_each_trials_distinct_molecules(metrics, folder):
     table, metadata = read_table(folder / "properties.parquet", "property histograms")
     counts = table.to_pandas().groupby("property")[["samples", "training"]].sum()
@@ -263,20 +254,6 @@ def test_training_molecules_are_described_once_each(folder):
     assert table.column_names == ["smiles", "scaffold", "fingerprint", "qed", "sa", "logp", "weight"]
     assert sorted(table["smiles"].to_pylist()) == sorted(TRAINED)
     assert metadata.parameters == {"molecules": 8, "properties_of": 8}
-
-
-def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypatch):
-    monkeypatch.setattr(training_molecules, "PROPERTY_ROWS", 3)
-    known = training_molecules.DatasetMolecules.read(folder / "smiles.parquet")
-    rows = training_molecules.some(8, 3)
-    assert len(set(rows)) == 3
-    path = folder / "some.parquet"
-    write_table(path, *training_molecules.describe_training(known, 1, False))
-    table, metadata = read_table(path)
-    assert metadata.parameters["properties_of"] == 3
-    assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()
-    properties = training_molecules.read_training(path, known).properties
-    assert properties.tolist() == tabulate(PROPERTIES, [known.described[row] for row in rows]).values.tolist()
 
 
 def test_of_very_many_molecules_some_are_described_always_the_same(folder, monkeypatch):
@@ -301,9 +278,7 @@ def test_no_samples_at_all_are_no_rows(folder, evaluate):
 @pytest.mark.parametrize(
     ("files", "text"),
     [
-        ({"samples": "absent"}, "absent.parquet: no such file"),
         ({"molecules": "absent"}, "absent.parquet: no such file"),
-        ({"molecules": "smiles"}, "smiles.parquet: holds smiles, expected training molecules"),
         ({"smiles": "other"}, "molecules.parquet: was made from a file other than "),
         ({"samples": "foreign"}, "do not belong together: vocabulary"),
     ],

@@ -24,7 +24,7 @@ from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings, extra
 from pairflow.kinds.images.steps import reference
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import draw_trials
-from pairflow.plan.jobs import jobs, report_inputs
+from pairflow.plan.jobs import jobs
 from pairflow.steps import evaluate, floor, preprocess
 
 SHAPE = [1, 8, 8]
@@ -299,19 +299,6 @@ def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
         assert read_table(path, "metrics")[1].parameters["pixels"] is False
 
 
-def test_without_test_images_samples_are_compared_with_training_images_only(data, tmp_path):
-    """As where nothing is held out: no statistics of test images are needed."""
-    none = write(tmp_path / "validation.parquet", drawn(0, 2)[0], split="validation")
-    changes = ("--validation", none, "--test-reference", tmp_path / "never.parquet")
-    out = run("evaluate", data, *changes, "--out", tmp_path / "metrics.parquet")
-    whole = pd.read_parquet(run("evaluate", data))
-    expected = whole[whole["reference"] == "train"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
-    floors = pd.read_parquet(run("floor", data, *changes, "--out", tmp_path / "floor.parquet"))
-    assert set(floors["metric"]) == {"fd", "kd", "rank_deficient"}
-    assert set(floors["reference"]) == {"train"}
-
-
 def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
     tokens = drawn(20, 7)[0]
     plain = write(tmp_path / "plain.parquet", tokens, shape=None)
@@ -353,26 +340,6 @@ def experiment(miniature):
     return lambda **changes: miniature(**(images | changes))
 
 
-def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
-    images = Experiment.model_validate(experiment(seeds=[3, 4]))
-    extractor = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
-    assert extractor_settings(images).model_dump() == extractor
-    assert KIND.floor.settings_of(images, "main").model_dump() == {
-        **extractor,
-        "pixels": True,
-        "samples": 70,
-        "trials": 2,
-        "seed": 3,
-    }
-    assert report_inputs(Path("r"), images)["floors"] == [
-        Path("r/reference/floor-main.parquet"),
-        Path("r/reference/floor-check.parquet"),
-    ]
-    assert extractor_settings(Experiment.model_validate(experiment(features="classifier"))) == (
-        extractor_settings(images)
-    )
-
-
 def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
     """The first has the same files as if it were the only one, and compares pixels: it need not run again."""
     several = Experiment.model_validate(experiment(features=["inception", "dinov2", "classifier"]))
@@ -391,13 +358,3 @@ def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
     assert len(samples) == sum(job.rule == "sample" for job in jobs(Path("r"), alone))
     with pytest.raises(InputError, match="features: no extractor 'dinov2'"):
         extractor_settings(alone, "dinov2")
-
-
-def test_molecules_are_not_compared_by_features(experiment):
-    data = {"source": "small_molecules", "length": 16}
-    molecules = Experiment.model_validate(experiment(data=data, features=None))
-    assert report_inputs(Path("r"), molecules)["floors"] == []
-    with pytest.raises(InputError, match="features: expected an experiment with images"):
-        extractor_settings(molecules)
-    with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
-        Experiment.model_validate(experiment(data=data, features="inception"))
