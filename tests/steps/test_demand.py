@@ -369,18 +369,13 @@ def test_a_missing_or_altered_file_is_named(sample, model, tmp_path, refused, na
 def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     refused(sample("x.smi", folder=made / "bare"), "sample", "bare/vocabulary.json: no such file")
     shutil.copy(made / "data/vocabulary.json", made / "bare")
-    assert sample("x.smi", folder=made / "bare").exit_code == 0
     text = "bare/model.json: the model was saved without known.parquet, so --novel is not available"
     refused(sample("x.smi", folder=made / "bare", novel=True), "sample", text)
     (made / "bare/vocabulary.json").unlink()
-    for change, text in (
-        ({"vocabulary": None}, "--count makes images or molecules or text; this model makes token rows:"),
-        ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
-    ):
-        facts = json.loads((made / "udlm/model.json").read_text())
-        del facts["checksum"]
-        write_description(model / "model.json", facts | change, model / "model.safetensors")
-        refused(sample("x.smi"), "sample", text)
+    facts = json.loads((made / "udlm/model.json").read_text()) | {"vocabulary_size": 99}
+    del facts["checksum"]
+    write_description(model / "model.json", facts, model / "model.safetensors")
+    refused(sample("x.smi"), "sample", "does not fit the network that its description names")
 
 
 @pytest.mark.parametrize(

@@ -169,13 +169,6 @@ def test_each_class_is_balanced_on_its_own(folder, step):
     assert written.parameters["spread"] == pytest.approx(1, abs=transport.TOLERANCE)
 
 
-def test_equal_rows_are_refused(folder, step, refused):
-    table, metadata = read_table("train.parquet", "tokens")
-    write_table(folder / "train.parquet", pa.table({"tokens": table["tokens"].take([0, 0, 0])}), metadata)
-    done = step("potentials", tokens="train.parquet", out="x.parquet")
-    refused(done, "potentials", "train.parquet: expected at least two different rows, found only one")
-
-
 def test_points_have_potentials_and_trainings_too(tmp_path, monkeypatch, step):
     monkeypatch.chdir(tmp_path)
     values = np.random.default_rng(0).normal(3, 1, (ROWS, 2)).astype(np.float32)
@@ -197,8 +190,3 @@ def test_points_have_potentials_and_trainings_too(tmp_path, monkeypatch, step):
     files = {"data": "pairs.parquet", "validation": "validation.parquet", "quiet": True}
     done = step("train", settings=settings, **files, **outputs)
     assert done.exit_code == 0, done.output
-
-
-def test_a_temperature_of_nothing_is_refused(folder, step, refused):
-    done = step("potentials", tokens="train.parquet", out="x.parquet", tau=0)
-    refused(done, "potentials", "tau: input should be greater than or equal to 0.01, found 0.0")

@@ -100,11 +100,3 @@ def test_images_that_are_all_equal_are_refused(preprocess, pictures):
     note = f"{pictures}: 10 of 10 images are transparent; their ground is black"
     assert (run.exit_code, run.stderr) == (0, f"pairflow preprocess: note: {note}\n")
     assert read_table(train, "tokens")[1].parameters["ground"] == "black"
-
-
-def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused):
-    run, train, test = preprocess("data", source="image_folder")
-    text = "settings: folder: expected a folder, which the source image_folder needs; found none"
-    refused(run, "preprocess", f"error: {text}")
-    assert not train.exists()
-    assert not test.exists()

@@ -148,7 +148,6 @@ ADOPTED = {"settings": {"coupling": "pairs-mine"}, "user_pairs": "mine.parquet",
     ("x0", "x1", "size", "text"),
     [
         (SOURCES, token_rows(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
-        (SOURCES[:, :5], token_rows()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
         (SOURCES[:9], np.eye(9, N, -3, int) * 3, K, "mine.parquet: row 3: x1 is no row of the data; pair"),
         (token_rows(), SOURCES, K, "row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?"),
     ],
@@ -172,11 +171,9 @@ def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(parts, step, 
     ("x0", "x1", "path", "text"),
     [
         ([[0, 5]], [[0, 1]], "a.parquet", "x0: row 0, position 1: expected a token in 0..4, found 5"),
-        ([[0, 1]], [[0.5, 1]], "a.parquet", "x1: expected an integer dtype, found float64"),
         ([[0, 1]], [[0, 1], [1, 2]], "a.parquet", "x0, x1: expected one shape (rows, positions), found"),
         (np.ma.masked_array([[0, 1]], [[0, 1]]), [[0, 1]], "a.parquet", "x0: expected an array without"),
         ([[0, 1]], [[0, 1]], "no/a.parquet", "no/a.parquet: expected a file in a folder that is there"),
-        ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
         ([[0, 1]], [[0, 1]], "/proc/a.parquet", "/proc/a.parquet: cannot be written: No such file or dir"),
     ],
 )
@@ -203,13 +200,9 @@ def test_pairs_come_back_as_they_were_written(finished, tmp_path):
 
 
 BAD_TABLES = {
-    "reference of copies: expected one of train, found 'zzz'": {"reference": "zzz"},
     "reference of copies: expected one of train, found ['train']": {"reference": ["train"]},
     "copies has no extractor, found 'zzz'": {"extractor": "zzz"},
-    "copies has no extractor, found ['zzz']": {"extractor": ["zzz"]},
-    "evaluation: expected one of main, found 'zzz'": {"evaluation": "zzz"},
     "evaluation: expected one of main, found ['main']": {"evaluation": ["main"]},
-    "no metric ['copies'] in the evaluation 'main'": {"metric": ["copies"]},
     "no metric None in the evaluation 'main'": {"metric": None},
 }
 
@@ -242,23 +235,6 @@ def test_sampling_in_python_gives_what_the_step_gives(finished):
         pairflow.sample(folder / "models/pairflow", 30, nfe=0)
 
 
-def test_molecules_of_a_model_of_token_rows_are_refused(finished, step, refused):
-    model = finished / ROOT / "seed0/models/pairflow"
-    for folder, text in (
-        (model, "this model makes token rows"),
-        (finished / ROOT, "its models make token rows"),
-    ):
-        run = step("sample", model=folder, count=9, raw=True, out="x.parquet")
-        refused(run, "sample", f"{folder}: --count makes images or molecules or text; {text}: use --")
-
-
-def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished):
-    models = finished / ROOT / "seed0/models"
-    text = f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?)"
-    with pytest.raises(pairflow.InputError, match=re.escape(text)):
-        pairflow.sample(models / "pairflo", 30, nfe=1)
-
-
 def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, run_call):
     folder = tmp_path / "copy"
     shutil.copytree(finished, folder)
@@ -277,19 +253,15 @@ PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        (None, "rows.npy: no such file"),
         (np.ones((20, 2)), "rows.npy: expected an integer dtype, found float64"),
-        (np.zeros(20, int), "rows.npy: expected a 2-D array (rows, positions), found 1 dimension(s)"),
         (np.eye(20, 3, k=-7, dtype=int) * 5, "row 7, position 0: expected a token in 0..4, found 5"),
         (np.zeros((9, 2), int), "rows.npy: expected at least 10 rows, found 9"),
         (np.ones((20, 2), int), "rows.npy: all 20 rows are equal, so that there is nothing to learn"),
-        (np.full((2, 2), None), "rows.npy: not a .npy array of numbers"),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, rows, text):
     monkeypatch.chdir(tmp_path)
-    if rows is not None:
-        np.save("rows.npy", rows, allow_pickle=True)
+    np.save("rows.npy", rows)
     done = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
     refused(done, "preprocess", text)
     assert not Path("new").exists()
@@ -299,10 +271,8 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
     ("table", "text"),
     [
         ({"a": [[1]], "b": [[1]]}, "rows.parquet: expected one column 'tokens'; it has a, b; choose one by"),
-        ({"tokens": [1, 2]}, "rows.parquet: column 'tokens': expected a list of integers, found int64"),
         ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
         ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
-        ({"tokens": [["1", "2"]]}, "rows.parquet: expected an integer dtype, found <U1"),
         ({"tokens": [[1, 2], None]}, "rows.parquet: column 'tokens': has missing tokens"),
         ({"tokens": [[1, 2], [3, 9]]}, "rows.parquet: row 1, position 1: expected a token in 0..4, found 9"),
     ],
@@ -384,10 +354,8 @@ def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
     [
         ("train.bin", {}, "as by --dtype uint16 (of nanoGPT's files) --length N"),
         ("train.bin", CUT | {"dtype": "int32"}, "bytes are no whole number of int32"),
-        ("rows.npy", {"length": 2}, "expected a stream of tokens, to cut into rows; found shape (40,"),
         ("rows.npy", {"column": "a"}, "a .npy file has no column to choose"),
         ("rows.npz", {"column": "token"}, "expected one column 'token'; it has tokens, mask"),
-        ("dict.pt", {"column": "b"}, "expected a tensor, found int"),
         ("pickle.pt", {}, "pickle.pt: not a PyTorch file of tensors"),
     ],
 )
