@@ -104,15 +104,3 @@ def test_tautomers_are_one_molecule_if_asked_for(step, tmp_path, identity, novel
     assert (counts["novel"], counts["unique"]) == (str(novel), str(unique))
     assert (f"identity {identity}" in done.stdout) == (identity != "smiles")
     assert pd.read_csv(out)["smiles"].tolist()[:2] == ["O=c1cccc[nH]1", "Oc1ccccn1"]
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("x.sdf", "SDF files can only hold valid molecules; expected .csv, .xlsx, .parquet or .html"),
-        ("x.smi", "SMILES files cannot hold properties; expected .csv, .xlsx, .parquet or .html"),
-    ],
-)
-def test_a_format_that_cannot_hold_the_table_is_refused_at_once(step, tmp_path, name, words):
-    done = step("metrics", tmp_path / "no.smi", reference=tmp_path / "no.smi", out=tmp_path / name)
-    assert (done.exit_code, done.stderr) == (2, f"pairflow metrics: error: {tmp_path / name}: {words}\n")

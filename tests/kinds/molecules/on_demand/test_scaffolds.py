@@ -142,12 +142,8 @@ def test_scaffolds_of_a_file_take_turns(tmp_path):
     [
         ("c1cc(", "'c1cc(': unparsable"),
         ("FC(F)(F)F", "'FC(F)(F)F': no atom has a free valence"),
-        ("*=C1CC1", "'*=C1CC1': an attachment point * needs one single bond"),
         ("C*C", "'C*C': an attachment point * needs one single bond"),
         ("C.C", "'C.C': expected one fragment, or two with one attachment point * each"),
-        ("*C.*C.*C", "'*C.*C.*C': expected one fragment, or two with one attachment point * each"),
-        (75 * "C" + "*", "too long (76 tokens, limit 70)"),
-        ("*[SiH3]", "unknown token [SiH3]; it is not in the model's vocabulary"),
         ("*I(=O)=O", "SELFIES cannot write it"),
     ],
 )
