@@ -13,7 +13,6 @@ import pytest
 import yaml
 from PIL import Image
 
-REPOSITORY = Path(__file__).parent.parent
 pytestmark = pytest.mark.workflow
 
 DISTILLED = {"batch_size": 32, "learning_rate": 1.0e-4}
@@ -112,30 +111,20 @@ def test_every_artifact_is_there_with_its_columns(finished):
     assert list(metrics.columns) == names.split()
     sampled = metrics[metrics["evaluation"] == "main"]
     assert set(sampled["method"]) == {*MINI["methods"]}
-    histograms = pd.read_parquet(root / "seed0/properties/udlm/main/nfe1.parquet")
-    assert list(histograms.columns) == ["property", "low", "high", "samples", "training"]
     coupling = metrics[metrics["evaluation"] == "coupling"]
     assert set(coupling["method"]) == {"pairflow", "udlm+redi"}
     assert (metrics["evaluation"] == "coverage").any()
-    log = pd.read_parquet(root / "seed0/models/udlm/log.parquet")
-    assert list(log.columns) == ["iteration", "loss", "learning_rate", "seconds", "validation_nll"]
     for method in MINI["methods"]:
         beside = {path.name for path in (root / "seed0/models" / method).iterdir()}
         assert {"vocabulary.json", "known.parquet"} <= beside
     samples = pd.read_parquet(root / "seed0/samples/udlm/main/nfe1.parquet")
     assert list(samples.columns) == ["tokens", "trial", "sample"]
     assert len(samples) == 2 * 16
-    pairs = pd.read_parquet(root / "seed0/pairs/pairflow.parquet")
-    assert list(pairs.columns) == ["x0", "x1"]
-    timings = pd.read_parquet(root / "timings.parquet")
-    assert {"step", "method", "seconds", "peak_memory_mb", "device"} <= set(timings.columns)
-    assert timings["seconds"].notna().all()
+    assert pd.read_parquet(root / "timings.parquet")["seconds"].notna().all()
     assert f"snakemake --cores all -- {REPORT}" in (root / "report.html").read_text()
     assert not list(root.rglob("*.partial"))
     figures = [path.name for path in (root / "figures").glob("[!.]*.*")]
     assert {"main-valid.svg", "main-valid.pdf", "coupling-distances.pdf", "training-loss.svg"} <= set(figures)
-    kinds = [name.rpartition(".")[2] for name in figures]
-    assert kinds.count("svg") == kinds.count("pdf") == len(kinds) / 2
 
 
 def test_snakemakes_own_report_shows_page_table_and_figures_with_captions(workflow):
@@ -194,15 +183,6 @@ def test_how_many_gpus_train_a_model_is_the_machines_and_reruns_nothing(workflow
     )
 
 
-def test_a_failing_step_leaves_no_output_and_says_why(fresh):
-    fresh.configure({"data.length": 5})
-    fresh.run(REPORT, code=1)
-    log = (fresh.folder / "results/mini/logs/preprocess.log").read_text()
-    assert re.search(r"pairflow preprocess: error: .*length", log)
-    assert "Traceback" not in log
-    assert not list((fresh.folder / "results/mini/data").glob("*"))
-
-
 def test_images_go_the_same_way_with_measures_of_their_own(fresh):
     """The embedded digits, from pixels to the page: FD on a classifier that comes with pairflow."""
     images = {
@@ -237,9 +217,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
 @pytest.mark.parametrize(
     ("changes", "target", "error"),
     [
-        ({"pairing.stepz": 5}, REPORT, "unknown key 'experiments.mini.pairing.stepz'"),
         ({}, "results/minni/report.html", "unknown experiment 'minni' (did you mean 'mini'?)"),
-        ({}, f"{SEED}/metrics/udlm/mian/nfe1.parquet", "unknown evaluation 'mian' (did you mean 'main'?)"),
         (
             {"distillation": {}, "methods": ["udlm"]},
             f"{SEED}/models/udlm+dcd/model.json",

@@ -211,22 +211,13 @@ def test_a_temporary_folder_vanishes_with_the_model():
 MISTAKES = {
     "vocabulary_size: expected the number of symbols K": {"vocabulary_size": None},
     "data: row 0, position 0: expected a token in 0..1": {"data": [[3, 1]] * 20, "vocabulary_size": 2},
-    "data: no such file or folder: nothing.smi": {"data": "nothing.smi"},
-    "vocabulary_size: only for rows of integers": {"data": ["CC", "CO"], "vocabulary_size": 3},
     "data: row 1: expected a string, found 3": {"data": ["CC", 3]},
-    "network: expected one of transformer, mlp": {"network": "mpl"},
     "network: expected a class, found an object of Linear": {"network": nn.Linear(2, 2)},
-    "train: unknown key 'network.mlp.widht' (did you mean 'width'?)": {"network": SMALL | {"widht": 3}},
     "network: pairflow has a network encoder; rename the class Encoder": {
         "network": type("Encoder", (nn.Module,), {})
     },
-    "unknown method 'pairfow' (did you mean 'pairflow'?)": {"method": "pairfow"},
-    "iterations: expected an integer in 1..": {"iterations": 0},
-    "device: expected one of auto, cuda, cpu": {"device": "gpu"},
     "labels: expected one for each of 200 rows, found 1": {"labels": ["a"]},
-    "x0, x1: expected one shape": {"sources": SOURCES[:3]},
     "sources: only for token rows": {"data": ["CC", "CO"], "sources": SOURCES},
-    "train: unknown key 'methd'": {"methd": "udlm"},
     "train: unknown key 'training.batchsize'": {"settings": {"training": {"batchsize": 3}}},
     "folder /": {"folder": __file__},
 }

@@ -127,20 +127,11 @@ def test_a_continuous_flow_takes_less(finish):
     [
         ({}, "count: expected an integer in 1.."),
         ({"count": 2, "x0": [[0] * 64]}, "x0: expected 2 rows, found 1"),
-        ({"x0": [[0] * 63]}, "x0: expected 64 positions per row, found 63"),
         ({"x0": [[2] * 64]}, "x0: row 0, position 0: expected a token in 0..1, found 2"),
-        ({"x0": [[0] * 64, [0]]}, "x0: expected rows of one length, found 64 in row 0 and 1 in row 1"),
-        ({"count": 2, "given": [[0] * 64] * 3}, "given: expected 2 rows, found 3"),
         ({"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1, found -2"),
         ({"count": 1, "condition": "qed=high"}, "condition: the model in "),
         ({"count": 1, "guidance": 2.0}, "sample: guidance: needs a condition, such as qed=high"),
-        ({"count": 1, "guidance": True}, "guidance: expected a number from 0 to 100, found True"),
-        ({"count": 1, "seed": True}, "seed: expected an integer in 0.."),
-        ({"x0": [["0"] * 64]}, "x0: expected an integer dtype, found <U1"),
-        ({"count": 1, "given": ["0"] * 64}, "given: expected an integer dtype, found <U1"),
-        ({"x0": np.zeros((1, 64), bool)}, "x0: expected an integer dtype, found bool"),
         ({"count": 1, "given": [True] * 64}, "given: expected an integer dtype, found bool"),
-        ({"x0": [[0.0] * 64]}, "x0: expected an integer dtype, found float64"),
     ],
 )
 def test_a_mistake_is_one_line(digits, options, text):
@@ -153,10 +144,7 @@ def test_a_mistake_is_one_line(digits, options, text):
     ("options", "text"),
     [
         ({"draws": "2"}, "draws: expected an integer in 2..1000000, found '2'"),
-        ({"draws": True}, "draws: expected an integer in 2..1000000, found True"),
-        ({"seed": True}, "seed: expected an integer in 0..4294967295, found True"),
         ({"draws": 3}, "score: draws: input should be a multiple of 2, found 3"),
-        ({"rows": [["0"] * 64]}, "rows: expected an integer dtype, found <U1"),
         ({"rows": [[True] * 64]}, "rows: expected an integer dtype, found bool"),
     ],
 )
@@ -181,18 +169,10 @@ def test_a_row_of_padding_has_no_score():
 @pytest.mark.parametrize(
     ("x_t", "kappa", "text"),
     [
-        (torch.zeros((2, 64), dtype=torch.long), 0.0, "kappa: expected numbers above 0 and at most 1,"),
-        (
-            torch.zeros((2, 64), dtype=torch.long),
-            torch.tensor([0.5, 1.5]),
-            "kappa: expected numbers above 0 and at most 1, found 1.5",
-        ),
-        (torch.zeros((1, 64), dtype=torch.long), torch.nan, "kappa: expected numbers above 0 and at most"),
+        (torch.full((2, 64), 0), torch.tensor([0.5, 1.5]), "kappa: expected numbers above 0 and at most 1,"),
         (torch.zeros((1, 64), dtype=torch.long), "1", "kappa: expected a number or a tensor (B,), found str"),
         (torch.full((1, 64), 2), 0.5, "x_t: expected tokens in 0..1, found 2"),
-        (torch.full((1, 64), -1), 0.5, "x_t: expected tokens in 0..1, found -1"),
         (torch.zeros((2, 63), dtype=torch.long), 0.5, "x_t: expected shape (2, 64), found (2, 63)"),
-        (torch.zeros((2, 64), dtype=torch.bool), 0.5, "x_t: expected an integer dtype, found torch.bool"),
         (np.zeros((2, 64), int), 0.5, "x_t: expected a torch tensor of integers, found ndarray"),
     ],
 )

@@ -174,12 +174,9 @@ TRANSFORMER = {"name": "transformer", "width": 16, "blocks": 1, "heads": 2}
 @pytest.mark.parametrize(
     ("network", "cores", "shares"),
     [
-        ({"name": "mlp"}, 2, (1, 1, 1)),
         ({"name": "mlp"}, 4, (1, 1, 1)),
         ({"name": "mlp"}, 5, (2, 1, 1)),
-        ({"name": "mlp"}, 8, (2, 2, 1)),
         ({"name": "mlp"}, 64, (2, 2, 2)),
-        (TRANSFORMER, 2, (1, 1, 1)),
         (TRANSFORMER, 4, (2, 2, 1)),
         (TRANSFORMER, 64, (2, 2, 2)),
     ],
