@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rdkit import Chem
 from torch_threads import threads_restored
 
 from pairflow.pairing import local_consensus
@@ -123,27 +122,3 @@ def test_the_memory_of_each_task_is_measured(load):
     for task in memory.TASKS:
         found = memory.perform(argparse.Namespace(**sizes, task=task))
         assert found["peak_mib"] >= found["imports_mib"] > 0
-
-
-def test_samples_with_a_start_are_counted_beside_a_complete_data_set(load):
-    """Two of four samples are molecules; an aromatic ring has no double bond."""
-    module = load("constrained")
-    smiles = ["C=CC", "C=CCO", "CCO", "OCC=C"]
-    counted = module.shares(["C=CCO", "C=CC1", "C=CC=C", "C=C("], "C=CC", smiles)
-    assert counted == {"valid": 0.5, "kept": 1.0, "known": 0.5, "found": 0.5, "molecules": 2}
-    assert module.begins("CC(Cl)C(O)C", "CC(*)C(*)")
-    assert not module.begins("CC(Cl)C", "CC(*)C(*)")
-    assert not module.keeps("C=CC1=CC=C1", "c1ccccc1", "C=CC")
-
-
-def test_the_library_that_grows_has_different_molecules_and_is_the_start_of_a_larger_one(load, tmp_path):
-    growth = load("growth")
-    for rows in (300, 3000):
-        growth.molecules(tmp_path / f"m{rows}", rows)
-        growth.text(tmp_path / f"t{rows}", rows)
-    few, many = ((tmp_path / f"m{rows}.smi").read_text().splitlines() for rows in (300, 3000))
-    assert many[:300] == few
-    canonical = {Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in many}
-    assert len(canonical) > 2990  # a few chains read the same from both ends
-    letters = (tmp_path / "t3000.txt").read_text()
-    assert 32 * 3000 <= len(letters) <= 33 * 3000 + 10

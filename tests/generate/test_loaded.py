@@ -1,8 +1,6 @@
 """A trained model in Python: `pairflow.load`."""
 
-import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from pairflow.data.delivery import Candidate
 from pairflow.generate.demand import SampleStream
 from pairflow.generate.score import Scorer
 from pairflow.kinds.molecules.data.prepare import PAD
-from pairflow.training.model_files import write_description
 
 TOP = np.array([0] * 8 + [-1] * 56)
 
@@ -180,17 +177,3 @@ def test_a_mistake_in_a_state_is_found_before_the_network_is_called(digits, x_t,
     monkeypatch.setattr(digits.network, "forward", None)
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}"):
         digits.denoiser(x_t, kappa)
-
-
-def test_a_model_of_images_without_a_shape_is_named(tmp_path, step, refused):
-    folder = tmp_path / "digits"
-    shutil.copytree(pairflow.published.locate("digits"), folder)
-    facts = json.loads((folder / "model.json").read_text())
-    facts = {name: fact for name, fact in facts.items() if name != "checksum"} | {"shape": None}
-    write_description(folder / "model.json", facts, folder / "model.safetensors")
-    text = f"{folder}/model.json: expected the shape C, H, W of images, found none"
-    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
-        pairflow.load(folder, device="cpu").decode([[0] * 64])
-    for name in ("x.png", "x.npy"):
-        run = step("sample", model=folder, count=2, nfe=1, out=tmp_path / name, device="cpu", quiet=True)
-        refused(run, "sample", text)

@@ -116,16 +116,6 @@ def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_pat
     assert set(metadata.inputs) == {"model"}
 
 
-def test_filters_hold_for_every_molecule(sample, tmp_path):
-    filters = {"weight": ":60", "logp": "-0.5:1", "min_qed": 0.35, "not_smarts": "F"}
-    assert sample("x.csv", properties=True, **filters).exit_code == 0
-    table = pd.read_csv(tmp_path / "x.csv")
-    assert table["weight"].max() <= 60
-    assert table["logp"].between(-0.5, 1).all()
-    assert table["qed"].min() >= 0.35
-    assert not table["smiles"].str.contains("F").any()
-
-
 def test_plausible_molecules_have_nothing_unusual(sample, made, model, step, tmp_path):
     """With the norms of the training molecules beside the model; without them one line says so."""
     refused = sample("x.csv", plausible=True)
@@ -397,19 +387,6 @@ def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, op
     assert not list(tmp_path.glob("x.*"))
 
 
-def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path, refused):
-    rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
-    other = tmp_path / "vocabulary.json"
-    other.write_text(Vocabulary().extended("CN").to_json())
-    for beside, text in (
-        ({"vocabulary": other}, f"{other} and {rows['data']} do not belong together: vocabulary"),
-        ({"known": rows["data"]}, "train.parquet: holds tokens, expected known molecules"),
-    ):
-        run = step("train", settings=UDLM, **rows, **beside, **model_files(tmp_path / "m"))
-        refused(run, "train", text)
-    assert not (tmp_path / "m").exists()
-
-
 @pytest.mark.parametrize(
     ("samples", "shares", "advice"),
     [
@@ -484,15 +461,6 @@ def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, at_sample, 
     assert list(found["smiles"]) == ["C", "CC", "CCC"]
     assert not found.drop(columns="scaffold").isna().any(axis=None)  # none of them has a ring
     assert list(tmp_path.glob("*.*")) == [part]
-
-
-@pytest.mark.promise("signal")
-def test_a_signal_before_the_first_molecule_leaves_no_file(sample, tmp_path, at_sample):
-    at_sample(1, lambda: os.kill(os.getpid(), signal.SIGINT))
-    done = sample("x.smi")
-    assert done.exit_code == 130
-    assert done.stderr == "pairflow sample: stopped: 0 of 20 molecules found, nothing is written\n"
-    assert not list(tmp_path.glob("*.*"))
 
 
 def test_a_warning_keeps_what_is_found_until_all_is_there(sample, tmp_path, at_sample):

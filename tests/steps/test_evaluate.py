@@ -249,13 +249,6 @@ def test_equal_runs_give_equal_bytes(metrics, folder, describe, evaluate):
     assert [(folder / name).read_bytes() for name in names] == before
 
 
-def test_training_molecules_are_described_once_each(folder):
-    table, metadata = read_table(folder / "molecules.parquet", "training molecules")
-    assert table.column_names == ["smiles", "scaffold", "fingerprint", "qed", "sa", "logp", "weight"]
-    assert sorted(table["smiles"].to_pylist()) == sorted(TRAINED)
-    assert metadata.parameters == {"molecules": 8, "properties_of": 8}
-
-
 def test_of_very_many_molecules_some_are_described_always_the_same(folder, monkeypatch):
     monkeypatch.setattr(training_molecules, "DESCRIBED_ROWS", 5)
     monkeypatch.setattr(training_molecules, "PROPERTY_ROWS", 2)

@@ -143,18 +143,6 @@ def test_text(prepare, step, project):
     assert data_of("train")["held_out"] == "test.txt"
 
 
-def test_a_table_of_text(prepare, step, project):
-    names = [f"{a}{b}{c}" for a in "abcdefgh" for b in "aeiou" for c in "klmnop"]
-    labels = ["dev" if row % 6 == 0 else "train" for row in range(240)]
-    pd.DataFrame({"text": names, "part": labels}).to_csv("names.csv", index=False)
-    own = {"source": "names.csv", "column": "text", "split_column": "part", "judge_fraction": 0.1}
-    result, train, validation = prepare("text", **own, tokeniser="characters", rows="lines", length=4)
-    assert (len(train), len(validation)) == (180, 40)
-    assert "40 that are held out; 0 of these are equal to a training row" in result.stderr
-    step("new", "names.csv", split_column="part", no_estimate=True, quiet=True)
-    assert data_of("names")["split_column"] == "part"
-
-
 def test_tokens(prepare):
     rows = np.arange(60).reshape(20, 3) % 7
     labels = pa.array(["train"] * 15 + ["val"] * 2 + ["test"] * 3).dictionary_encode()

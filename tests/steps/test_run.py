@@ -343,12 +343,6 @@ def test_a_missing_file_of_ones_own_is_one_line(workflow, step, refused, changes
     assert not Path("results").exists()
 
 
-def test_a_pipe_is_no_file_of_ones_own(workflow, step, refused):
-    os.mkfifo("mine.smi")
-    workflow(data={"source": "mine.smi", "length": 8})
-    refused(step("run", "mini"), "run", "mine.smi: is a folder, a pipe or a device, expected a file")
-
-
 def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, monkeypatch, miniature):
     monkeypatch.chdir(tmp_path)
     pairs = {"pairs": {"mine": "mine.parquet"}, "methods": ["udlm", "pairs-mine"]}
@@ -361,25 +355,6 @@ def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, mon
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
     require_own_files(root, experiment)
-
-
-def test_a_model_of_another_experiment_is_left_to_snakemake(tmp_path, monkeypatch, miniature):
-    monkeypatch.chdir(tmp_path)
-    for start in ("zinc250k", "results/other/seed0/models/udlm"):
-        require_own_files(Path("results/mini"), check(Experiment, miniature(**{"from": start}), "test"))
-
-
-@pytest.mark.parametrize(
-    ("rule", "wildcards", "text"),
-    [
-        ("preprocess_molecules", {"experiment": "demo"}, "preprocess"),
-        ("train", {"experiment": "demo", "seed": "2", "base": "udlm"}, "train udlm seed 2"),
-        ("distill", {"seed": "0", "parent": "udlm+dcd", "distillation": "redi"}, "distill udlm+dcd+redi"),
-        ("reference", {"reference": "train", "comparison": "-dinov2"}, "reference train by dinov2"),
-    ],
-)
-def test_a_job_in_words(rule, wildcards, text):
-    assert execution.label(rule, wildcards) == text
 
 
 SILENT = "it left no message; perhaps it was killed, or ran out of memory"
@@ -417,22 +392,6 @@ def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, mo
     assert followed == "train udlm: 45%| 45/100 [00:45<00:55, loss=0.75]"
     assert re.fullmatch(r"7/60 train udlm, \d s\n", finished)
     assert last == ""
-
-
-def test_elsewhere_a_line_a_minute_follows_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(execution, "MINUTE", 0.2)
-    (tmp_path / "a.log").write_text(" 45%| 45/100 [00:45<00:55, loss=0.75]\n")
-    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
-    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
-    log(lines, LogEvent.JOB_INFO, jobid=0, **facts)
-    began, said = time.monotonic(), []
-    while not said:
-        time.sleep(0.05)
-        said += capsys.readouterr().err.splitlines()
-    lines.close()
-    said += capsys.readouterr().err.splitlines()
-    assert set(said) == {"train udlm: 45%| 45/100 [00:45<00:55, loss=0.75]"}
-    assert len(said) <= (time.monotonic() - began) / 0.2 + 1
 
 
 def test_a_locked_folder_is_one_line(capsys):

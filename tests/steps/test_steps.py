@@ -1,7 +1,6 @@
 """Steps as a user runs them: artifacts that fit one another, one line and exit code 2 for each mistake."""
 
 import functools
-import gzip
 import json
 import re
 import signal
@@ -112,25 +111,6 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
 def test_bad_molecules_end_in_one_line_and_leave_nothing(preprocess, refused, rows, options, text):
     refused(preprocess(rows, **options), "preprocess", text)
     assert not list(Path().glob("data/*"))
-
-
-def test_bad_files_end_in_one_line(preprocess, refused):
-    Path("raw.csv").touch()
-    Path("x.csv.gz").write_text("smiles\nCC\n")
-    Path("y.csv.gz").write_bytes(gzip.compress(b"smiles\nCC\nCCO\nCO\nCN\n"))
-    refused(preprocess(), "preprocess", "raw.csv: empty")
-    refused(preprocess(source="x.csv.gz"), "preprocess", "x.csv.gz: not a readable CSV file")
-    assert preprocess(source="y.csv.gz").exit_code == 0
-
-
-def test_files_of_other_data_are_refused_by_name(model, train, preprocess, step, evaluate, refused):
-    assert preprocess(["C", "CC", "CCC", "N", "NC"], folder="other").exit_code == 0
-    assert step("sample", model="pairflow", nfe=1, out="samples.parquet", samples=4).exit_code == 0
-    text = "samples.parquet and other/vocabulary.json do not belong together: vocabulary"
-    refused(evaluate("other"), "evaluate", text)
-    assert not Path("metrics.parquet").exists()
-    Path("data/validation.parquet").write_bytes(Path("other/validation.parquet").read_bytes())
-    refused(train("udlm", "data/train.parquet"), "train", "do not belong together")
 
 
 def test_the_seconds_of_sampling_leave_out_loading_the_model(model, step, monkeypatch):

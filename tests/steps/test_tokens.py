@@ -116,19 +116,6 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     assert "Your own pairs, pairs-mine: 0 of the 160 training rows have no pair" in words
 
 
-def test_training_rows_without_a_pair_are_counted(parts, step):
-    pairflow.write_pairs(SOURCES[:50], token_rows()[:50], "mine.parquet", vocabulary_size=K)
-    assert step("adopt", **ADOPTED, **parts).exit_code == 0
-    assert step("diagnose", pairs="pairs.parquet", method="pairs-mine", out="coupling.parquet").exit_code == 0
-    rows = pd.read_parquet("coupling.parquet").set_index("metric").value
-    train, paired = (
-        [tuple(row) for row in table.tolist()]
-        for table in (token_array(read_table(parts["tokens"])[0]["tokens"]), token_rows()[:50])
-    )
-    assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
-    assert rows["held_out_pairs"] == sum(row not in train for row in paired)
-
-
 def test_rows_are_the_same_whatever_integers_a_file_holds(parts, step):
     pairflow.write_pairs(SOURCES, token_rows(), "mine.parquet", vocabulary_size=K)
     table, metadata = read_table(parts["validation"])
@@ -328,24 +315,6 @@ def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, step):
         stored.add((table["tokens"].combine_chunks().flatten().to_numpy().tobytes(), metadata.vocabulary))
         assert layout.items() <= metadata.parameters.items()
     assert len(stored) == 1
-
-
-def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
-    monkeypatch.chdir(tmp_path)
-    rows, stored = token_rows()[:40], []
-    for file in ("rows.npy", "hf.parquet", "dict.pt", "train.bin"):
-        write, layout = FILES[file]
-        write(file, rows)
-        options = {"coupling": "random", "vocabulary_size": K, "quiet": True, **layout}
-        done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options)
-        assert done.exit_code == 0, (file, done.output)
-        stored.append(read_table(Path(f"{file}.pairs.parquet"), "pairs")[0])
-    assert all(table.equals(stored[0]) for table in stored)
-    done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options | {"length": 2})
-    error = f"pairflow pair: error: {file}.pairs.parquet: exists, with pairs of other tokens; remove it"
-    assert (done.exit_code, done.stderr.splitlines()[-1].startswith(error)) == (2, True)
-    done = step("pair", tokens="hf.parquet", out="p.parquet", quiet=True)
-    refused(done, "pair", "hf.parquet: was not written by pairflow; `pairflow preprocess tokens` makes")
 
 
 @pytest.mark.promise("code")

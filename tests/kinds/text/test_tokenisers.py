@@ -53,12 +53,6 @@ def test_word_pieces_are_berts(pieces):
     assert tokeniser.frame(np.array([[5, 6]])).tolist() == [[2, 5, 6, 3]]
 
 
-def test_another_vocabulary_is_refused(pieces):
-    pieces.write_text("[PAD]\n")
-    with pytest.raises(InputError, match=r"vocab\.txt: not the vocab\.txt of bert-base-uncased: expected"):
-        WordPieces.read(pieces)
-
-
 def test_a_line_ends_and_is_padded():
     tokeniser = Characters.from_texts(["abc"], lines=True)
     assert tokeniser.tokens == ("a", "b", "c", "<end>", "<pad>")

@@ -89,18 +89,3 @@ def test_both_files_are_standardised_as_by_new(step, tmp_path):
     assert (counts["valid"], counts["unique"], counts["novel"]) == ("10", "10", "2")
     flat = step("metrics", mine, reference=salts, stereo="drop", quiet=True)
     assert (counts_of(flat.stdout)["novel"], "stereo drop" in flat.stdout) == ("1", True)
-
-
-@pytest.mark.parametrize(
-    ("identity", "novel", "unique"), [("smiles", 2, 3), ("inchikey", 1, 2), ("tautomer", 1, 2)]
-)
-def test_tautomers_are_one_molecule_if_asked_for(step, tmp_path, identity, novel, unique):
-    """Of 2-hydroxypyridine in the library and both of its tautomers; and a new amine, twice."""
-    mine, library, out = tmp_path / "mine.smi", tmp_path / "library.smi", tmp_path / "mine.csv"
-    library.write_text("Oc1ccccn1\nCCO\n")
-    mine.write_text("O=c1cccc[nH]1\nOc1ccccn1\nCCCCN\nCCCCN\n")
-    done = step("metrics", mine, reference=library, identity=identity, out=out, quiet=True)
-    counts = counts_of(done.stdout)
-    assert (counts["novel"], counts["unique"]) == (str(novel), str(unique))
-    assert (f"identity {identity}" in done.stdout) == (identity != "smiles")
-    assert pd.read_csv(out)["smiles"].tolist()[:2] == ["O=c1cccc[nH]1", "Oc1ccccn1"]
