@@ -64,7 +64,7 @@ SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", 
 SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
 SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
 SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
-SLOW += ["tests/test_enumerate_molecules.py", "tests/test_train_classifier.py"]
+SLOW += ["tests/test_enumerate_molecules.py"]
 
 
 # The files that take longest, the longest first: begun late, one would keep a single process busy at the end.

@@ -17,8 +17,6 @@ import pairflow
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.kinds.molecules.data import reading
 from pairflow.limits import KEYS
-from pairflow.pairing import blocks
-from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
 
 MOLECULES = ["CCO", "OCC", "c1ccccc1", "CC(=O)O", "C#N", "CCN", "C1CC1", "CC=O"] * 4
@@ -259,36 +257,6 @@ def test_an_output_of_other_parameters_is_not_overwritten(step, rows, refused):
     run = pair(steps=4, vocabulary_size=6)
     refused(run, "pair", "pairs.parquet: exists, with K 5 instead of 6")
     assert Path("pairs.parquet").read_bytes() == before
-
-
-@pytest.mark.parametrize("out", ["pairs.parquet", "pairs.npy"])
-def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch, out):
-    """With small blocks: what was paired is not paired again, and the bytes are the same."""
-    assert step("pair", **rows, out=f"whole_{out}").exit_code == 0
-    monkeypatch.setattr(blocks, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
-    paired, done, interrupted = Pairer.sources_in_order, [], []
-
-    def record(pairer, *rows):
-        if len(done) == 2 and not interrupted:
-            interrupted.append(True)
-            raise KeyboardInterrupt
-        done.append(rows)
-        return paired(pairer, *rows)
-
-    monkeypatch.setattr(Pairer, "sources_in_order", record)
-    assert step("pair", **rows, out=out).exit_code == 128 + signal.SIGINT
-    assert done == [(0, 20), (20, 40)]
-    assert not Path(out).exists()
-    assert len(list(Path().glob(f".{out}.resume/*/*.block"))) == 2
-    [spent] = Path().glob(f".{out}.resume/*/*.json")
-    spent.write_text('{"seconds": 5000, "device_seconds": 7000}')
-    assert step("pair", **rows, out=out).exit_code == 0
-    assert done[2:] == [(40, 60)]
-    assert Path(out).read_bytes() == Path(f"whole_{out}").read_bytes()
-    assert not list(Path().glob(f".{out}.resume"))
-    facts = read_provenance(Path(out))
-    assert 5000 < facts["seconds"] < 5100
-    assert 7000 < facts["device_seconds"] < 7100
 
 
 def test_sources_are_written_as_an_array(step, rows):
