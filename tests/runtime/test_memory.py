@@ -31,6 +31,7 @@ def count_new_pages(first="memory.keep_freed()"):
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
+@only_glibc
 def test_arrays_take_the_memory_of_freed_ones():
     """Without the setting each array has new pages, 24,414 usual ones or fewer large ones; with it, none."""
     assert count_new_pages(first="") > 0.1 * PAGES
