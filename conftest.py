@@ -188,6 +188,18 @@ def step():
 
 
 @pytest.fixture(scope="session")
+def done(step):
+    """Run a step to its end."""
+
+    def run(name: str, *files: object, **options: object):
+        result = step(name, *files, **options)
+        assert result.exit_code == 0, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def refused():
     """Check that a finished step was refused: exit code 2, and on stderr one line that holds a text."""
 

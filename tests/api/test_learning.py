@@ -17,7 +17,6 @@ from pairflow.config import NETWORKS
 from pairflow.errors import InputError
 from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
-from pairflow.training import loop
 
 SMALL = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8}
 PLAIN = {"warmup_iterations": 0, "decay": "constant", "final_learning_rate": 0.0, "ema_decay": 0.9999}
@@ -165,20 +164,6 @@ def test_ctrl_c_gives_the_model_so_far_and_the_same_call_resumes(tmp_path, capfd
     assert Recurrent.calls == Recurrent.stops + 13
     assert train(folder=folder, **how).model.weights == resumed.model.weights  # nothing is made again
     assert Recurrent.calls == Recurrent.stops + 13
-
-
-def test_a_training_that_fails_resumes(tmp_path, trained, monkeypatch):
-    def fail(received, state, snapshots, done, iterations):
-        state.save(snapshots, done)
-        if done == 9:
-            raise MemoryError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "_save_or_stop", fail)
-        with pytest.raises(MemoryError):
-            train(folder=tmp_path)
-    train(folder=tmp_path)
-    assert weights(tmp_path) == weights(trained[0])
 
 
 def test_a_training_is_fitted_to_hours(monkeypatch):

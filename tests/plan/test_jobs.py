@@ -147,23 +147,12 @@ def test_trainings_share_cores_and_memory_as_snakemakes_do(tmp_path):
                 assert expected[job.record.as_posix()]["mem_mb"] == memory
 
 
-def test_a_file_that_the_report_does_not_need_can_be_made(tmp_path):
+@pytest.mark.workflow
+def test_a_file_that_the_report_does_not_need_can_be_made(tmp_path, snakemake):
     """Such as pairs for a distillation that is described, but no method of the experiment."""
     assert not any("redi" in method for method in SHIPPED["demo"]["methods"])
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"demo": SHIPPED["demo"]}}))
-    command = [
-        "-m",
-        "snakemake",
-        "--snakefile",
-        HERE.parent.parent / "Snakefile",
-        "--cores",
-        "2",
-        "--dry-run",
-    ]
-    command += ["--", "results/demo/seed0/pairs/udlm+redi.parquet"]
-    run = subprocess.run(
-        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    run = snakemake(tmp_path, "--dry-run", "--", "results/demo/seed0/pairs/udlm+redi.parquet")
     assert run.returncode == 0, run.stderr
     assert re.search(r"^teach +1$", run.stdout + run.stderr, re.MULTILINE)
 

@@ -10,7 +10,7 @@ import pytest
 from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 
-FLIPS = 200
+FLIPS = 70
 READERS = {  # an artifact -> the step that reads it
     "data/train.parquet": "pair",
     "seed0/pairs/pairflow.parquet": "train",

@@ -13,7 +13,6 @@ from pairflow.config import Dcd, Training
 from pairflow.errors import Interrupted
 from pairflow.flow.corruption import Uniform
 from pairflow.networks import build
-from pairflow.runtime import signals
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
@@ -149,13 +148,6 @@ def test_a_folder_that_the_same_run_elsewhere_removes_stops_no_save(tmp_path, mo
     assert snapshots.load() is None
     snapshots.save(9, {"a": torch.zeros(3)})
     assert snapshots.load()[0] == 9
-
-
-@pytest.mark.promise("signal")
-def test_signals_are_handed_back(tmp_path):
-    before = [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)]
-    train(Snapshots(tmp_path))
-    assert [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)] == before
 
 
 def test_a_thread_trains_without_signals(tmp_path):

@@ -23,7 +23,7 @@ from miniatures import EXPERIMENTS, SHARED, Call, calls_of, root_of
 from pairflow.artifacts import Metadata, read_table, row_column, write_table
 from pairflow.artifacts.contents import COLUMNS
 
-CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "60"))
+CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "20"))
 Harm = Callable[[pa.ChunkedArray, np.random.Generator], tuple[Any, bool]]
 SECONDS = 300  # that a step may take, of which none needs ten where the machine has nothing else to do
 

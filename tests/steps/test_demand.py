@@ -116,12 +116,12 @@ def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_pat
     assert set(metadata.inputs) == {"model"}
 
 
-def test_plausible_molecules_have_nothing_unusual(sample, made, model, step, tmp_path):
+def test_plausible_molecules_have_nothing_unusual(sample, made, model, done, tmp_path):
     """With the norms of the training molecules beside the model; without them one line says so."""
     refused = sample("x.csv", plausible=True)
     needs = "--plausible needs the norms of the training molecules: `pairflow norms` makes them\n"
     assert (refused.exit_code, refused.stderr.partition("no such file; ")[2]) == (2, needs)
-    assert step("norms", smiles=made / "data/smiles.parquet", out=model / "norms.parquet").exit_code == 0
+    done("norms", smiles=made / "data/smiles.parquet", out=model / "norms.parquet")
     assert sample("x.csv", plausible=True, properties=True, count=40).exit_code == 0
     table = pd.read_csv(tmp_path / "x.csv")
     norms = Norms.read(model / "norms.parquet")
@@ -224,9 +224,9 @@ def test_properties_and_the_nearest_training_molecule_come_with_the_molecules(
     refused(sample("x.csv", **options), "sample", "do not belong together: they come from different data")
 
 
-def test_all_columns_are_written_in_every_format(sample, made, model, step, tmp_path):
+def test_all_columns_are_written_in_every_format(sample, made, model, done, tmp_path):
     """Those of properties, norms, neighbours (whose names may have line breaks) and seeds; in space, too."""
-    assert step("norms", smiles=made / "data/smiles.parquet", out=model / "norms.parquet").exit_code == 0
+    done("norms", smiles=made / "data/smiles.parquet", out=model / "norms.parquet")
     table, metadata = read_table(made / "data/smiles.parquet", "smiles")
     write_table(model / "smiles.parquet", table.to_pandas().assign(name="a\n\nname"), metadata)
     (tmp_path / "seeds.smi").write_text("OCCO diol\n")
@@ -278,12 +278,12 @@ def test_molecules_are_standardised_as_the_data_of_the_model(sample, step, model
     write_description(model / "model.json", facts, model / "model.safetensors")
     (tmp_path / "salt.smi").write_text("CCCN.Cl salt\n")
     said = ", standardised as the model's data (fragments largest)"
-    done = sample("x.csv", count=3, like=tmp_path / "salt.smi", noise="0.4", novel=True)
-    assert (done.exit_code, said in done.stderr) == (0, True)
+    run = sample("x.csv", count=3, like=tmp_path / "salt.smi", noise="0.4", novel=True)
+    assert (run.exit_code, said in run.stderr) == (0, True)
     assert set(pd.read_csv(tmp_path / "x.csv")["seed"]) == {"CCCN"}
     out, shared = tmp_path / "s.csv", {"draws": 4, "threads": 1, "device": "cpu", "quiet": True}
-    done = step("score", tmp_path / "salt.smi", model=model, out=out, **shared)
-    assert (done.exit_code, said in done.stderr) == (0, True)
+    run = step("score", tmp_path / "salt.smi", model=model, out=out, **shared)
+    assert (run.exit_code, said in run.stderr) == (0, True)
     assert pd.read_csv(out)["smiles"].tolist() == ["CCCN"]
     data = KnownByRules(
         KnownMolecules.from_smiles(["CCCN"]), Standardisation(fragments="largest", metals="reject")

@@ -145,7 +145,7 @@ def test_molecules_are_compared_by_the_rule_identity(tmp_path, step, describe, i
     assert spellings == [6, 6, 4]
 
 
-def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, step):
+def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, done):
     """By the limits that TRAINED gives: no new ring system, and no atom that is not in TRAINED."""
     refused = evaluate("--plausible", out="none", properties="of-none")
     assert refused.stderr.endswith("--norms: needed for plausible molecules (see `pairflow norms`)\n")
@@ -158,7 +158,7 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
         assert (counts.loc[fewer] <= counts.loc[more]).all()
     files = {name: folder / f"{name}.parquet" for name in ("smiles", "norms", "molecules")}
     files |= {"vocabulary": folder / "vocabulary.json", "out": folder / "floor.parquet"}
-    assert step("floor", "molecules", plausible=True, samples=100, trials=1, **files).exit_code == 0
+    done("floor", "molecules", plausible=True, samples=100, trials=1, **files)
     real = pd.read_parquet(files["out"]).pivot(index="metric", columns="method", values="value")
     assert real.loc["novel_strict", "data"] == 0  # the held-out molecule is trained on
     assert real.loc["common_scaffolds"].dropna().tolist() == [0]  # of ethanol
@@ -166,7 +166,7 @@ def test_plausible_molecules_are_counted_on_request(folder, evaluate, describe, 
     assert real.loc["novel_strict", "one carbon more"] == 100
 
 
-def test_the_start_of_a_fine_tuning_is_a_control(folder, describe, step):
+def test_the_start_of_a_fine_tuning_is_a_control(folder, describe, step, done):
     """By hand: of four samples of a model whose symbols are the first of the data's, three are valid and
     different, phenol is new, and benzene, the core of two of them, is a common scaffold."""
     assert describe(folder, "norms", "norms").exit_code == 0
@@ -176,7 +176,7 @@ def test_the_start_of_a_fine_tuning_is_a_control(folder, describe, step):
     files = {name: folder / f"{name}.parquet" for name in ("smiles", "norms", "molecules", "start")}
     files |= {"vocabulary": folder / "vocabulary.json", "out": folder / "floor.parquet"}
     values = {"plausible": True, "samples": 100, "trials": 1}
-    assert step("floor", "molecules", **values, **files).exit_code == 0
+    done("floor", "molecules", **values, **files)
     rows = pd.read_parquet(files["out"])
     assert "start" in read_metadata(files["out"]).inputs
     control = rows[rows.method == "the start, untrained"].set_index("metric").value

@@ -33,6 +33,12 @@ def new(*arguments):
     return CliRunner().invoke(main, ["new", "--no-estimate", *arguments, "--quiet", "--device", "cpu"])
 
 
+def made(*arguments):
+    run = new(*arguments)
+    assert run.exit_code == 0, run.stderr
+    return run
+
+
 def experiment(project, name):
     """As the workflow reads it."""
     return read_configuration(project / "workflow_config.yaml").experiments[name]
@@ -41,8 +47,7 @@ def experiment(project, name):
 def test_of_a_large_file_some_rows_are_looked_at(project, monkeypatch):
     monkeypatch.setattr(draft, "_SURVEYED", 150)
     (project / "many.smi").write_text("".join(f"{text}\n" for text in SMILES))
-    run = new("many.smi")
-    assert run.exit_code == 0, run.stderr
+    run = made("many.smi")
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
     assert (lines[1], lines[2][:2]) == (["rows", "300"], ["looked at", "150"])
     assert ["for training", "284", "split: random"] in lines  # 142 of 150
@@ -51,8 +56,7 @@ def test_of_a_large_file_some_rows_are_looked_at(project, monkeypatch):
 
 def test_table_entry_and_command(project):
     (project / "my library.smi").write_text("".join(f"{text} mol\n" for text in ODD))
-    run = new("my library.smi")
-    assert run.exit_code == 0, run.stderr
+    run = made("my library.smi")
     assert (project / "workflow_config.yaml").read_text() == SHIPPED.read_text()
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
     assert lines[0] == ["my library.smi (SMILES, by its suffix)"]
@@ -72,7 +76,7 @@ def test_table_entry_and_command(project):
 
 def test_to_compare_means_the_methods_of_the_demo(project):
     (project / "a.smi").write_text("\n".join(SMILES))
-    assert new("a.smi", "--compare").exit_code == 0
+    made("a.smi", "--compare")
     assert experiment(project, "a").methods == experiment(project, "demo").methods
 
 
@@ -101,22 +105,21 @@ def test_small_molecules_are_selfies_and_plausible_ones_are_counted(project):
     assert re.search(r"over 4,096 atoms +2 ", run.stdout)
     assert experiment(project, "a").data.representation == "selfies"
     assert experiment(project, "a").chemistry.plausible
-    assert new("a.smi", "--force", "--representation", "smiles").exit_code == 0
+    made("a.smi", "--force", "--representation", "smiles")
     assert experiment(project, "a").data.representation == "smiles"
 
 
 def test_drug_like_molecules_are_groups_unless_they_may_have_several_parts(project):
     """Groups get a transformer though rows are short, the cross-entropy, and temperature 1."""
     (project / "a.smi").write_text("\n".join(drug_like()))
-    run = new("a.smi", "--hours", "0.5")
-    assert run.exit_code == 0, run.stderr
+    made("a.smi", "--hours", "0.5")
     found = experiment(project, "a")
     assert (found.data.representation, found.data.length, found.network.name) == ("groups", 24, "transformer")
     assert (found.training.loss, found.evaluations["main"].temperature) == ("cross_entropy", 1)
-    assert new("a.smi", "--force", "--fragments", "keep").exit_code == 0
+    made("a.smi", "--force", "--fragments", "keep")
     other = experiment(project, "a")
     assert (other.data.representation, other.training.loss) == ("selfies", "nelbo")
-    assert new("a.smi", "--force", "--representation", "smiles").exit_code == 0
+    made("a.smi", "--force", "--representation", "smiles")
     assert experiment(project, "a").data.representation == "smiles"
 
 
@@ -130,13 +133,12 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     )
     (project / "a.smi").write_text("\n".join(["C" * 60, *SMILES]))
     options = ("--estimate", "--max-too-long-share", "0", "--force", "--hours")
-    run = new("a.smi", *options, "0.1")
-    assert run.exit_code == 0, run.stderr
+    run = made("a.smi", *options, "0.1")
     found = experiment(project, "a")
     assert found.network.name == "transformer"
     assert 210 <= found.training.iterations < 252
     assert re.search(r"\nTime: [56]\.?\d* min on .* Training is fitted to 0\.1 hours: 2[1-5]0", run.stdout)
-    assert new("a.smi", *options, "0.1", "--compare").exit_code == 0
+    made("a.smi", *options, "0.1", "--compare")
     assert 60 <= experiment(project, "a").training.iterations < 150  # and then those of DCD
     assert " 0.01 hours are too short: " in new("a.smi", *options, "0.01").stdout
 
@@ -145,8 +147,7 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
 def test_a_training_on_groups_has_no_more_epochs_than_are_worth_it(project, monkeypatch, options, epochs):
     monkeypatch.setattr("pairflow.estimate.forecast.measure", lambda *_: Rate(1e-4, 9.0, "x"))
     (project / "a.smi").write_text("\n".join(SMILES))
-    run = new("a.smi", "--estimate", "--hours", "5", "--representation", "groups", *options)
-    assert run.exit_code == 0, run.stderr
+    run = made("a.smi", "--estimate", "--hours", "5", "--representation", "groups", *options)
     training = experiment(project, "a").training
     assert 0.9 * epochs * 285 < training.iterations * training.batch_size <= epochs * 285
     assert f"{training.iterations:,} iterations: where far more were tried, samples got worse." in run.stdout
@@ -159,23 +160,22 @@ def test_all_rejected_rows_are_listed_with_their_places(project):
     path = project / "a.rejected.csv"
     assert "all are listed in ./a.rejected.csv" in new("a.csv").stdout
     assert path.read_text() == "line,text,reason\n302,x,unparsable\n304,C(,unparsable\n"
-    assert new("a.smi", "--force").exit_code == 0
+    made("a.smi", "--force")
     assert not path.exists()
 
 
-def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
+def test_what_preprocess_makes_of_it_is_what_was_said(project, done):
     (project / "a.csv.gz").write_bytes(
         gzip.compress(("id,Structure\n" + "".join(f"7,{s}\n" for s in ODD)).encode())
     )
     options = {"split": "scaffold", "stereo": "drop", "charges": "neutralise"}
-    run = new("a.csv.gz", "--name", "b-1", *(f"--{key}={value}" for key, value in options.items()))
-    assert run.exit_code == 0, run.stderr
+    run = made("a.csv.gz", "--name", "b-1", *(f"--{key}={value}" for key, value in options.items()))
     data = experiment(project, "b-1").data
     assert data.column == "Structure"
     assert data.model_dump(include=set(options)) == options
     parts = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
     files = {part: part for part in parts}
-    assert step("preprocess", "molecules", settings=data.model_dump(), quiet=True, **files).exit_code == 0
+    done("preprocess", "molecules", settings=data.model_dump(), quiet=True, **files)
     rejected = pd.read_parquet(project / "rejected").query("reason == 'unparsable'")
     assert rejected[["line", "text"]].values.tolist() == [[302, "x"], [303, "C1CC"]]
     assert rejected["row"].tolist() == [300, 301]
@@ -196,11 +196,10 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
     for advice in ("pIC50 mean: `--condition 'pIC50 mean'`.", "group: `--condition group`."):
         assert advice in run.stdout
     assert experiment(project, "a").data.condition is None
-    run = new("a.csv", "--condition", "pIC50 mean", "--force")
-    assert run.exit_code == 0, run.stderr
+    run = made("a.csv", "--condition", "pIC50 mean", "--force")
     assert "`pairflow sample --condition 'pIC50 mean=high'`." in run.stdout
     assert [*experiment(project, "a").data.conditions()] == ["pIC50 mean"]
-    assert new("a.csv", "--condition", "logp", "--force").exit_code == 0
+    made("a.csv", "--condition", "logp", "--force")
     assert experiment(project, "a").data.condition.property == "logp"
     expected = "expected a column of numbers or classes of a.csv, or a property (qed, logp"
     assert f"--condition: unknown name 'x': {expected}" in new("a.csv", "--condition=x", "--force").stderr
@@ -210,8 +209,7 @@ def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project):
     """Half of the fields of `gaps` are no numbers, and most numbers of `late` are equal."""
     rows = [f"{text},{n if n % 2 else '<0.1'},{max(n, 219)}" for n, text in enumerate(SMILES)]
     (project / "a.csv").write_text("\n".join(["smiles,gaps,late", *rows]))
-    run = new("a.csv", "--condition", "gaps")
-    assert run.exit_code == 0, run.stderr
+    run = made("a.csv", "--condition", "gaps")
     said = "\ngaps: 150 of 300 rows have a number; the others: 150 with < or > or the like (lines 2, 4, "
     assert said in run.stdout
     written = experiment(project, "a")
@@ -226,14 +224,13 @@ def test_a_condition_on_a_column_with_gaps_says_what_it_does_not_use(project):
 
 
 @pytest.fixture
-def prepare(project, step):
+def prepare(project, done):
     """What `preprocess` makes of the experiment a: its stderr, and its molecules with their labels."""
 
     def run():
         files = {part: part for part in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
         settings = experiment(project, "a").data.model_dump(mode="json")
-        made = step("preprocess", "molecules", settings=settings, quiet=True, **files)
-        assert made.exit_code == 0, made.stderr
+        made = done("preprocess", "molecules", settings=settings, quiet=True, **files)
         table = pd.read_parquet(project / "smiles")
         for split in ("train", "validation"):
             table.loc[table.split == split, "label"] = pd.read_parquet(project / split)["label"].to_numpy()
@@ -247,8 +244,7 @@ def test_a_condition_says_what_becomes_of_repeated_molecules(project, prepare, r
     """What `new` says is what `preprocess` does, and says."""
     rows = [f"{text},{n}" for n, text in enumerate(SMILES)] + [f"{SMILES[4]},4.0", f"{SMILES[5]},999", "x,7"]
     (project / "a.csv").write_text("\n".join(["smiles,y", *rows]))
-    run = new("a.csv", "--condition", "y", "--replicates", replicates)
-    assert run.exit_code == 0, run.stderr
+    run = made("a.csv", "--condition", "y", "--replicates", replicates)
     said = "1 molecule has several numbers, which differ by up to 994 (lines 7, 303): "
     assert said in run.stdout
     reason = "the molecule, first in line 7, has several values"
@@ -265,8 +261,7 @@ def test_a_column_of_classes_becomes_a_condition(project, prepare, names):
     fields = [names[n % len(names)] for n in range(298)] + ["n.d.", "rare"]
     rows = [f"{text};{field}" for text, field in zip(SMILES, fields, strict=True)]
     (project / "a.csv").write_text("\n".join(["smiles;group", *rows]))
-    run = new("a.csv", "--condition", "group")
-    assert run.exit_code == 0, run.stderr
+    run = made("a.csv", "--condition", "group")
     assert "group: 298 of 300 rows have a class; the others: " in run.stdout
     assert f"asked for {', '.join(names[:-1])} or {names[-1]}, for example by" in run.stdout
     written = experiment(project, "a")
@@ -284,7 +279,7 @@ def test_a_column_without_numbers_or_classes_is_no_condition(project):
     assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
     assert text + "lines 2-301; the first: 'x0'); expected different numbers" in run.stderr
     assert "one: 300 of 300 rows have a number; expected different" in new("a.csv", "--condition=one").stderr
-    assert new("a.csv", "--condition", "logp").exit_code == 0
+    made("a.csv", "--condition", "logp")
     assert experiment(project, "a").data.condition.property == "logp"
 
 
@@ -302,8 +297,7 @@ def test_few_drug_like_molecules_start_from_a_model_that_comes_with_pairflow(pro
         "pairflow.estimate.forecast.measure", lambda work, *_: Rate(rates[work.kind], 9.0, "x")
     )
     (project / "a.smi").write_text("\n".join(drug_like()))
-    run = new("a.smi", "--estimate")
-    assert run.exit_code == 0, run.stderr
+    run = made("a.smi", "--estimate")
     found = experiment(project, "a")
     assert (found.parent, found.data.length) == ("zinc250k", 24)
     tuned, scratch = run.stdout.split("\n\nFrom scratch, with `--from none`. ")
@@ -314,14 +308,14 @@ def test_few_drug_like_molecules_start_from_a_model_that_comes_with_pairflow(pro
 
 def test_many_small_or_long_molecules_start_from_scratch(project, monkeypatch):
     (project / "a.smi").write_text("\n".join(SMILES))
-    assert new("a.smi").exit_code == 0
+    made("a.smi")
     assert experiment(project, "a").parent is None
     (project / "b.smi").write_text("\n".join(drug_like(261)))
     assert "The training starts from scratch, not from the model zinc250k: " in new("b.smi").stdout
     assert experiment(project, "b").parent is None
     monkeypatch.setattr(draft, "FEW", 108)
     (project / "c.smi").write_text("\n".join(drug_like()))
-    assert new("c.smi").exit_code == 0
+    made("c.smi")
     assert experiment(project, "c").parent is None
 
 
@@ -329,8 +323,7 @@ def test_a_path_is_seen_from_the_configurations_folder(project):
     (project / "sub").mkdir()
     (project / "sub" / "größe 'x'.smi").write_text("\n".join(ODD))
     (project / "workflow_config.yaml").rename(project / "sub" / "workflow_config.yaml")
-    run = new("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
-    assert run.exit_code == 0, run.stderr
+    run = made("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
     assert experiment(project / "sub", "groe_x").data.source == "größe 'x'.smi"
     assert f"Run it in {project / 'sub'} with:" in run.stdout
 
@@ -389,7 +382,7 @@ def test_snakemake_takes_the_file_as_input(project, snakemake):
     """A name with spaces, quotes and other letters; another content is read again."""
     name = "my 'größe' \"x\" $HOME.smi"
     (project / name).write_text("\n".join(ODD))
-    assert new(name, "--name", "mine").exit_code == 0
+    made(name, "--name", "mine")
 
     def train_rows(*arguments):
         run = snakemake(project, *arguments, "--", "results/mine/data/train.parquet", cores=1)
@@ -404,14 +397,13 @@ def test_snakemake_takes_the_file_as_input(project, snakemake):
 def test_a_text_is_known_by_what_it_holds(project):
     lines = [f"Line {number} of a play, in which nothing happens.\n" for number in range(400)]
     (project / "play.txt").write_text("".join(lines))
-    run = new("play.txt")
-    assert run.exit_code == 0, run.stderr
+    run = made("play.txt")
     assert run.stdout.startswith("play.txt (text, because most of its lines hold no molecule)\n")
     found = experiment(project, "play")
     assert (found.data.kind, found.data.source, found.data.tokeniser) == ("text", "play.txt", "characters")
     assert (found.data.length, found.data.stride, found.methods) == (32, 8, ("pairflow",))
     (project / "smiles.txt").write_text("".join(f"{text} mol\n" for text in ODD))
-    assert new("smiles.txt").exit_code == 0
+    made("smiles.txt")
     assert experiment(project, "smiles").data.kind == "molecules"
     refusals = {
         ("play.txt", "--name", "x", "--charges", "neutralise"): "play.txt: text; --charges is for molecules",
@@ -431,8 +423,7 @@ def test_lines_of_few_words_are_rows(project):
     random = np.random.default_rng(0)
     peptides = ["M" + "".join(random.choice([*AMINO_ACIDS], size)) for size in random.integers(8, 20, 400)]
     (project / "peptides.txt").write_text("\n".join(["A" * 60, *peptides, "", "end\n"]))
-    run = new("peptides.txt")
-    assert run.exit_code == 0, run.stderr
+    made("peptides.txt")
     data = experiment(project, "peptides").data
     assert (data.kind, data.rows, data.tokeniser, data.stride) == ("text", "lines", "characters", None)
     assert data.length == np.sort([*map(len, peptides), 60, 3])[381] + 1  # 95 % of 402 lines
@@ -440,7 +431,7 @@ def test_lines_of_few_words_are_rows(project):
     assert rejected.splitlines()[1].startswith(f"row 1 of train,{'A' * 60},")
     (project / "sorted.txt").write_text("\n".join(sorted(peptides)))
     assert "The lines are sorted and the last ones are held out" in new("sorted.txt").stdout
-    assert new("peptides.txt", "--name", "joined", "--rows", "packed").exit_code == 0
+    made("peptides.txt", "--name", "joined", "--rows", "packed")
     assert experiment(project, "joined").data.rows == "packed"
 
 
@@ -485,7 +476,7 @@ def test_a_column_of_text_in_a_table_is_text(project):
     assert run.stdout.startswith("in.tsv (text, column 'text', which holds no SMILES)\n")
     data = experiment(project, "in").data
     assert (data.column, data.rows, data.length) == ("text", "lines", 16)
-    assert new("in.tsv", "--name", "b", "--column", "other").exit_code == 0
+    made("in.tsv", "--name", "b", "--column", "other")
     assert experiment(project, "b").data.column == "other"
     book = openpyxl.Workbook()
     for title in ("first", "second"):
@@ -539,7 +530,7 @@ def test_a_folder_of_other_files_is_not_read_to_its_end(project, monkeypatch):
     for number in range(20):  # a text for every ten others
         (project / "all" / f"{number}.txt").write_text("To be, or not to be. " * 20)
     (project / "all" / "a.txt").write_bytes(b"\xff")
-    assert new("all").exit_code == 0
+    made("all")
     rejected = (project / "all.rejected.csv").read_text()
     assert rejected.startswith("place,text,reason\na.txt,\ufffd,not UTF-8 text (byte 0 is 0xff)\n")
 
@@ -550,8 +541,7 @@ def test_names_with_line_ends_stay_on_their_lines(project):
     (project / "workflow_config.yaml").rename(folder / "workflow_config.yaml")
     (folder / "experiments" / "broken.yaml").write_text("experiments: {")
     (folder / "x\ny.smi").write_text("\n".join([*SMILES, "x"]))
-    run = new(str(folder / "x\ny.smi"), "--config", str(folder / "workflow_config.yaml"))
-    assert run.exit_code == 0, run.stderr
+    run = made(str(folder / "x\ny.smi"), "--config", str(folder / "workflow_config.yaml"))
     assert run.stderr.count("\n") == run.stderr.count("note: left out") == 1
     assert not [line for line in run.stdout.splitlines() if line.startswith(("b/", "y.smi"))]
     assert r"a\nb/experiments/x_y.yaml. Run it in " in run.stdout

@@ -30,13 +30,12 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def prepare(step):
+def prepare(done):
     """Preprocess data of a kind; returns the step, the training rows and the rows that are held out."""
 
     def run(kind, **options):
         out = {Path(name).stem: name for name in load_kind(kind).settings.prepared}
-        result = step("preprocess", kind, **options, **out, quiet=True)
-        assert result.exit_code == 0, result.stderr
+        result = done("preprocess", kind, **options, **out, quiet=True)
         parts = (read_table(Path(f"{part}.parquet"), "tokens")[0] for part in ("train", "validation"))
         return result, *(token_array(table["tokens"]) for table in parts)
 

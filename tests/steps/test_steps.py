@@ -70,7 +70,7 @@ def evaluate(step):
     return run
 
 
-def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train, step, evaluate):
+def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train, done, evaluate):
     pairs, metadata = read_table("pairs.parquet", "pairs")
     settings = {"coupling": "pairflow", "steps": 20, "subsets": 1, "keys": KEYS, "seed": 0}
     settings |= {"flow": "discrete"}
@@ -84,11 +84,10 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
     assert json.loads(Path("pairflow/model.json").read_text())["prediction"] == "leave_one_out"
     for _ in range(2):
         sampling = {"nfe": 2, "samples": 20, "trials": 3}
-        assert step("sample", model="pairflow", out="samples.parquet", quiet=True, **sampling).exit_code == 0
+        done("sample", model="pairflow", out="samples.parquet", quiet=True, **sampling)
         before, last = digest("samples.parquet"), before
     assert before == last
-    run = step("describe_molecules", smiles="data/smiles.parquet", out="molecules.parquet", quiet=True)
-    assert run.exit_code == 0
+    done("describe_molecules", smiles="data/smiles.parquet", out="molecules.parquet", quiet=True)
     assert evaluate().exit_code == 0
     rows = pd.read_parquet("metrics.parquet")
     assert rows["method"].unique() == "pairflow"
@@ -111,7 +110,7 @@ def test_bad_molecules_end_in_one_line_and_leave_nothing(preprocess, refused, ro
     assert not list(Path().glob("data/*"))
 
 
-def test_the_seconds_of_sampling_leave_out_loading_the_model(model, step, monkeypatch):
+def test_the_seconds_of_sampling_leave_out_loading_the_model(model, done, monkeypatch):
     load = Model.load
 
     def slowly(*args, **options):
@@ -119,7 +118,7 @@ def test_the_seconds_of_sampling_leave_out_loading_the_model(model, step, monkey
         return load(*args, **options)
 
     monkeypatch.setattr(Model, "load", slowly)
-    assert step("sample", model="pairflow", nfe=1, out="samples.parquet", samples=4).exit_code == 0
+    done("sample", model="pairflow", nfe=1, out="samples.parquet", samples=4)
     assert read_provenance(Path("samples.parquet"))["seconds"] < 2
 
 
@@ -179,7 +178,7 @@ def rows():
     return {"tokens": "rows.npy", "vocabulary_size": 5, "quiet": True}
 
 
-def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
+def test_pairing_reads_npy_and_says_what_it_needs(step, done, rows, refused):
     run = step("pair", tokens="rows.npy", out="pairs.parquet")
     refused(run, "pair", "rows.npy: --vocabulary-size is needed with a .npy file")
     for options, text in (
@@ -191,14 +190,14 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
         refused(step("pair", out="pairs.parquet", **(rows | options)), "pair", text)
     assert not Path("pairs.parquet").exists()
     for coupling in ("pairflow", "random"):
-        assert step("pair", **rows, coupling=coupling, out=f"{coupling}.parquet").exit_code == 0
+        done("pair", **rows, coupling=coupling, out=f"{coupling}.parquet")
         table, _ = read_table(f"{coupling}.parquet", "pairs")
         np.testing.assert_array_equal(token_array(table["x1"]), np.load("rows.npy"))
         assert 0 <= token_array(table["x0"]).min() <= token_array(table["x0"]).max() < 5
 
 
 @pytest.mark.parametrize("subsets", [{}, {"subsets": 4}, {"subsets": "auto", "keys": 17}])
-def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused, subsets):
+def test_shards_join_to_the_bytes_of_the_whole(step, done, rows, refused, subsets):
     def pair(out, **options):
         return step("pair", **rows, **subsets, **options, out=out)
 
@@ -206,7 +205,7 @@ def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused, subsets):
         assert pair(f"{shard}.parquet", shard=f"{shard}/3").exit_code == 0
     assert pair("whole.parquet").exit_code == 0
     shards = [Path(f"{shard}.parquet") for shard in (3, 1, 2)]
-    assert step("gather", *shards, out="joined.parquet").exit_code == 0
+    done("gather", *shards, out="joined.parquet")
     assert Path("joined.parquet").read_bytes() == Path("whole.parquet").read_bytes()
     table, _ = read_table(Path("joined.parquet"), "pairs")
     tokens, rule = np.load("rows.npy"), {"vocabulary_size": 5, "progress": False, **subsets}
@@ -230,9 +229,8 @@ def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused, subsets):
     assert not Path("x.parquet").exists()
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(step, rows, here):
-    run = step("pair", **rows, dry_run=True, out="pairs.parquet")
-    assert run.exit_code == 0
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(done, rows, here):
+    run = done("pair", **rows, dry_run=True, out="pairs.parquet")
     assert "rows: 60 of 6 tokens, 4.3e+05 token comparisons" in run.stdout
     distance = (
         r"^distance: 4\.\d\d tokens for random sources; no coupling of 60 rows can go below (\d\.\d\d) \("
@@ -259,9 +257,9 @@ def test_an_output_of_other_parameters_is_not_overwritten(step, rows, refused):
     assert Path("pairs.parquet").read_bytes() == before
 
 
-def test_sources_are_written_as_an_array(step, rows):
-    assert step("pair", **rows, out="pairs.parquet").exit_code == 0
-    assert step("pair", **rows, out="x0.npy").exit_code == 0
+def test_sources_are_written_as_an_array(done, rows):
+    done("pair", **rows, out="pairs.parquet")
+    done("pair", **rows, out="x0.npy")
     sources = np.load("x0.npy")
     assert sources.dtype == np.uint8
     assert np.array_equal(sources, token_array(read_table("pairs.parquet")[0]["x0"]))

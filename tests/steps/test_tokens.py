@@ -47,7 +47,7 @@ def test_rows_are_split_and_keep_their_order(finished):
     assert train[1].data == validation[1].data
 
 
-def test_a_row_of_an_unknown_class_is_named(tmp_path, step, refused):
+def test_a_row_of_an_unknown_class_is_named(tmp_path, step, done, refused):
     table = pa.table(
         {"tokens": token_rows().tolist(), "kind": ["a", "b", "c", ""] * (len(token_rows()) // 4)}
     )
@@ -56,12 +56,11 @@ def test_a_row_of_an_unknown_class_is_named(tmp_path, step, refused):
     data = {"source": "tokens", "file": str(tmp_path / "rows.parquet"), "vocabulary_size": K}
     names = ("train.parquet", "validation.parquet", "vocabulary.json")
     files = {Path(name).stem: tmp_path / "data" / name for name in names}
-    done = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
-    refused(done, "preprocess", "column 'kind': row 2: expected one of a, b, found 'c'")
+    run = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
+    refused(run, "preprocess", "column 'kind': row 2: expected one of a, b, found 'c'")
     condition["classes"].append("c")
-    done = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
-    assert done.exit_code == 0
-    assert "rows have no class in column 'kind'" in done.stderr
+    run = done("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
+    assert "rows have no class in column 'kind'" in run.stderr
     made, metadata = read_table(files["train"], "tokens")
     assert metadata.condition["names"] == ["a", "b", "c"]
     assert set(made["label"].to_pylist()) == {0, 1, 2, 3}  # 3: no class
@@ -116,14 +115,14 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     assert "Your own pairs, pairs-mine: 0 of the 160 training rows have no pair" in words
 
 
-def test_rows_are_the_same_whatever_integers_a_file_holds(parts, step):
+def test_rows_are_the_same_whatever_integers_a_file_holds(parts, done):
     pairflow.write_pairs(SOURCES, token_rows(), "mine.parquet", vocabulary_size=K)
     table, metadata = read_table(parts["validation"])
     wide = {name: row_column(token_array(table[name]).astype(np.int64)) for name in table.column_names}
     write_table(Path("wide.parquet"), pa.table(wide), metadata)
     for held_out, out in ((parts["validation"], "narrow.pairs"), (Path("wide.parquet"), "wide.pairs")):
         options = {**ADOPTED, **parts, "out": out, "validation": held_out}
-        assert step("adopt", **options).exit_code == 0
+        done("adopt", **options)
     narrow, wide = (read_table(Path(name))[0] for name in ("narrow.pairs", "wide.pairs"))
     assert narrow.equals(wide)
 
@@ -230,8 +229,8 @@ def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, ru
     with contextlib.chdir(folder):
         np.save("rows.npy", token_rows()[::-1])
         run_call(calls[0])
-        done = step("report", **report.options)
-    refused(done, "report", "was made from a file other than")
+        run = step("report", **report.options)
+    refused(run, "report", "was made from a file other than")
 
 
 PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
@@ -249,8 +248,8 @@ PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
 def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, rows, text):
     monkeypatch.chdir(tmp_path)
     np.save("rows.npy", rows)
-    done = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
-    refused(done, "preprocess", text)
+    run = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
+    refused(run, "preprocess", text)
     assert not Path("new").exists()
 
 
@@ -267,8 +266,8 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
 def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, step, refused, table, text):
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table(table), "rows.parquet")
-    done = step("preprocess", "tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
-    refused(done, "preprocess", text)
+    run = step("preprocess", "tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
+    refused(run, "preprocess", text)
 
 
 CUT = {"dtype": "uint16", "length": N}
@@ -298,19 +297,18 @@ def write_column(file, name, values, **others):
     pq.write_table(pa.table({name: values, **others}), file)
 
 
-def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, step):
+def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, done):
     monkeypatch.chdir(tmp_path)
     rows, stored = token_rows(), set()
     for file, (write, layout) in FILES.items():
         write(file, rows)
         options = {name: f"of {file}/{name}" for name in PARTS}
         own = {"source": "tokens", "file": file, "vocabulary_size": K, **layout}
-        done = step("preprocess", "tokens", **own, **options)
-        assert done.exit_code == 0, (file, done.output)
+        run = done("preprocess", "tokens", **own, **options)
         left = 2 if file == "train.bin" else 0
         end = "; the last 2 were left out" if left else ""
         cut = f"{200 * N + left:,} tokens, one after another, were cut into 200 rows of {N}{end}\n"
-        assert (cut in done.stderr) == ("length" in layout)
+        assert (cut in run.stderr) == ("length" in layout)
         table, metadata = read_table(Path(options["train"]), "tokens")
         stored.add((table["tokens"].combine_chunks().flatten().to_numpy().tobytes(), metadata.vocabulary))
         assert layout.items() <= metadata.parameters.items()

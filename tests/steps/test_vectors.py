@@ -54,12 +54,11 @@ def test_shards_give_the_pairs_of_the_whole_pairing(finished):
     assert gathered.with_suffix(".parquet").read_bytes() == whole.with_suffix(".parquet").read_bytes()
 
 
-def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, step, tmp_path):
+def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, done, tmp_path):
     settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
     tokens = finished / ROOT / "data/train.parquet"
     out = tmp_path / "pairs.parquet"
-    run = step("pair", settings=settings, tokens=tokens, out=out, dry_run=True, quiet=True)
-    assert run.exit_code == 0, run.stderr
+    run = done("pair", settings=settings, tokens=tokens, out=out, dry_run=True, quiet=True)
     assert "rows: 300 of 4 numbers, 1.8e+06 weights" in run.stdout
     assert "time: about" in run.stdout
     assert not out.exists()
