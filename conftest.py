@@ -58,8 +58,12 @@ _IMPORTED = [
 ]
 
 
-# What `make test-fast` leaves out besides tests on real data and those of Snakemake, SLURM and browsers.
-SLOW = ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
+# What `make test-fast` leaves out besides tests on real data and those of Snakemake and SLURM: tests with
+# fixtures that take seconds, and files whose tests do.
+COSTLY = {"calm", "finish", "finished", "fork", "forkserver", "open_page", "quick_python"}
+SLOW = ["tests/api/test_learning.py", "tests/runtime/test_memory.py"]
+SLOW += ["tests/test_extras.py", "tests/test_published.py"]
+SLOW += ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
 SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps"]
 SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
 SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
@@ -99,7 +103,7 @@ def pytest_collection_modifyitems(items):
         path = item.path.relative_to(REPOSITORY)
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip("no CUDA device"))
-        if "open_page" in item.fixturenames or any(path.is_relative_to(slow) for slow in SLOW):
+        if COSTLY & {*item.fixturenames} or any(path.is_relative_to(slow) for slow in SLOW):
             item.add_marker("slow")
         runs_workflow = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
         takes_minutes = runs_workflow or str(path) in LONGEST
