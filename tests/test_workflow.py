@@ -134,8 +134,6 @@ def test_snakemakes_own_report_shows_page_table_and_figures_with_captions(workfl
         names = {Path(name).name for name in report.namelist()}
         text = report.read("report/report.html").decode()
     assert {"metrics.parquet", "main-valid.svg", "training-loss.svg"} <= names
-    assert "of the experiment" in text
-    assert f"mini</tt>: {MINI['description']}" in text
     assert re.search(r'"labels": {"kind": "figure", "shows": "main-valid"}', text)
 
 
@@ -204,13 +202,8 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
     assert (metrics["method"] == "data").any()  # real images against real images
     correlated = metrics[metrics["metric"] == "total_correlation"].set_index("method")["value"]
     assert list(correlated.index) == ["pairflow", "pairflow+dcd"]
-    beside = {path.name for path in (root / "seed0/models/pairflow+dcd").iterdir()}
-    assert "vocabulary.json" in beside
-    assert "known.parquet" not in beside
-    page = (root / "report.html").read_text()
-    assert "data:image/png;base64," in page
-    assert f"<td>{correlated['pairflow']:.2f} <small>± " in page
-    assert "Valid molecules" not in page
+    assert not (root / "seed0/models/pairflow+dcd/known.parquet").exists()
+    assert "data:image/png;base64," in (root / "report.html").read_text()
     assert fresh.planned() == []
 
 

@@ -511,10 +511,8 @@ def test_every_row_has_a_score_or_the_reason_why_not(score, tmp_path):
     assert scored.tokens.tolist()[:3] == ["5", "5", "3"]
     shares = scored.nll_bound / scored.tokens.astype(int)
     assert scored.nll_per_token.astype(float).tolist() == pytest.approx(shares.tolist(), abs=1e-4)
-    number = len(scored)
-    assert f"{number} molecules: -log p is at most " in run.stderr
-    assert f"; {7 - number} rows have no score (1 unparsable, 1 unknown token Br, 1 too long" in run.stderr
-    assert read_provenance(tmp_path / "scores.csv")["device"] == "cpu"
+    said = f"; {7 - len(scored)} rows have no score (1 unparsable, 1 unknown token Br, 1 too long"
+    assert said in run.stderr
 
 
 def test_the_difference_to_another_model(score, made, tmp_path, refused):

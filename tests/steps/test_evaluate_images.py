@@ -145,10 +145,7 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
         assert distance == pytest.approx(255 * nearest(part, images[0].tokens)[0].mean())
     likely, noise = metric(out, "fd", reference="train")
     assert 5 * likely < noise
-    metadata = read_table(out, "metrics")[1]
-    assert metadata.parameters["extractor"] == name
-    assert metadata.parameters["method"] == "udlm"
-    assert metadata.inputs["samples"] == digest(data / "samples.parquet")
+    assert read_table(out, "metrics")[1].inputs["samples"] == digest(data / "samples.parquet")
 
 
 def test_copies_of_training_images_are_counted(data, tmp_path):
@@ -163,10 +160,8 @@ def test_real_against_real_is_near_and_has_no_steps(data):
     before = digest(out)
     assert digest(run("floor", data, "--evaluation", "check")) == before
     rows = pd.read_parquet(out)
-    assert (rows["method"] == "data").all()
-    assert (rows["evaluation"] == "check").all()
+    assert all((rows[key] == value).all() for key, value in {"method": "data", "evaluation": "check"}.items())
     assert rows["nfe"].isna().all()
-    assert (rows["samples"] == 70).all()
     noise = metric(run("evaluate", data), "fd", reference="train")[1]
     found = metric(out, "fd")
     assert len(found) == 4
