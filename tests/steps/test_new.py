@@ -404,10 +404,11 @@ def test_a_text_is_known_by_what_it_holds(project):
     assert experiment(project, "smiles").data.kind == "molecules"
     refusals = {
         ("play.txt", "--name", "x", "--charges", "neutralise"): "play.txt: text; --charges is for molecules",
-        ("smiles.txt", "--name", "y", "--rows", "lines"): "smiles.txt: molecules; --rows is for text",
+        ("mine.smi", "--rows", "lines"): "mine.smi: molecules; --rows is for text",
         ("short.txt",): "short.txt: 91 rows are too few to train on; expected at least 100",
     }
     (project / "short.txt").write_text("".join(lines)[:840])
+    (project / "mine.smi").write_text("\n".join(SMILES))
     for arguments, message in refusals.items():
         assert message in new(*arguments).stderr
 
