@@ -58,13 +58,17 @@ _IMPORTED = [
 ]
 
 
-# What `make test-fast` leaves out besides tests on real data and those of Snakemake, SLURM and browsers.
-SLOW = ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
+# What `make test-fast` leaves out besides tests on real data and those of Snakemake and SLURM: tests with
+# fixtures that take seconds, and files whose tests do.
+COSTLY = {"calm", "finish", "finished", "fork", "forkserver", "open_page", "quick_python"}
+SLOW = ["tests/api/test_learning.py", "tests/runtime/test_memory.py"]
+SLOW += ["tests/test_extras.py", "tests/test_published.py"]
+SLOW += ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
 SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps"]
 SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
 SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
 SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
-SLOW += ["tests/test_enumerate_molecules.py", "tests/test_train_classifier.py"]
+SLOW += ["tests/test_enumerate_molecules.py"]
 
 
 # The files that take longest, the longest first: begun late, one would keep a single process busy at the end.
@@ -99,7 +103,7 @@ def pytest_collection_modifyitems(items):
         path = item.path.relative_to(REPOSITORY)
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip("no CUDA device"))
-        if "open_page" in item.fixturenames or any(path.is_relative_to(slow) for slow in SLOW):
+        if COSTLY & {*item.fixturenames} or any(path.is_relative_to(slow) for slow in SLOW):
             item.add_marker("slow")
         runs_workflow = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
         takes_minutes = runs_workflow or str(path) in LONGEST
@@ -182,6 +186,18 @@ def step():
         with threads_restored():
             result = CliRunner().invoke(step, as_arguments(*files, **options))
         print(result.output)  # pytest shows it where a test fails
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def done(step):
+    """Run a step to its end."""
+
+    def run(name: str, *files: object, **options: object):
+        result = step(name, *files, **options)
+        assert result.exit_code == 0, result.output
         return result
 
     return run

@@ -47,12 +47,12 @@ def commands() -> dict[str, click.Command]:
 
 
 def options() -> list[tuple[str, str]]:
-    """One option of each name and type: what several commands share is tried in one of them."""
+    """One option of each type, with the bounds and choices that it has."""
     found = {}
     for name, command in commands().items():
         for option in command.params:
             if isinstance(option, click.Option):
-                facts = (option.opts[0], option.to_info_dict()["type"], option.multiple, option.is_flag)
+                facts = (option.to_info_dict()["type"], option.multiple, option.is_flag)
                 found.setdefault(json.dumps(facts, default=str), (name, option.opts[0]))
     return [*found.values()]
 

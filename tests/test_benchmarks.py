@@ -8,9 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from rdkit import Chem
 from torch_threads import threads_restored
 
 from pairflow.pairing import local_consensus
@@ -74,24 +72,6 @@ def test_a_whole_pairing_is_timed_beside_another_checkout(benchmark):
     assert run["beside"]["ratio"]["median"] == run["beside"]["seconds"]["median"] / run["seconds"]["median"]
 
 
-def test_rates_by_a_known_clock(benchmark, monkeypatch):
-    """Walking down from t = 1 takes 3 s to the end of the steps around t = 1/2 and 1 s to their beginning."""
-    first, last = benchmark.HALF
-    walks = {first: 3.0, last + 1: 1.0}
-    monkeypatch.setattr(benchmark.Engine, "seconds", lambda engine, queries, threads, step: walks[step])
-    monkeypatch.setattr(benchmark, "seconds_of", lambda work: 0.5)
-    monkeypatch.setattr(benchmark, "available_cpus", lambda: 1)
-    with threads_restored():
-        found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=2)
-    ours, broadcasting = 400 * (last - first + 1) * 400 / 2, 8 * 400 / 0.5
-    rates = found["pairs_per_second_and_step"]
-    assert rates["pairflow, 1 thread"]["median"] == ours
-    assert rates["NumPy broadcasting"]["median"] == broadcasting
-    assert rates["torch one-hot, cpu"]["median"] == 64 * 400 / 0.5
-    ratio = {"median": ours / broadcasting, "min": ours / broadcasting, "max": ours / broadcasting}
-    assert found["ratios"]["pairflow, 1 thread / NumPy broadcasting"] == ratio
-
-
 @pytest.mark.parametrize(("symbols", "dtype"), [(2, np.uint8), (9, np.uint8), (300, np.uint16)])
 def test_rivals_run_side_by_side_after_they_gave_what_the_reference_gives(rivals, symbols, dtype, load):
     data = rivals.sample(load("pairing").clusters(400, 12, symbols), 300).astype(dtype)
@@ -142,122 +122,3 @@ def test_the_memory_of_each_task_is_measured(load):
     for task in memory.TASKS:
         found = memory.perform(argparse.Namespace(**sizes, task=task))
         assert found["peak_mib"] >= found["imports_mib"] > 0
-
-
-def test_samples_with_a_start_are_counted_beside_a_complete_data_set(load):
-    """Two of four samples are molecules; an aromatic ring has no double bond."""
-    module = load("constrained")
-    smiles = ["C=CC", "C=CCO", "CCO", "OCC=C"]
-    counted = module.shares(["C=CCO", "C=CC1", "C=CC=C", "C=C("], "C=CC", smiles)
-    assert counted == {"valid": 0.5, "kept": 1.0, "known": 0.5, "found": 0.5, "molecules": 2}
-    assert module.begins("CC(Cl)C(O)C", "CC(*)C(*)")
-    assert not module.begins("CC(Cl)C", "CC(*)C(*)")
-    assert not module.keeps("C=CC1=CC=C1", "c1ccccc1", "C=CC")
-
-
-def test_the_release_is_measured_beside_independent_sources(monkeypatch, load):
-    """With two inversions in its place: fresh noise, and one that keeps tokens in batches off a tile."""
-    release = load("release")
-    images = np.random.default_rng(0).integers(0, 256, (30, 3072), dtype=np.uint8)
-    keys = release.with_mirror_images(images)
-    assert np.array_equal(keys[3].reshape(32, 32, 3)[:, ::-1], keys[33].reshape(32, 32, 3))
-    assert np.array_equal(keys[3].reshape(32, 32, 3)[5, 7], images[3].reshape(3, 32, 32)[:, 5, 7])
-
-    def fresh(rows, everything, tau):
-        return release.torch.randint_like(rows, 256)
-
-    def racing(rows, everything, tau):
-        noise = fresh(rows, everything, tau)
-        noise[:, :100] = rows[:, :100] if len(rows) == 20 else noise[:, :100]
-        return noise
-
-    monkeypatch.setattr(release, "CASES", ((20, 1.0), (32, 1.0)))
-    unsafe, safe = release.measure(fresh, keys, 60, "cpu")
-    assert abs(unsafe["deviations_from_independent"]) < 4
-    assert safe["distance_in_other_batches"] is None
-    unsafe, safe = release.measure(racing, keys, 60, "cpu")
-    assert unsafe["distance"] == pytest.approx((3072 - 100) * 255 / 256, abs=3)
-    assert abs(safe["deviations_from_independent"]) < 4
-    assert release.independent(3072)["mean"] == 3060
-
-
-def test_curves_over_temperatures_are_compared_at_equal_entropy(load):
-    """Perplexities of exp(2 H) and exp(2 H) times e, which temperatures sample at other places."""
-    points = pd.DataFrame(
-        {"judge": "a", "calls": 2, "method": method, "tail": True, "seed": seed, "entropy": entropy}
-        | {"perplexity": np.exp(2 * entropy + (method == "udlm"))}
-        for method, entropies in {"mdlm": (2.5, 2.0), "udlm": (1.5, 1.9, 2.2)}.items()
-        for entropy in entropies
-        for seed in (0, 1)
-    )
-    found = load("text_entropy").compare(points, [2.1, 2.4]).set_index(["method", "entropy"])
-    assert found["mean"].to_dict() == pytest.approx(
-        {
-            ("mdlm", 2.1): np.exp(4.2),
-            ("mdlm", 2.4): np.exp(4.8),
-            ("udlm", 2.1): np.exp(5.2),
-            ("udlm", 2.4): np.nan,
-        },
-        abs=0.01,
-        nan_ok=True,
-    )
-    assert found["count"].tolist() == [2, 2, 2, 0]
-    assert found["std"].iloc[0] == 0
-
-
-def test_couplings_are_compared_with_pairflow_seed_by_seed(load):
-    """A lead of 5 in every training is bold, 5 behind is said, and distilled models are not tested."""
-    couplings = load("couplings")
-
-    def values(*gains):
-        return {"1": {str(seed): 100 + 10 * seed + gain for seed, gain in enumerate(gains)}}
-
-    found = {
-        "udlm": values(-5, -5.1, -4.9),
-        "pairflow": values(0, 0, 0),
-        "ot": values(-3, 2, 1),
-        "sdot": values(5, 5.1, 4.9),
-        "pairflow+dcd": values(9, 9.1, 8.9),
-    }
-    by_update = {"main": {"unique": found, "valid": found}, "euler": {"unique": found}}
-    table = couplings.table("demo", {"values": by_update, "distances": {"sdot": 0.85}})
-    tested, other, euler, distances = table.split("\n\n")
-    assert tested.startswith("| demo, unique, ancestral updates | 1 step |")
-    assert euler.startswith("| demo, unique, Euler updates | 1 step |")
-    assert "| sdot | **115 ± 10** |" in tested
-    assert "| udlm | 105 ± 10 (behind) |" in tested
-    assert "| ot | 110 ± 12 |" in tested
-    assert "| pairflow+dcd | 119 ± 10 |" in tested
-    assert "**" not in other
-    assert distances == "Distance over that of independent sources: sdot 0.850.\n"
-
-
-def test_the_library_that_grows_has_different_molecules_and_is_the_start_of_a_larger_one(load, tmp_path):
-    growth = load("growth")
-    for rows in (300, 3000):
-        growth.molecules(tmp_path / f"m{rows}", rows)
-        growth.text(tmp_path / f"t{rows}", rows)
-    few, many = ((tmp_path / f"m{rows}.smi").read_text().splitlines() for rows in (300, 3000))
-    assert many[:300] == few
-    canonical = {Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in many}
-    assert len(canonical) > 2990  # a few chains read the same from both ends
-    letters = (tmp_path / "t3000.txt").read_text()
-    assert 32 * 3000 <= len(letters) <= 33 * 3000 + 10
-
-
-def test_slopes_are_those_between_the_two_largest_sizes(load):
-    growth = load("growth")
-    costs = {10: {"seconds": {"pair": 1.0, "report": 3.0}}, 1000: {"seconds": {"pair": 100.0, "report": 3.0}}}
-    assert growth.slopes(costs) == {"seconds": {"pair": 1.0, "report": 0.0}}
-    costs[10_000] = {"seconds": {"pair": 10_000.0}}  # not up to the report
-    assert growth.slopes(costs) == {"seconds": {"pair": 2.0, "report": 0.0}}
-
-
-def test_plans_of_so_many_jobs_are_recorded(load, tmp_path, monkeypatch):
-    jobs = load("jobs")
-    out = tmp_path / "record.json"
-    monkeypatch.setattr("sys.argv", ["jobs.py", "--jobs", "2", "200", "--out", str(out)])
-    jobs.main()
-    plans = json.loads(out.read_text())["plans"]
-    assert [*plans] == ["2", "200"]
-    assert all(plan["seconds"] > 0 and 50 < plan["peak_memory_mb"] < 1000 for plan in plans.values())

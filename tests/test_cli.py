@@ -1,7 +1,6 @@
 """The `pairflow` command offers every step, which `python -m pairflow.steps.<step>` also runs."""
 
 import pkgutil
-import runpy
 from pathlib import Path
 
 import pytest
@@ -32,15 +31,6 @@ def test_help_lists_every_command_and_two_ways_to_start():
     assert "pairflow run demo" in text
     assert "pairflow new my_library.smi" in text
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
-
-
-def test_the_package_runs_as_the_command(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["pairflow", "--help"])
-    monkeypatch.setattr("click.formatting.FORCED_WIDTH", 80)  # as CliRunner does
-    with pytest.raises(SystemExit) as end:
-        runpy.run_module("pairflow", run_name="__main__")
-    assert end.value.code == 0
-    assert capsys.readouterr().out == CliRunner().invoke(main, ["--help"], prog_name="pairflow").output
 
 
 def test_the_package_shows_what_it_offers():

@@ -107,11 +107,6 @@ def named(text):
     return [entry.strip().rsplit(" ", 1) for entry in text.replace("\n", " ").split(", ")]
 
 
-@pytest.mark.parametrize(("name", "member"), named(MEMBERS))
-def test_included_molecules(molecules, name, member):
-    assert Chem.CanonSmiles(member) in molecules
-
-
-@pytest.mark.parametrize(("name", "excluded"), named(EXCLUDED))
-def test_excluded_molecules(molecules, name, excluded):
-    assert Chem.CanonSmiles(excluded) not in molecules
+def test_included_and_excluded_molecules(molecules):
+    assert [name for name, text in named(MEMBERS) if Chem.CanonSmiles(text) not in molecules] == []
+    assert [name for name, text in named(EXCLUDED) if Chem.CanonSmiles(text) in molecules] == []

@@ -53,7 +53,6 @@ def test_a_pipe_or_a_device_is_refused_before_it_is_opened(tmp_path, name):
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "Git LFS pointer"),
         (b"\n<!DOCTYPE html>\n<html><title>Sign in</title></html>\n", "a web page"),
-        (b'<?xml version="1.0"?>\n<!-- a\n--><HTML lang="en">\n', "a web page"),
         (b"", "empty"),
     ],
 )
@@ -67,12 +66,6 @@ def test_a_download_that_went_wrong_is_named_by_every_reader(tmp_path, content, 
     image.write_bytes(content)
     with pytest.raises(InputError, match=rf"image\.png: .*{reason}"):
         read_image(image, None, None)
-
-
-def test_a_text_about_web_pages_is_read(tmp_path):
-    (tmp_path / "a.txt").write_text("<h1> is larger than <html> says. version https://")
-    assert files.fault(tmp_path / "a.txt") == ""
-    assert files.fault(tmp_path) == ""
 
 
 def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):
@@ -93,7 +86,6 @@ def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):
     ("text", "lines"),
     [
         ("", []),
-        ("\n", [""]),
         ("a\n\nb", ["a", "", "b"]),
         ("a\r\nb\rc\n", ["a", "b", "c"]),
         ("a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b\r\n", ["a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b"]),
@@ -124,11 +116,8 @@ def test_an_object_comes_back(tmp_path, depth):
     ("text", "message"),
     [
         (nested(65), "nested too deeply"),
-        (nested(900), "nested too deeply"),
         (nested(100_000), "nested too deeply"),
-        ("[" * 100_000, "nested too deeply"),
         ("[1]", "no JSON object"),
-        ("NaN", "no JSON object"),
         ("{", "Expecting property name"),
     ],
 )

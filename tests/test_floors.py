@@ -118,18 +118,10 @@ def find_circle(graph: Mapping[str, Collection[str]]) -> list[str]:
     return next(filter(None, (visit(module, []) for module in graph)), [])
 
 
-@pytest.mark.parametrize("path", modules(), ids=str)
-def test_imports_only_lower_floors(path):
-    module = ".".join(("pairflow", *path.with_suffix("").parts))
-    own = room_of(module)
-    for other in arrows()[module]:
-        assert room_of(other) == own or FLOOR[room_of(other)] < FLOOR[own], f"{path} imports {other}"
-
-
-def test_packages_import_only_lower_floors():
+def test_imports_only_lower_floors():
     for module, path in name_modules().items():
         own = room_of(module)
-        for other in arrows()[module] if path.name == "__init__.py" else ():
+        for other in arrows()[module]:
             assert room_of(other) == own or FLOOR[room_of(other)] < FLOOR[own], f"{path} imports {other}"
 
 
@@ -245,26 +237,25 @@ def constants(*nodes: ast.AST | None) -> set[str]:
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
-@pytest.mark.parametrize("path", modules(), ids=str)
-def test_only_a_kinds_own_folder_names_it(path):
+def test_only_a_kinds_own_folder_names_it():
     """Nothing else imports from it, names a step or a class of it, or compares with its name.
 
     `tokens`, `vectors` and `text` are names of tables and columns as well, and extras are named by kinds.
     """
-    if path.parts[0] == "kinds" and len(path.parts) > 2:
-        others = {*KINDS} - {path.parts[1]}
-    else:
-        others = {*KINDS} - ({*KINDS} if path.parts == ("kinds", "registry.py") else set())
-    text = (PACKAGE / path).read_text()
-    assert [kind for kind in others if f"pairflow.kinds.{kind}" in text] == []
-    if path.parts[0] == "kinds" or str(path) in EXTRAS:
-        return
     own = {load_kind(kind).settings.__name__ for kind in KINDS} | {type(load_kind(k)).__name__ for k in KINDS}
-    for node in ast.walk(ast.parse(text)):
-        assert not (isinstance(node, ast.Name) and node.id in own), node.id
-        named = constants(node) | constants(*(node.comparators if isinstance(node, ast.Compare) else ()))
-        assert not named & ({*KINDS} - {"tokens", "vectors", "text"}), named
-        assert not [name for name in named if name.endswith(tuple(f"_{kind}" for kind in KINDS))], named
+    for path in modules():
+        inside = path.parts[1] if path.parts[0] == "kinds" and len(path.parts) > 2 else None
+        others = set() if path.parts == ("kinds", "registry.py") else {*KINDS} - {inside}
+        text = (PACKAGE / path).read_text()
+        assert [kind for kind in others if f"pairflow.kinds.{kind}" in text] == [], path
+        if path.parts[0] == "kinds" or str(path) in EXTRAS:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            assert not (isinstance(node, ast.Name) and node.id in own), f"{path}: {node.id}"
+            named = constants(node) | constants(*(node.comparators if isinstance(node, ast.Compare) else ()))
+            assert not named & ({*KINDS} - {"tokens", "vectors", "text"}), f"{path}: {named}"
+            ends = tuple(f"_{kind}" for kind in KINDS)
+            assert not [name for name in named if name.endswith(ends)], f"{path}: {named}"
 
 
 @pytest.mark.parametrize("kind", KINDS)

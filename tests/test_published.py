@@ -49,21 +49,19 @@ def test_python_takes_the_name_and_computes_in_single_precision():
     assert np.array_equal(rows, pairflow.sample(published.locate("zinc250k"), 2, nfe=1))
 
 
-def test_its_samples_are_new_molecules(tmp_path, monkeypatch, step):
+def test_its_samples_are_new_molecules(tmp_path, monkeypatch, done):
     monkeypatch.chdir(tmp_path)
     options = {"nfe": 4, "count": 20, "novel": True, "unique": True, "seed": 1}
-    run = step("sample", model="zinc250k", out="new.smi", quiet=True, **options)
-    assert run.exit_code == 0, run.stderr
+    run = done("sample", model="zinc250k", out="new.smi", quiet=True, **options)
     assert len(set(Path("new.smi").read_text().splitlines())) == 20
     kept = re.search(r"\(([\d.]+)% valid; .*--novel kept ([\d.]+)%", run.stderr)
     assert kept, run.stderr
     assert min(map(float, kept.groups())) > 95
 
 
-def test_the_model_of_qm9_makes_small_molecules_with_its_settings(tmp_path, monkeypatch, step):
+def test_the_model_of_qm9_makes_small_molecules_with_its_settings(tmp_path, monkeypatch, done):
     monkeypatch.chdir(tmp_path)
-    run = step("sample", model="qm9", out="new.csv", count=20, unique=True, quiet=True, seed=1)
-    assert run.exit_code == 0, run.stderr
+    run = done("sample", model="qm9", out="new.csv", count=20, unique=True, quiet=True, seed=1)
     assert "takes NFE 4" in run.stderr or "--nfe 4" in run.stderr
     assert 15 < float(re.search(r"\(([\d.]+)% valid", run.stderr)[1]) < 45
     table = pd.read_csv("new.csv")
@@ -98,9 +96,8 @@ def test_a_misspelt_name_is_answered_with_the_right_one(tmp_path, monkeypatch, s
     assert run.stderr == f"pairflow sample: error: {error}"
 
 
-def test_they_are_listed_with_what_they_make(step):
-    listed = step("models")
-    assert listed.exit_code == 0
+def test_they_are_listed_with_what_they_make(done):
+    listed = done("models")
     names, cards = listed.stdout.splitlines()[::2], listed.stdout.splitlines()[1::2]
     assert [line.partition(" (")[0] for line in names] == NAMES
     assert [line.strip() for line in cards] == [str(published.FOLDER / name / "README.md") for name in NAMES]
@@ -112,12 +109,11 @@ def test_they_are_listed_with_what_they_make(step):
     ("name", "side", "ink", "agree"), [("digits", 8, 0.323, 0.664), ("mnist_binary", 28, 0.132, 0.932)]
 )
 def test_models_of_images_draw_strokes_as_real_digits_have(
-    tmp_path, monkeypatch, step, name, side, ink, agree
+    tmp_path, monkeypatch, done, name, side, ink, agree
 ):
     """Shares of white pixels, and of equal neighbours: 0.56 and 0.77 of them for scattered pixels."""
     monkeypatch.chdir(tmp_path)
-    run = step("sample", model=name, out="new.npy", count=40, quiet=True, seed=1)
-    assert run.exit_code == 0, run.stderr
+    done("sample", model=name, out="new.npy", count=40, quiet=True, seed=1)
     images = np.load("new.npy")[..., 0]
     assert images.shape == (40, side, side)
     assert set(np.unique(images)) == {0, 255}
@@ -125,10 +121,9 @@ def test_models_of_images_draw_strokes_as_real_digits_have(
     assert abs((images[:, :, 1:] == images[:, :, :-1]).mean() - agree) < 0.04
 
 
-def test_the_model_of_shakespeare_writes_words(tmp_path, monkeypatch, step):
+def test_the_model_of_shakespeare_writes_words(tmp_path, monkeypatch, done):
     monkeypatch.chdir(tmp_path)
-    run = step("sample", model="shakespeare", nfe=8, out="new.txt", count=20, quiet=True, seed=1)
-    assert run.exit_code == 0, run.stderr
+    done("sample", model="shakespeare", nfe=8, out="new.txt", count=20, quiet=True, seed=1)
     lines = Path("new.txt").read_text().splitlines()
     assert len(lines) == 20
     words = " ".join(lines).split()

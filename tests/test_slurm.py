@@ -266,13 +266,6 @@ def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 
 
-def test_the_profile_looks_for_finished_jobs_after_five_seconds():
-    """The plugin takes the second number at the start, and the first again whenever a job has finished."""
-    profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text())
-    assert profile["slurm-init-seconds-before-status-checks"] == 5
-    assert profile["seconds-between-status-checks"] == 5
-
-
 def test_jobs_ask_for_their_gpus_their_memory_and_their_time(snakemake, folder):
     """On a GPU a job asks for the number of its rule, on a CPU for the memory of its estimate."""
     limits = ["--set-resources", "train:gpu=2", "sample:gpu=0", "--resources", "runtime=600"]

@@ -165,21 +165,15 @@ def test_errors_are_one_line(hub, monkeypatch):
         "hf:me/none": "hf:me/none: the hub has no such model; if it is private, log in by `hf auth login`",
         "hf:me/digits@old": "hf:me/digits@old: the hub has no such revision of it",
         "hf:digits": "hf:digits: expected hf:owner/name or hf:owner/name@revision",
-        "hf:me/../digits": "expected hf:owner/name",
-        "hf:me/..": "hf:me/..: HFValidationError: ",
     }
     for address, text in expected.items():
         with pytest.raises(InputError, match=f"^[^\n]*{re.escape(text)}[^\n]*$"):
             pairflow.load(address)
     with pytest.raises(InputError, match=r"^hf:me/a: the hub refused it; log in by `hf auth login`.*$"):
         digits.push_to_hub("me/a")
-    with pytest.raises(InputError, match=r"^name: expected owner/name, found 'a'$"):
-        digits.push_to_hub("a")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(InputError, match=r"^hf:me/digits: ConnectError: [^\n]*refused$"):
         pairflow.load("hf:me/digits")
-    with pytest.raises(InputError, match=r"^hf:me/a: ConnectError: [^\n]*refused$"):
-        digits.push_to_hub("me/a", token=TOKEN)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(InputError, match=r'^needs huggingface_hub, .*: pip install "pairflow\[hub\]"$'):
         pairflow.load("hf:me/digits")

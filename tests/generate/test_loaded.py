@@ -1,8 +1,6 @@
 """A trained model in Python: `pairflow.load`."""
 
-import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from pairflow.data.delivery import Candidate
 from pairflow.generate.demand import SampleStream
 from pairflow.generate.score import Scorer
 from pairflow.kinds.molecules.data.prepare import PAD
-from pairflow.training.model_files import write_description
 
 TOP = np.array([0] * 8 + [-1] * 56)
 
@@ -31,13 +28,13 @@ def test_it_says_in_a_line_what_it_is(digits):
     assert (digits.nfe, digits.temperature, digits.sampler) == (4, 1.0, "euler")
 
 
-def test_samples_are_those_of_the_function_and_of_the_command(digits, step, tmp_path):
+def test_samples_are_those_of_the_function_and_of_the_command(digits, done, tmp_path):
     rows = digits.sample(5)
     assert (rows.shape, rows.dtype) == ((5, 64), np.int64)  # differences of small unsigned numbers would wrap
     np.testing.assert_array_equal(rows, pairflow.sample("digits", 5, nfe=4, device="cpu"))
     assert not np.array_equal(rows, digits.sample(5, seed=1))
     options = {"nfe": 2, "samples": 5, "trials": 1, "temperature": 0.5, "sampler": "euler", "device": "cpu"}
-    assert step("sample", model="digits", out=tmp_path / "x.parquet", quiet=True, **options).exit_code == 0
+    done("sample", model="digits", out=tmp_path / "x.parquet", quiet=True, **options)
     written = pairflow.artifacts.read_table(tmp_path / "x.parquet", "samples")[0]["tokens"].to_pylist()
     np.testing.assert_array_equal(digits.sample(5, nfe=2, temperature=0.5), written)
 
@@ -127,20 +124,11 @@ def test_a_continuous_flow_takes_less(finish):
     [
         ({}, "count: expected an integer in 1.."),
         ({"count": 2, "x0": [[0] * 64]}, "x0: expected 2 rows, found 1"),
-        ({"x0": [[0] * 63]}, "x0: expected 64 positions per row, found 63"),
         ({"x0": [[2] * 64]}, "x0: row 0, position 0: expected a token in 0..1, found 2"),
-        ({"x0": [[0] * 64, [0]]}, "x0: expected rows of one length, found 64 in row 0 and 1 in row 1"),
-        ({"count": 2, "given": [[0] * 64] * 3}, "given: expected 2 rows, found 3"),
         ({"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1, found -2"),
         ({"count": 1, "condition": "qed=high"}, "condition: the model in "),
         ({"count": 1, "guidance": 2.0}, "sample: guidance: needs a condition, such as qed=high"),
-        ({"count": 1, "guidance": True}, "guidance: expected a number from 0 to 100, found True"),
-        ({"count": 1, "seed": True}, "seed: expected an integer in 0.."),
-        ({"x0": [["0"] * 64]}, "x0: expected an integer dtype, found <U1"),
-        ({"count": 1, "given": ["0"] * 64}, "given: expected an integer dtype, found <U1"),
-        ({"x0": np.zeros((1, 64), bool)}, "x0: expected an integer dtype, found bool"),
         ({"count": 1, "given": [True] * 64}, "given: expected an integer dtype, found bool"),
-        ({"x0": [[0.0] * 64]}, "x0: expected an integer dtype, found float64"),
     ],
 )
 def test_a_mistake_is_one_line(digits, options, text):
@@ -153,10 +141,7 @@ def test_a_mistake_is_one_line(digits, options, text):
     ("options", "text"),
     [
         ({"draws": "2"}, "draws: expected an integer in 2..1000000, found '2'"),
-        ({"draws": True}, "draws: expected an integer in 2..1000000, found True"),
-        ({"seed": True}, "seed: expected an integer in 0..4294967295, found True"),
         ({"draws": 3}, "score: draws: input should be a multiple of 2, found 3"),
-        ({"rows": [["0"] * 64]}, "rows: expected an integer dtype, found <U1"),
         ({"rows": [[True] * 64]}, "rows: expected an integer dtype, found bool"),
     ],
 )
@@ -181,26 +166,10 @@ def test_a_row_of_padding_has_no_score():
 @pytest.mark.parametrize(
     ("x_t", "kappa", "text"),
     [
-        (
-            torch.zeros((2, 64), dtype=torch.long),
-            0.0,
-            "kappa: expected numbers above 0 and at most 1, found 0",
-        ),
-        (
-            torch.zeros((2, 64), dtype=torch.long),
-            torch.tensor([0.5, 1.5]),
-            "kappa: expected numbers above 0 and at most 1, found 1.5",
-        ),
-        (
-            torch.zeros((1, 64), dtype=torch.long),
-            torch.nan,
-            "kappa: expected numbers above 0 and at most 1, ",
-        ),
+        (torch.full((2, 64), 0), torch.tensor([0.5, 1.5]), "kappa: expected numbers above 0 and at most 1,"),
         (torch.zeros((1, 64), dtype=torch.long), "1", "kappa: expected a number or a tensor (B,), found str"),
         (torch.full((1, 64), 2), 0.5, "x_t: expected tokens in 0..1, found 2"),
-        (torch.full((1, 64), -1), 0.5, "x_t: expected tokens in 0..1, found -1"),
         (torch.zeros((2, 63), dtype=torch.long), 0.5, "x_t: expected shape (2, 64), found (2, 63)"),
-        (torch.zeros((2, 64), dtype=torch.bool), 0.5, "x_t: expected an integer dtype, found torch.bool"),
         (np.zeros((2, 64), int), 0.5, "x_t: expected a torch tensor of integers, found ndarray"),
     ],
 )
@@ -208,17 +177,3 @@ def test_a_mistake_in_a_state_is_found_before_the_network_is_called(digits, x_t,
     monkeypatch.setattr(digits.network, "forward", None)
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}"):
         digits.denoiser(x_t, kappa)
-
-
-def test_a_model_of_images_without_a_shape_is_named(tmp_path, step, refused):
-    folder = tmp_path / "digits"
-    shutil.copytree(pairflow.published.locate("digits"), folder)
-    facts = json.loads((folder / "model.json").read_text())
-    facts = {name: fact for name, fact in facts.items() if name != "checksum"} | {"shape": None}
-    write_description(folder / "model.json", facts, folder / "model.safetensors")
-    text = f"{folder}/model.json: expected the shape C, H, W of images, found none"
-    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
-        pairflow.load(folder, device="cpu").decode([[0] * 64])
-    for name in ("x.png", "x.npy"):
-        run = step("sample", model=folder, count=2, nfe=1, out=tmp_path / name, device="cpu", quiet=True)
-        refused(run, "sample", text)

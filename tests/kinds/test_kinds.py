@@ -52,7 +52,3 @@ def test_samples_on_demand_have_the_settings_of_all_kinds():
     assert {*DemandSettings.model_fields} == fields
     for kind in on_demand_kinds():
         assert kind.delivery.supports <= {*kind.settings.demand.model_fields}
-
-
-def test_only_molecules_store_hashes_of_molecules():
-    assert [settings.kind for settings in SETTINGS if "known.parquet" in settings.prepared] == ["molecules"]

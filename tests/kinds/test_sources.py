@@ -2,7 +2,6 @@
 
 import http.server
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
-from pairflow.kinds.molecules.data.data_sets import MoleculeFile, MoleculeTable
+from pairflow.kinds.molecules.data.data_sets import MoleculeTable
 from pairflow.kinds.molecules.settings import Molecules
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -70,12 +69,6 @@ def checked(remote, tmp_path):
     assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"  # by git
     (tmp_path / "file").write_bytes(CONTENT)
     return remote(git_blob=git_blob_id(tmp_path / "file"))
-
-
-def test_every_name_in_the_configuration_is_a_source():
-    own = Images(source="image_folder", folder="a", size=8)
-    assert source_of(own, Path("b")).path == Path("b/a")
-    assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))
 
 
 def test_known_sizes_follow_the_settings():

@@ -10,16 +10,13 @@ import pytest
 from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 
-FLIPS = 200
+FLIPS = 70
 READERS = {  # an artifact -> the step that reads it
     "data/train.parquet": "pair",
     "seed0/pairs/pairflow.parquet": "train",
     "seed0/models/pairflow/model.safetensors": "sample",
     "seed0/models/pairflow/model.json": "sample",
     "seed0/samples/pairflow/main/nfe1.parquet": "evaluate",
-    "reference/molecules.parquet": "evaluate",
-    "data/smiles.parquet": "evaluate",
-    "seed0/metrics/pairflow/main/nfe1.parquet": "report",
     "seed0/models/pairflow/log.parquet": "report",
     "data/vocabulary.json": "report",
 }
@@ -80,10 +77,11 @@ def altered(path) -> bytes:
 
 
 @pytest.mark.promise("damage")
-@pytest.mark.parametrize("harm", [truncated, altered])
 @pytest.mark.parametrize("artifact", READERS)
-def test_a_harmed_artifact_is_named(damaged, refused, artifact, harm):
+def test_a_harmed_artifact_is_named(damaged, refused, artifact):
+    """Every second one is altered, the others are truncated."""
     path, step = damaged.root / artifact, READERS[artifact]
+    harm = (truncated, altered)[[*READERS].index(artifact) % 2]
     with replaced(path, harm(path)):
         line = refused(step)
     assert line.startswith(f"pairflow {step}: error: ")
@@ -91,11 +89,10 @@ def test_a_harmed_artifact_is_named(damaged, refused, artifact, harm):
 
 
 @pytest.mark.promise("damage", times=FLIPS)
-@pytest.mark.parametrize("artifact", ["data/train.parquet", "seed0/samples/pairflow/main/nfe1.parquet"])
-def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_path):
+def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, tmp_path):
     """One bit of each of about FLIPS bytes: the table is refused, or reads as it was."""
-    content, path = (calm.root / artifact).read_bytes(), tmp_path / "table.parquet"
-    whole, metadata = read_table(calm.root / artifact)
+    sound, path = calm.root / "data/train.parquet", tmp_path / "table.parquet"
+    content, (whole, metadata) = sound.read_bytes(), read_table(sound)
     bits = np.random.default_rng(0).integers(0, 8, len(content))
     places, unnoticed = range(0, len(content), max(1, len(content) // FLIPS)), 0
     for place in places:
@@ -163,12 +160,8 @@ OTHER_FILE = "was made from a file other than "
     [
         ("train", "data", "seed0/pairs/pairflow.parquet", OTHER_DATA),
         ("train", "validation", "data/validation.parquet", OTHER_DATA),
-        ("train", "known", "data/known.parquet", OTHER_DATA),
         ("distill", "parent", "seed0/models/pairflow", OTHER_DATA),
-        ("distill", "data", "data/train.parquet", OTHER_DATA),
-        ("distill", "validation", "data/validation.parquet", OTHER_DATA),
         ("evaluate", "samples", "seed0/samples/pairflow/main/nfe1.parquet", OTHER_DATA),
-        ("evaluate", "smiles", "data/smiles.parquet", OTHER_DATA),
         ("evaluate", "molecules", "reference/molecules.parquet", OTHER_FILE),
     ],
 )
@@ -195,15 +188,10 @@ AGAIN = "; to make it again: pairflow run mini -- --forcerun results/mini/"
     ("artifact", "text"),
     [
         ("data/smiles.parquet", "split_seed is 1 there and 42 in the configuration"),
-        ("reference/molecules.parquet", MADE_OF + "data/smiles.parquet"),
         ("seed0/pairs/pairflow.parquet", MADE_OF + "data/train.parquet"),
-        ("seed0/metrics/pairflow/coupling.parquet", MADE_OF + "seed0/pairs/pairflow.parquet"),
-        ("seed0/metrics/forward/coverage.parquet", MADE_OF + "data/train.parquet"),
         ("seed0/models/pairflow", MADE_OF + "data/validation.parquet"),
-        ("seed0/models/pairflow/model.safetensors", MADE_OF + "seed0/models/pairflow/model.safetensors"),
         ("seed0/samples/pairflow/main/nfe1.parquet", MADE_OF + "seed0/models/pairflow/model.safetensors"),
         ("seed0/metrics/pairflow/main/nfe1.parquet", MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet"),
-        ("seed0/properties/pairflow/main/nfe1.parquet", MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet"),
     ],
 )
 def test_the_report_refuses_files_of_another_experiment(damaged, refused, other, artifact, text):
@@ -221,12 +209,11 @@ def test_the_report_refuses_files_of_another_experiment(damaged, refused, other,
 
 
 @pytest.mark.promise("exchange")
-@pytest.mark.parametrize(("key", "value", "expected"), [("seed", 1, 0), ("steps", 2, 3)])
-def test_the_report_refuses_pairs_of_other_settings(damaged, refused, tmp_path, key, value, expected):
-    settings = damaged.experiment.pair_settings("pairflow", 0).model_copy(update={key: value})
+def test_the_report_refuses_pairs_of_other_settings(damaged, refused, tmp_path):
+    settings = damaged.experiment.pair_settings("pairflow", 0).model_copy(update={"steps": 2})
     made = tmp_path / "made.parquet"
     assert damaged.run("pair", settings=settings.model_dump_json(), out=made) == 0
     with replaced(damaged.root / "seed0/pairs/pairflow.parquet", made.read_bytes()):
         line = refused("report")
-    said = f"{key} is {value} there and {expected} in the configuration"
+    said = "steps is 2 there and 3 in the configuration"
     assert line.endswith(f"{said}{AGAIN}seed0/pairs/pairflow.parquet")

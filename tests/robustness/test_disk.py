@@ -6,18 +6,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import torch
 import yaml
 from click.testing import CliRunner
 from miniatures import EXPERIMENTS, calls_of, experiment
 
-from pairflow.artifacts import Metadata, atomic
 from pairflow.cli import COMMANDS, STEPS, main
 from pairflow.config.file import read
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.on_demand import files as molecule_files
 from pairflow.runtime.snapshots import Snapshots
 
 CALLS = {}  # a command's name, and the kind of data -> the first such command of the small experiments
@@ -138,16 +135,6 @@ def test_an_experiment_is_not_written_in_part_to_a_full_disk(disk, tmp_path, mon
 
 
 @pytest.mark.promise("disk")
-@pytest.mark.parametrize("suffix", ["smi", "csv", "sdf", "parquet"])
-def test_no_kind_of_file_of_molecules_is_cut_short_by_a_full_disk(disk, suffix):
-    path = disk / f"molecules.{suffix}"
-    write = molecule_files.writer(path, parsed=True, properties=False)
-    table = pd.DataFrame({"name": ["a", "b"], "smiles": ["CCO", "CCN"]})
-    with full(disk), pytest.raises(InputError, match=no_room(disk)), atomic(path) as [temporary]:
-        write(temporary, table, Metadata(kind="molecules"))
-
-
-@pytest.mark.promise("disk")
 def test_a_full_disk_costs_no_state_that_was_saved(disk):
     snapshots, small = Snapshots(disk / "states"), torch.arange(10**5)
     snapshots.save(1, {"a": small})
@@ -158,7 +145,7 @@ def test_a_full_disk_costs_no_state_that_was_saved(disk):
 
 
 @pytest.mark.promise("disk")
-@pytest.mark.parametrize("name", ["pair", "train", "sample", "evaluate", "report"])
+@pytest.mark.parametrize("name", ["train", "report"])
 def test_results_that_may_not_be_written_are_named(finish, disk, tmp_path, monkeypatch, name):
     """The results, seen through a mount that is read-only. The step does not begin its work."""
     made = finish("molecules")

@@ -136,10 +136,3 @@ def test_more_processes_than_mock_gpus_are_refused(machine):
     machine(2)
     with pytest.raises(InputError, match=r"^3 processes need one GPU each, but 2 are visible$"):
         gpus.reserve(3)
-
-
-def test_without_a_gpu_nothing_is_held(machine, tmp_path):
-    machine(0)
-    gpus.reserve(1)
-    assert "CUDA_VISIBLE_DEVICES" not in os.environ
-    assert not list(tmp_path.glob("*.lock"))

@@ -3,7 +3,6 @@
 import inspect
 
 import click
-import pytest
 
 from pairflow.cli import COMMANDS, STEPS, main
 from pairflow.steps.command import _fields, _help
@@ -39,9 +38,3 @@ def test_the_help_of_an_option_has_the_text_of_every_mode():
                     assert "" not in where or not set(modes) & set(where)
                     shared.add((name, key))
     assert {("sample", "noise"), ("sample", "nfe"), ("sample", "seed"), ("teach", "count")} <= shared
-
-
-@pytest.mark.parametrize("text", ["Without --count and --solver: Draw variants", "With --count: With --like"])
-def test_noise_means_something_else_in_each_mode(text):
-    command = main.get_command(None, "sample")
-    assert text in next(option.help for option in command.params if option.name == "noise")

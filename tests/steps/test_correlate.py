@@ -1,6 +1,5 @@
 """Total correlation from a model to the report: the step, its refusals, and the rule through Snakemake."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -76,11 +75,7 @@ def test_batches_are_of_whole_source_states_and_cover_each_once(udlm, correlate,
     ("method", "tokens", "text"),
     [
         ("udlm", "other.parquet", "other.parquet and udlm do not belong together: vocabulary"),
-        (
-            "udlm",
-            "short.parquet",
-            "short.parquet: expected row length and vocabulary size (N, K) = (8, 6) as",
-        ),
+        ("udlm", "short.parquet", "short.parquet: expected row length and vocabulary size (N, K) = (8, 6)"),
         ("mdlm", "train.parquet", "mdlm always starts from the same source state"),
     ],
 )
@@ -109,30 +104,12 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
     named = asked.model_dump() | {"methods": ["udlm", "random"]}
     named["correlation"]["methods"] = ["random"]
     assert Experiment.model_validate(named).correlated() == ["random"]
-    named["correlation"]["methods"] = None
-    assert Experiment.model_validate(named).correlated() == ["udlm"]
     silent = Experiment.model_validate(miniature())
     assert silent.correlated() == report_inputs(Path("r"), silent)["correlations"] == []
     with pytest.raises(InputError, match="no settings 'correlation'"):
         silent.correlate_settings(0)
 
 
-def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
-    with pytest.raises(ValueError, match="evaluations: 'correlation' is a reserved name"):
-        Experiment.model_validate(miniature(evaluations={"correlation": {"nfe": [1]}}))
-
-
-@pytest.mark.parametrize(
-    ("methods", "named", "message"),
-    [
-        (["udlm"], ["udln"], "methods: expected one of udlm, found 'udln' (did you mean 'udlm'?)"),
-        (
-            ["udlm", "mdlm"],
-            ["mdlm"],
-            "correlation.methods: 'mdlm' always starts from the same state, all masks",
-        ),
-    ],
-)
-def test_methods_that_cannot_be_measured_are_named(miniature, methods, named, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        Experiment.model_validate(miniature(methods=methods, correlation={"methods": named}))
+def test_a_method_that_cannot_be_measured_is_named(miniature):
+    with pytest.raises(ValueError, match=r"correlation\.methods: 'mdlm' always starts from the same state"):
+        Experiment.model_validate(miniature(methods=["udlm", "mdlm"], correlation={"methods": ["mdlm"]}))

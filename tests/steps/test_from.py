@@ -51,7 +51,7 @@ def tune(step, model_files):
     return run
 
 
-def test_new_symbols_follow_the_parents_and_its_model_is_where_a_training_starts(prepare, tune, step):
+def test_new_symbols_follow_the_parents_and_its_model_is_where_a_training_starts(prepare, tune, done):
     assert prepare("old", OLD).exit_code == 0
     assert tune("old", "parent").exit_code == 0
     assert prepare("new", NEW, parent="parent").exit_code == 0
@@ -64,11 +64,10 @@ def test_new_symbols_follow_the_parents_and_its_model_is_where_a_training_starts
     assert f"pairflow train: {said}" in tuned.stderr
     parent, child = (json.loads(Path(name, "model.json").read_text()) for name in ("parent", "tuned"))
     assert child["inputs"]["parent"] == parent["weights"]
-    run = step("sample", model="tuned", settings={"count": 3, "nfe": 2, "raw": True}, out="x.smi", quiet=True)
-    assert run.exit_code == 0, run.stderr
+    done("sample", model="tuned", settings={"count": 3, "nfe": 2, "raw": True}, out="x.smi", quiet=True)
 
 
-def test_a_training_that_changes_nothing_draws_the_parents_samples(prepare, tune, step):
+def test_a_training_that_changes_nothing_draws_the_parents_samples(prepare, tune, done):
     """One iteration at a learning rate of 1e-12, on other molecules of the same symbols."""
     assert prepare("old", OLD).exit_code == 0
     assert tune("old", "parent", iterations=30).exit_code == 0
@@ -78,8 +77,7 @@ def test_a_training_that_changes_nothing_draws_the_parents_samples(prepare, tune
     rows = {}
     for name in ("parent", "tuned", "untuned"):
         settings = {"nfe": 2, "samples": 50, "trials": 1}
-        run = step("sample", model=name, settings=settings, out=f"{name}.parquet", quiet=True)
-        assert run.exit_code == 0, run.stderr
+        done("sample", model=name, settings=settings, out=f"{name}.parquet", quiet=True)
         rows[name] = token_array(read_table(Path(f"{name}.parquet"))[0]["tokens"])
     np.testing.assert_array_equal(rows["tuned"], rows["parent"])
     assert (rows["untuned"] != rows["parent"]).any()
@@ -97,15 +95,12 @@ def test_another_parent_is_another_training(prepare, tune):
 def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, refused):
     assert prepare("old", OLD).exit_code == 0
     assert tune("old", "parent").exit_code == 0
-    refused(tune("old", "x", parent="nowhere"), "train", "nowhere/model.json: no such file")
     wide = tune("old", "x", parent="parent", network=NETWORK | {"width": 32})
     refused(wide, "train", "parent: cannot start from this model: its network width is 16, expected 32")
     noise = tune("old", "x", parent="parent", method="mdlm")
     refused(noise, "train", "parent: cannot start from this model: its noise is uniform, expected absorbing")
     shutil.copytree("parent", "bare")
     Path("bare/vocabulary.json").unlink()
-    assert prepare("new", NEW, parent="parent").exit_code == 0
-    refused(tune("new", "x", parent="bare"), "train", "bare/vocabulary.json: no such file")
     refused(prepare("more", NEW, parent="bare"), "preprocess", "bare/vocabulary.json: no such file")
     written = prepare("other", NEW, parent="parent", representation="selfies")
     refused(written, "preprocess", "representation: selfies, but the model to start from has smiles")
@@ -160,7 +155,4 @@ def test_new_refuses_a_parent_that_the_molecules_do_not_fit(prepare, tune, add, 
     refused(add("parent"), "new", text)
     other = add("zinc250k", representation="smiles")
     refused(other, "new", "--representation: smiles, but the model to start from has groups")
-    assert tune("old", "masked", method="mdlm").exit_code == 0
-    text = "masked: expected an unconditional model of molecules with uniform noise, found mdlm"
-    refused(add("masked"), "new", text)
     assert not Path("experiments/mine.yaml").exists()

@@ -34,7 +34,7 @@ def learn(token_file, tmp_path, monkeypatch, step, model_files):
     return run
 
 
-def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, step, tmp_path):
+def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, done, tmp_path):
     assert learn("udlm").exit_code == 0
     assert json.loads((tmp_path / "udlm/model.json").read_text())["noise"] == "frequencies"
     pairflow.load("udlm", device="cpu").save("udlm.zip")
@@ -45,23 +45,23 @@ def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, step,
     assert np.array_equal(loaded.sample(20, nfe=3), loaded.sample(20, nfe=3))
     assert score_row(loaded.model, ROWS[0], ScoreSettings(draws=16))["nll_bound"] > 0
     teach = {"method": "udlm+redi", "count": 30, "steps": 3}
-    assert step("teach", settings=teach, model="udlm", out="redi.parquet", quiet=True).exit_code == 0
+    done("teach", settings=teach, model="udlm", out="redi.parquet", quiet=True)
     drawn = token_array(read_table("redi.parquet", "pairs")[0]["x0"])
     assert (drawn == 0).mean() > 0.45
-    assert step("diagnose", pairs="redi.parquet", method="udlm+redi", out="coupling.parquet").exit_code == 0
+    done("diagnose", pairs="redi.parquet", method="udlm+redi", out="coupling.parquet")
     values = read_table("coupling.parquet", "metrics")[0].to_pandas().set_index("metric").value
     assert values["hamming_independent"] < 4.5 < 6 * 4 / 5  # of uniform noise
 
 
-def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, refused):
+def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, done, refused):
     pair = {"coupling": "random", "noise": "frequencies", "steps": None}
-    assert step("pair", settings=pair, tokens="train.parquet", out="pairs.parquet", quiet=True).exit_code == 0
+    done("pair", settings=pair, tokens="train.parquet", out="pairs.parquet", quiet=True)
     table, metadata = read_table("pairs.parquet", "pairs")
     assert np.array_equal(token_array(table["x0"]), tokens_by_frequency(0, np.arange(60), PI))
     assert metadata.parameters["noise"] == "frequencies"
     assert learn("random", "pairs.parquet").exit_code == 0
     options = {"tokens": "train.parquet", "noise": "frequencies", "threads": 1, "quiet": True}
-    assert step("pair", out="closed.parquet", **options).exit_code == 0
+    done("pair", out="closed.parquet", **options)
     closed, metadata = read_table("closed.parquet", "pairs")
     expected = pairflow.pair(ROWS, vocabulary_size=5, noise="frequencies", progress=False)
     assert np.array_equal(token_array(closed["x0"]), expected)
@@ -80,10 +80,10 @@ def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, refused):
     )
 
 
-def test_transport_leads_sources_by_frequency(learn, step):
+def test_transport_leads_sources_by_frequency(learn, done):
     options = {"tokens": "train.parquet", "tau": 0.3, "quiet": True}
-    assert step("potentials", out="pairs.parquet", noise="frequencies", **options).exit_code == 0
-    assert step("potentials", out="uniform.parquet", **options).exit_code == 0
+    done("potentials", out="pairs.parquet", noise="frequencies", **options)
+    done("potentials", out="uniform.parquet", **options)
     by_frequency, uniform = (
         read_table(f"{name}.parquet", "pairs")[1].parameters["distance"] for name in ("pairs", "uniform")
     )

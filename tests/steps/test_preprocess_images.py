@@ -67,17 +67,6 @@ def test_a_folder_of_images_has_no_labels(preprocess, pictures):
     assert any(np.array_equal(shown[0], np.asarray(Image.open(path))) for path in pictures.iterdir())
 
 
-def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path, monkeypatch):
-    pixels = np.zeros((2, 32, 32, 3), np.uint8)
-    arrays = {"x_train": pixels, "y_train": [1, 2], "x_test": pixels, "y_test": [3, 4]}
-    np.savez(tmp_path / "cifar10_subset.npz", **arrays)
-    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
-    run, train, _ = preprocess("data", source="cifar10")
-    note = "cifar10: cifar10_subset.npz has 2 of the 50,000 training images and 2 of the 10,000 test images"
-    assert run.stderr == f"pairflow preprocess: note: {note}\n"
-    assert read_table(train, "tokens")[1].parameters["partial"] == note
-
-
 def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures, refused):
     _, rows, _ = preprocess("one", source="image_folder", folder=pictures)
     _, _, test = preprocess("other", source="image_folder", folder=pictures, size=4)
@@ -100,11 +89,3 @@ def test_images_that_are_all_equal_are_refused(preprocess, pictures):
     note = f"{pictures}: 10 of 10 images are transparent; their ground is black"
     assert (run.exit_code, run.stderr) == (0, f"pairflow preprocess: note: {note}\n")
     assert read_table(train, "tokens")[1].parameters["ground"] == "black"
-
-
-def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused):
-    run, train, test = preprocess("data", source="image_folder")
-    text = "settings: folder: expected a folder, which the source image_folder needs; found none"
-    refused(run, "preprocess", f"error: {text}")
-    assert not train.exists()
-    assert not test.exists()

@@ -142,10 +142,7 @@ def test_a_stopped_training_says_so_and_goes_on(folder, start, number):
 def test_other_settings_never_take_up_a_state(folder, start):
     name = "changed"
     stop(start("train", folder, name, save_every=0), folder, name, signal.SIGTERM)
-    for options, changes in (
-        ([], {"learning_rate": 0.02}),
-        (["--micro-batch", 4], {}),
-    ):
+    for options, changes in (([], {"learning_rate": 0.02}), (["--micro-batch", 4], {})):
         finish(start("train", folder, name, options=options, **changes))
         [left] = (folder / name / "states").iterdir()  # the stopped run's, for whoever goes back to it
         assert left.name.startswith("udlm-")

@@ -21,9 +21,8 @@ def images(token_file, tmp_path, monkeypatch):
         token_file(f"{name}.parquet", rows, K, shape=shape)
 
 
-def test_a_shape_goes_from_token_rows_through_pairs_and_distillations_to_samples(step, train, teach, distill):
-    run = step("pair", tokens="train.parquet", out="random.parquet", coupling="random", quiet=True)
-    assert run.exit_code == 0
+def test_a_shape_goes_from_token_rows_through_pairs_and_distillations_to_samples(done, train, teach, distill):
+    done("pair", tokens="train.parquet", out="random.parquet", coupling="random", quiet=True)
     assert train("random", "random.parquet", UNET, iterations=2).exit_code == 0
     assert teach("random+redi", count=8, steps=2).exit_code == 0
     assert [read_table(f"{name}.parquet", "pairs")[1].shape for name in ("random", "pairs")] == [SHAPE, SHAPE]
@@ -32,7 +31,7 @@ def test_a_shape_goes_from_token_rows_through_pairs_and_distillations_to_samples
         assert distill(method, {**how, "iterations": 2}, f"{data}.parquet").exit_code == 0
         assert json.loads(Path(method, "model.json").read_text())["shape"] == SHAPE
     sampling = {"samples": 5, "trials": 1, "nfe": 2}
-    assert step("sample", model=method, out="samples.parquet", settings=sampling, quiet=True).exit_code == 0
+    done("sample", model=method, out="samples.parquet", settings=sampling, quiet=True)
     table, metadata = read_table("samples.parquet", "samples")
     assert metadata.shape == SHAPE
     assert token_array(table["tokens"]).shape == (5, N)

@@ -47,7 +47,7 @@ def test_rows_are_split_and_keep_their_order(finished):
     assert train[1].data == validation[1].data
 
 
-def test_a_row_of_an_unknown_class_is_named(tmp_path, step, refused):
+def test_a_row_of_an_unknown_class_is_named(tmp_path, step, done, refused):
     table = pa.table(
         {"tokens": token_rows().tolist(), "kind": ["a", "b", "c", ""] * (len(token_rows()) // 4)}
     )
@@ -56,12 +56,11 @@ def test_a_row_of_an_unknown_class_is_named(tmp_path, step, refused):
     data = {"source": "tokens", "file": str(tmp_path / "rows.parquet"), "vocabulary_size": K}
     names = ("train.parquet", "validation.parquet", "vocabulary.json")
     files = {Path(name).stem: tmp_path / "data" / name for name in names}
-    done = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
-    refused(done, "preprocess", "column 'kind': row 2: expected one of a, b, found 'c'")
+    run = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
+    refused(run, "preprocess", "column 'kind': row 2: expected one of a, b, found 'c'")
     condition["classes"].append("c")
-    done = step("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
-    assert done.exit_code == 0
-    assert "rows have no class in column 'kind'" in done.stderr
+    run = done("preprocess", "tokens", settings=data | {"condition": condition}, quiet=True, **files)
+    assert "rows have no class in column 'kind'" in run.stderr
     made, metadata = read_table(files["train"], "tokens")
     assert metadata.condition["names"] == ["a", "b", "c"]
     assert set(made["label"].to_pylist()) == {0, 1, 2, 3}  # 3: no class
@@ -116,27 +115,14 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     assert "Your own pairs, pairs-mine: 0 of the 160 training rows have no pair" in words
 
 
-def test_training_rows_without_a_pair_are_counted(parts, step):
-    pairflow.write_pairs(SOURCES[:50], token_rows()[:50], "mine.parquet", vocabulary_size=K)
-    assert step("adopt", **ADOPTED, **parts).exit_code == 0
-    assert step("diagnose", pairs="pairs.parquet", method="pairs-mine", out="coupling.parquet").exit_code == 0
-    rows = pd.read_parquet("coupling.parquet").set_index("metric").value
-    train, paired = (
-        [tuple(row) for row in table.tolist()]
-        for table in (token_array(read_table(parts["tokens"])[0]["tokens"]), token_rows()[:50])
-    )
-    assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
-    assert rows["held_out_pairs"] == sum(row not in train for row in paired)
-
-
-def test_rows_are_the_same_whatever_integers_a_file_holds(parts, step):
+def test_rows_are_the_same_whatever_integers_a_file_holds(parts, done):
     pairflow.write_pairs(SOURCES, token_rows(), "mine.parquet", vocabulary_size=K)
     table, metadata = read_table(parts["validation"])
     wide = {name: row_column(token_array(table[name]).astype(np.int64)) for name in table.column_names}
     write_table(Path("wide.parquet"), pa.table(wide), metadata)
     for held_out, out in ((parts["validation"], "narrow.pairs"), (Path("wide.parquet"), "wide.pairs")):
         options = {**ADOPTED, **parts, "out": out, "validation": held_out}
-        assert step("adopt", **options).exit_code == 0
+        done("adopt", **options)
     narrow, wide = (read_table(Path(name))[0] for name in ("narrow.pairs", "wide.pairs"))
     assert narrow.equals(wide)
 
@@ -148,7 +134,6 @@ ADOPTED = {"settings": {"coupling": "pairs-mine"}, "user_pairs": "mine.parquet",
     ("x0", "x1", "size", "text"),
     [
         (SOURCES, token_rows(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
-        (SOURCES[:, :5], token_rows()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
         (SOURCES[:9], np.eye(9, N, -3, int) * 3, K, "mine.parquet: row 3: x1 is no row of the data; pair"),
         (token_rows(), SOURCES, K, "row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?"),
     ],
@@ -172,11 +157,9 @@ def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(parts, step, 
     ("x0", "x1", "path", "text"),
     [
         ([[0, 5]], [[0, 1]], "a.parquet", "x0: row 0, position 1: expected a token in 0..4, found 5"),
-        ([[0, 1]], [[0.5, 1]], "a.parquet", "x1: expected an integer dtype, found float64"),
         ([[0, 1]], [[0, 1], [1, 2]], "a.parquet", "x0, x1: expected one shape (rows, positions), found"),
         (np.ma.masked_array([[0, 1]], [[0, 1]]), [[0, 1]], "a.parquet", "x0: expected an array without"),
         ([[0, 1]], [[0, 1]], "no/a.parquet", "no/a.parquet: expected a file in a folder that is there"),
-        ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
         ([[0, 1]], [[0, 1]], "/proc/a.parquet", "/proc/a.parquet: cannot be written: No such file or dir"),
     ],
 )
@@ -203,13 +186,9 @@ def test_pairs_come_back_as_they_were_written(finished, tmp_path):
 
 
 BAD_TABLES = {
-    "reference of copies: expected one of train, found 'zzz'": {"reference": "zzz"},
     "reference of copies: expected one of train, found ['train']": {"reference": ["train"]},
     "copies has no extractor, found 'zzz'": {"extractor": "zzz"},
-    "copies has no extractor, found ['zzz']": {"extractor": ["zzz"]},
-    "evaluation: expected one of main, found 'zzz'": {"evaluation": "zzz"},
     "evaluation: expected one of main, found ['main']": {"evaluation": ["main"]},
-    "no metric ['copies'] in the evaluation 'main'": {"metric": ["copies"]},
     "no metric None in the evaluation 'main'": {"metric": None},
 }
 
@@ -242,23 +221,6 @@ def test_sampling_in_python_gives_what_the_step_gives(finished):
         pairflow.sample(folder / "models/pairflow", 30, nfe=0)
 
 
-def test_molecules_of_a_model_of_token_rows_are_refused(finished, step, refused):
-    model = finished / ROOT / "seed0/models/pairflow"
-    for folder, text in (
-        (model, "this model makes token rows"),
-        (finished / ROOT, "its models make token rows"),
-    ):
-        run = step("sample", model=folder, count=9, raw=True, out="x.parquet")
-        refused(run, "sample", f"{folder}: --count makes images or molecules or text; {text}: use --")
-
-
-def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished):
-    models = finished / ROOT / "seed0/models"
-    text = f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?)"
-    with pytest.raises(pairflow.InputError, match=re.escape(text)):
-        pairflow.sample(models / "pairflo", 30, nfe=1)
-
-
 def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, run_call):
     folder = tmp_path / "copy"
     shutil.copytree(finished, folder)
@@ -267,8 +229,8 @@ def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, ru
     with contextlib.chdir(folder):
         np.save("rows.npy", token_rows()[::-1])
         run_call(calls[0])
-        done = step("report", **report.options)
-    refused(done, "report", "was made from a file other than")
+        run = step("report", **report.options)
+    refused(run, "report", "was made from a file other than")
 
 
 PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
@@ -277,35 +239,26 @@ PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        (None, "rows.npy: no such file"),
         (np.ones((20, 2)), "rows.npy: expected an integer dtype, found float64"),
-        (np.zeros(20, int), "rows.npy: expected a 2-D array (rows, positions), found 1 dimension(s)"),
         (np.eye(20, 3, k=-7, dtype=int) * 5, "row 7, position 0: expected a token in 0..4, found 5"),
         (np.zeros((9, 2), int), "rows.npy: expected at least 10 rows, found 9"),
         (np.ones((20, 2), int), "rows.npy: all 20 rows are equal, so that there is nothing to learn"),
-        (np.full((2, 2), None), "rows.npy: not a .npy array of numbers"),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, rows, text):
     monkeypatch.chdir(tmp_path)
-    if rows is not None:
-        np.save("rows.npy", rows, allow_pickle=True)
-    done = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
-    refused(done, "preprocess", text)
+    np.save("rows.npy", rows)
+    run = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
+    refused(run, "preprocess", text)
     assert not Path("new").exists()
 
 
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        (
-            {"a": [[1]], "b": [[1]]},
-            "rows.parquet: expected one column 'tokens'; it has a, b; choose one by `column` (--column NAME)",
-        ),
-        ({"tokens": [1, 2]}, "rows.parquet: column 'tokens': expected a list of integers, found int64"),
+        ({"a": [[1]], "b": [[1]]}, "rows.parquet: expected one column 'tokens'; it has a, b; choose one by"),
         ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
         ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
-        ({"tokens": [["1", "2"]]}, "rows.parquet: expected an integer dtype, found <U1"),
         ({"tokens": [[1, 2], None]}, "rows.parquet: column 'tokens': has missing tokens"),
         ({"tokens": [[1, 2], [3, 9]]}, "rows.parquet: row 1, position 1: expected a token in 0..4, found 9"),
     ],
@@ -313,8 +266,8 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
 def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, step, refused, table, text):
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table(table), "rows.parquet")
-    done = step("preprocess", "tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
-    refused(done, "preprocess", text)
+    run = step("preprocess", "tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
+    refused(run, "preprocess", text)
 
 
 CUT = {"dtype": "uint16", "length": N}
@@ -344,41 +297,22 @@ def write_column(file, name, values, **others):
     pq.write_table(pa.table({name: values, **others}), file)
 
 
-def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, step):
+def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, done):
     monkeypatch.chdir(tmp_path)
     rows, stored = token_rows(), set()
     for file, (write, layout) in FILES.items():
         write(file, rows)
         options = {name: f"of {file}/{name}" for name in PARTS}
         own = {"source": "tokens", "file": file, "vocabulary_size": K, **layout}
-        done = step("preprocess", "tokens", **own, **options)
-        assert done.exit_code == 0, (file, done.output)
+        run = done("preprocess", "tokens", **own, **options)
         left = 2 if file == "train.bin" else 0
         end = "; the last 2 were left out" if left else ""
         cut = f"{200 * N + left:,} tokens, one after another, were cut into 200 rows of {N}{end}\n"
-        assert (cut in done.stderr) == ("length" in layout)
+        assert (cut in run.stderr) == ("length" in layout)
         table, metadata = read_table(Path(options["train"]), "tokens")
         stored.add((table["tokens"].combine_chunks().flatten().to_numpy().tobytes(), metadata.vocabulary))
         assert layout.items() <= metadata.parameters.items()
     assert len(stored) == 1
-
-
-def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
-    monkeypatch.chdir(tmp_path)
-    rows, stored = token_rows()[:40], []
-    for file in ("rows.npy", "hf.parquet", "dict.pt", "train.bin"):
-        write, layout = FILES[file]
-        write(file, rows)
-        options = {"coupling": "random", "vocabulary_size": K, "quiet": True, **layout}
-        done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options)
-        assert done.exit_code == 0, (file, done.output)
-        stored.append(read_table(Path(f"{file}.pairs.parquet"), "pairs")[0])
-    assert all(table.equals(stored[0]) for table in stored)
-    done = step("pair", tokens=file, out=f"{file}.pairs.parquet", **options | {"length": 2})
-    error = f"pairflow pair: error: {file}.pairs.parquet: exists, with pairs of other tokens; remove it"
-    assert (done.exit_code, done.stderr.splitlines()[-1].startswith(error)) == (2, True)
-    done = step("pair", tokens="hf.parquet", out="p.parquet", quiet=True)
-    refused(done, "pair", "hf.parquet: was not written by pairflow; `pairflow preprocess tokens` makes")
 
 
 @pytest.mark.promise("code")
@@ -387,10 +321,8 @@ def test_pair_reads_the_same_files(tmp_path, monkeypatch, step, refused):
     [
         ("train.bin", {}, "as by --dtype uint16 (of nanoGPT's files) --length N"),
         ("train.bin", CUT | {"dtype": "int32"}, "bytes are no whole number of int32"),
-        ("rows.npy", {"length": 2}, "expected a stream of tokens, to cut into rows; found shape (40,"),
         ("rows.npy", {"column": "a"}, "a .npy file has no column to choose"),
         ("rows.npz", {"column": "token"}, "expected one column 'token'; it has tokens, mask"),
-        ("dict.pt", {"column": "b"}, "expected a tensor, found int"),
         ("pickle.pt", {}, "pickle.pt: not a PyTorch file of tensors"),
     ],
 )

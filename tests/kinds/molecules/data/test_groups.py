@@ -20,7 +20,6 @@ from pairflow.kinds.molecules.data.groups import (
     LONGEST_GROUP,
     fill_groups,
     join_groups,
-    spell_groups,
     tokenize_groups,
 )
 from pairflow.kinds.molecules.data.prepare import BOS, EOS, PAD, SPECIALS, Vocabulary, prepare
@@ -177,11 +176,6 @@ def test_a_special_symbol_in_a_gap_is_no_molecule():
     with rdBase.BlockLogs():
         for gap in (["*C*", "<mask>"], ["*C", "<unk>"], ["<pad>"]):
             assert Chem.MolFromSmiles(fill_groups("c1ccccc1*", ["c1ccccc1*", gap])) is None
-
-
-def test_a_start_is_written_from_either_end():
-    assert [*spell_groups("c1ccc(Cl)cc1*")] == ["c1ccc(Cl)cc1*", "*c1cccc(Cl)c1"]
-    assert [*spell_groups("C1CC1*C1CC1")] == ["C1CC1*C1CC1"]
 
 
 def test_rows_of_a_scaffold_that_only_hangs_on_other_groups():

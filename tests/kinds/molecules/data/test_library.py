@@ -156,34 +156,19 @@ def test_columns_of_a_table(written):
 @pytest.mark.parametrize(
     ("name", "content", "numbered"),
     [
-        ("a.smi", "C\nN\n", [(1, "C", ""), (2, "N", "")]),
         ("a.smi.gz", "\nsmiles id\nC 1, a\n\n  \n N\t2", [(3, "C", "1, a"), (6, "N", "2")]),
         ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
         ("a.csv", '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\n', [(4, "C", "A\nB"), (6, "N", "2")]),
-        ("a.csv", "mass,smiles\n1,C\n", [(2, "C", "")]),
-        (
-            "a.smi",
-            "CCO |$a;b$,r|  Z1 x\nCCN\t|r|\nCO a|b\n",
-            [(1, "CCO |$a;b$,r|", "Z1 x"), (2, "CCN |r|", ""), (3, "CO", "a|b")],
-        ),
-        (
-            "a.cxsmiles",
-            "smiles\tid\tType\nCCO |r|\tZ1\tS\nCCN\tZ2\tS\n",
-            [(2, "CCO |r|", "Z1"), (3, "CCN", "Z2")],
-        ),
+        ("a.smi", "CCO |$a;b$,r|  Z1 x\nCO a|b\n", [(1, "CCO |$a;b$,r|", "Z1 x"), (2, "CO", "a|b")]),
+        ("a.cxsmiles", "smiles\tid\tType\nCCO |r|\tZ1\tS\n", [(2, "CCO |r|", "Z1")]),
         ("a.smi", "M0 CCO |r| x\nM1 CCN y\n", [(1, "CCO |r|", "M0"), (2, "CCN", "M1")]),
         ("a.smi", "M 0,CCO\nM 1,CCN\n", [(1, "CCO", "M 0"), (2, "CCN", "M 1")]),
-        (
-            "a.sdf",
-            sdf("C", "N").replace("  0  0", "  9  9", 1),
-            [(1, "mol0", "", "broken record"), (2, "N", "mol1")],
-        ),
     ],
 )
 def test_rows_have_names_and_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
     path = written(name, content)
     assert list(read_rows(path)) == [Row(*row) for row in numbered]
-    assert unit_of(path) == ("record" if name == "a.sdf" else "line")
+    assert unit_of(path) == "line"
 
 
 def test_the_column_of_names_is_found():
@@ -221,37 +206,17 @@ PACKED = gzip.compress(b"C\n" * 9, mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.smi", b"", "empty; copy or download"),
-        ("a.smi", b"smiles\n\n", "empty; expected a SMILES"),
         ("a.sdf", b"", "empty; copy or download"),
-        ("a.csv", b"", "empty; copy or download"),
-        ("a.csv", b"smiles\n", "empty; expected"),
+        ("a.smi", b"smiles\n\n", "empty; expected a SMILES"),
         ("a.csv", b"SMILES,mass\nC,16\n", "no column 'smiles'; found 'SMILES', 'mass'"),
         ("a.smi", "CCO\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
-        (
-            "a.smi",
-            b"C\r\n" * 5000 + b"C \xd6l\n",
-            "expected UTF-8 text, found byte 0xd6 in line 5001; save it",
-        ),
+        ("a.smi", b"C\r\n" * 5000 + b"C \xd6l\n", "expected UTF-8 text, found byte 0xd6 in line 5001; save"),
         ("a.csv", b"smiles,y\nC,\xd6l\nN,\xc4l\n", "expected UTF-8 text, found byte 0xd6 in line 2; save it"),
-        (
-            "a.jsonl",
-            b'{"smiles": "C"}\n{"y": "\xe9"}',
-            "expected UTF-8 text, found byte 0xe9 in line 2; save it",
-        ),
-        (
-            "a.sdf",
-            sdf("C").encode() + b"> <y>\n\xb5\n",
-            "expected UTF-8 text, found byte 0xb5 in line 12; save",
-        ),
+        ("a.sdf", sdf("C").encode() + b"> <y>\n\xb5\n", "expected UTF-8 text, found byte 0xb5 in line 12;"),
         ("a.smi", b"C" * 1_000_001, "a line of over 1,000,000 characters: not a text file"),
         ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
-        ("a.csv", b'smiles,name\nC,"x\nCC,y\n', "the record in line 2 has .* unexpected end of data"),
-        ("a.csv", b'smiles,name\nC,x\nN,"a" b\n', "the record in line 3 has a stray quote"),
         ("a.csv", b'\n\nsmiles,name\nC,x\nN,"a" b\n', "the record in line 5 has a stray quote"),
-        ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
         ("a.smi.gz", PACKED[:-9], "not a readable SMILES file: Compressed file ended"),
-        ("a.sdf.gz", PACKED[:-8] + bytes(8), "not a readable SDF file: CRC check failed"),
     ],
 )
 def test_refusals(written, name, content, message):
@@ -314,13 +279,8 @@ TOO_LONG = "expected at most 1,048,576 rows and 33,554,432 cells in a sheet, fou
 
 @pytest.mark.parametrize(
     ("rows", "text"),
-    [
-        ((cell("C" * 2**25),), IMPLAUSIBLE),
-        ((cell("C") * 10**6,), IMPLAUSIBLE),
-        ((cell("CCO", ' r="2000000000"'),), TOO_LONG),
-        (('<row r="x"/>',), "not a readable Excel file: "),
-    ],
-    ids=["cell", "rows", "gap", "number"],
+    [((cell("C") * 10**6,), IMPLAUSIBLE), ((cell("CCO", ' r="2000000000"'),), TOO_LONG)],
+    ids=["rows", "gap"],
 )
 def test_an_excel_file_that_unpacks_to_too_much_is_refused(excel, rows, text):
     with within(60), pytest.raises(InputError, match=f"a.xlsx: {text}"):
@@ -346,13 +306,6 @@ def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
     with pytest.raises(InputError, match=rf"a\.smi\.gz: {IMPLAUSIBLE}"):
         read(written("a.smi.gz", f"{'C' * 1023}\n" * 2**15))
     assert len(read(written("b.smi.gz", f"{'C' * 1023}\n" * 2**13))) == 2**13  # 8 MiB, at any ratio
-
-
-def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.data.tabular.find_spec", lambda name: None)
-    (tmp_path / "a.xlsx").write_bytes(b"PK")
-    with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
-        read(tmp_path / "a.xlsx")
 
 
 def test_no_file_and_a_folder(tmp_path):

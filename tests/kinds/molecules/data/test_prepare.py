@@ -63,23 +63,15 @@ def test_vocabulary_file(vocabulary, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "not a vocabulary: Expecting"),
         ("[1]", "not a vocabulary: no JSON object"),
-        (
-            '{"kind": "image", "tokens": []}',
-            "kind: input should be 'smiles', 'selfies' or 'groups', found 'image'",
-        ),
-        ('{"kind": "smiles", "tokens": [1]}', r"tokens\.0: input should be a valid string, found 1"),
+        ('{"kind": "image", "tokens": []}', "kind: input should be 'smiles', 'selfies' or 'groups', found"),
         ('{"kind": "smiles", "tokens": ["C"]}', "a vocabulary begins with <bos>, <eos>"),
-        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "C", "C"]}), "found a repeated one"),
         (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "=cmd|'/C calc'!A10"]}), 'found "=cmd'),
         (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "[C\nN]"]}), r"found '\[C\\nN\]'"),
-        (None, "no such file; expected a vocabulary"),
     ],
 )
 def test_broken_vocabulary_file(tmp_path, content, message):
-    if content is not None:
-        (tmp_path / "v.json").write_text(content)
+    (tmp_path / "v.json").write_text(content)
     with pytest.raises(InputError, match=rf"v\.json: .*{message}"):
         Vocabulary.load(tmp_path / "v.json")
 
@@ -158,12 +150,9 @@ def test_the_split_is_a_function_of_its_seed_or_published():
     ("rows", "changes", "message"),
     [
         (ROWS, {"max_too_long_share": 0.1}, r"length: 2 of 6 molecules \(33.33%\) do not fit N = 9; the"),
-        (ROWS, {"max_too_long_share": 0.1}, r"allowed is 10.00%; all fit N = 10"),
         (ROWS, {"training_rows": 4}, r"training_rows: expected 1 to 3 \(the training split\), found 4"),
-        (ROWS, {"validation_rows": [8]}, r"validation rows: expected 0 to 7 \(the data's rows\), found 8"),
         (ROWS, {"validation_rows": [3]}, r"no row of 4 is held out for validation; expected at least 1"),
         (["", "x", "y"], {}, r"no molecule is left of 3 rows: 2 unparsable \(the first: row 1, 'x'\)"),
-        ([], {}, "no molecule is left: there are no rows"),
     ],
 )
 def test_refusals(rows, changes, message):

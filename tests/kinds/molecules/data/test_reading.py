@@ -60,17 +60,6 @@ def test_several_processes_survey_what_one_surveys():
     assert one.duplicates == 51
 
 
-def test_a_part_is_as_if_read_by_itself(monkeypatch):
-    whole = ReadMolecules(rows(), settings(), 60)
-    monkeypatch.setattr(reading, "_CHUNK", 7)
-    parts = ReadMolecules(rows(), settings(), 60)
-    assert len(whole) == len(parts) == len(whole.column("rows"))
-    for name in ("smiles", "names"):
-        assert whole.texts(name).equals(parts.texts(name))
-    assert whole.rejected == parts.rejected
-    assert whole.tokens_within(1) == parts.tokens_within(1) == {"O"}
-
-
 def test_a_molecule_takes_few_bytes():
     """20,000 molecules of 20 atoms: their SMILES, 20 tokens, three numbers and a hash."""
     texts = (f"C{'C' * (k % 7)}N{k % 10}CCOCC{k % 10}CCOCC({'O' * (k % 3)}C)CN" for k in range(20_000))

@@ -1,6 +1,5 @@
 """SELFIES: tokens, what cannot be written, rows of them, and a start that sampling keeps."""
 
-import json
 from itertools import count, islice
 
 import numpy as np
@@ -57,23 +56,6 @@ def test_rows_and_reasons():
     rows = np.concatenate([prepared.train, prepared.validation])
     assert {words.decode(row) for row in rows} == {"CCO", "C=O", "[13CH4]", "N"}
     assert words.decode([BOS, 12, 2, EOS]) == "[C]<mask>"
-
-
-def test_another_molecule_that_comes_back_is_a_reason(monkeypatch):
-    monkeypatch.setattr("selfies.decoder", lambda text: "CC")
-    with pytest.raises(InputError, match=r"^its SELFIES stand for another molecule$"):
-        tokenize_selfies("CCO")
-
-
-def test_vocabulary_file(tmp_path):
-    words = Vocabulary(kind="selfies").extended(tokenize_selfies("CC=O"))
-    (tmp_path / "v.json").write_text(words.to_json())
-    assert Vocabulary.load(tmp_path / "v.json") == words
-    assert words.hash != Vocabulary().extended(["[CH3]"]).hash
-    content = {"kind": "selfies", "tokens": [*SPECIALS, "C"]}
-    (tmp_path / "v.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"holds tokens of SELFIES; found 'C'"):
-        Vocabulary.load(tmp_path / "v.json")
 
 
 def test_a_missing_library_is_named(monkeypatch):

@@ -141,15 +141,6 @@ def test_the_held_out_molecules_are_like_themselves(measure):
     assert measure(["C1CC1"])["held_out_scaffolds"] == 0
 
 
-def test_what_rdkit_cannot_read_has_no_fragments():
-    fragments = tabulate(["fragments"], ["CC(C)(C)(C)C", "CCO"])["fragments"]
-    assert [*map(list, fragments)] == [[], ["CCO"]]
-
-
-def test_without_molecules_nothing_is_defined(measure):
-    assert all(np.isnan(value) for value in measure([]).values())
-
-
 def test_internal_diversity_by_hand():
     """Sets {0}, {0, 1} and {2}: similarities 1/2, 0 and 0."""
     rows = [bytes([first]) + bytes(255) for first in (1, 3, 4)]

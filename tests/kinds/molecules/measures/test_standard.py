@@ -6,7 +6,6 @@ import pytest
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS
 from pairflow.kinds.molecules.measures import standard
 
-USAGE = "expected --reference FILE, perhaps with --out, or only --standard"
 ATTEMPTS = ["CCO", "OCC", "C[C@H](O)CC", "CC(O)CC", "xx", "CCCCCCCCO"]
 
 
@@ -42,10 +41,7 @@ def test_every_row_is_an_attempt(stand_in_for_chemnet, step, tmp_path):
 def test_the_distance_of_test_molecules_to_themselves_is_0(stand_in_for_chemnet):
     train, test = standard.read_published("small_molecules")
     values = standard.Standard.read("small_molecules").measure(test)
-    assert (values.valid, values.novel) == (
-        398,
-        len({*test} - {*train}),
-    )
+    assert (values.valid, values.novel) == (398, len({*test} - {*train}))
     assert values.fcd_test == pytest.approx(0, abs=1e-6) != values.fcd_train
 
 
@@ -53,14 +49,6 @@ def test_a_published_split_decides(monkeypatch):
     monkeypatch.setattr(type(DATA_SETS["small_molecules"]), "validation_rows", lambda self: [5, 7])
     train, test = standard.read_published("small_molecules")
     assert (len(train), len(test)) == (7_957, 2)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"standard": "qm9", "reference": "a"}, {"standard": "qm9", "out": "b"}]
-)
-def test_other_options_are_refused(step, tmp_path, options):
-    done = step("metrics", tmp_path / "mine.smi", quiet=True, **options)
-    assert (done.exit_code, done.stderr) == (2, f"pairflow metrics: error: {USAGE}\n")
 
 
 def test_one_molecule_has_no_distance(stand_in_for_chemnet):

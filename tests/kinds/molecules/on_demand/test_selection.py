@@ -120,7 +120,7 @@ def test_several_patterns_and_no_filter():
     assert filters_from(DemandSettings(count=1)) == {}
 
 
-@pytest.mark.parametrize("pattern", ["C(", "", "C1"])
+@pytest.mark.parametrize("pattern", ["C(", ""])
 @pytest.mark.parametrize("setting", ["smarts", "not_smarts"])
 def test_a_pattern_that_cannot_be_read(setting, pattern):
     message = re.escape(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
@@ -134,7 +134,7 @@ def test_ranges():
     assert {text: parse_range(text) for text in texts} == texts
 
 
-@pytest.mark.parametrize("text", ["", ":", "3", "a:b", "1:2:3", "nan:1", "3:1"])
+@pytest.mark.parametrize("text", [":", "a:b", "nan:1", "3:1"])
 def test_a_text_that_is_no_range(text):
     expected = "the smaller number first" if text == "3:1" else "a range such as 1:3, 1: or :3"
     with pytest.raises(InputError, match=re.escape(f"x: logp: expected {expected}, found {text!r}")):
