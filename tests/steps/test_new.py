@@ -115,7 +115,10 @@ def test_drug_like_molecules_are_groups_unless_they_may_have_several_parts(proje
     made("a.smi", "--hours", "0.5")
     found = experiment(project, "a")
     assert (found.data.representation, found.data.length, found.network.name) == ("groups", 24, "transformer")
-    assert (found.training.loss, found.evaluations["main"].temperature) == ("cross_entropy", 1)
+    main = found.evaluations["main"]
+    assert (found.training.loss, main.temperature, main.greedy_tail, main.grammar) == (
+        *("cross_entropy", 1, False, True),
+    )
     made("a.smi", "--force", "--fragments", "keep")
     other = experiment(project, "a")
     assert (other.data.representation, other.training.loss) == ("selfies", "nelbo")
