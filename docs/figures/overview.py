@@ -65,7 +65,8 @@ def draw_distances(axes: plt.Axes, values: dict[str, dict[str, float]]) -> None:
         axes.annotate(f"{name} {distance:.1f}", (1, distance), (6, -3), textcoords="offset points")
     for name, words in CONTROLS.items():
         axes.axhline(values[name]["fcd_test"], color=GREY, linestyle=":", linewidth=1)
-        axes.annotate(words, (1, values[name]["fcd_test"]), (0, 3), textcoords="offset points", color=GREY)
+        place = max(distances), values[name]["fcd_test"]
+        axes.annotate(words, place, (0, 3), textcoords="offset points", color=GREY, ha="right")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(sorted(distances), [str(calls) for calls in sorted(distances)])
