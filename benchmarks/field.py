@@ -1,7 +1,7 @@
 """Molecules as publications on ZINC-250k and QM9 measure them, beside controls: docs/results.md.
 
     for n in 1 2 4 8 32; do
-        pairflow sample --model zinc250k --sampler euler --nfe $n --raw --count 10000 --out field/zinc_$n.smi
+        pairflow sample --model zinc250k --nfe $n --raw --count 10000 --out field/calls_$n.smi
     done
     python benchmarks/field.py controls zinc250k --model pairflow/models/zinc250k --out field
     python benchmarks/field.py measure zinc250k field/*.smi --out benchmarks/records/field.json
