@@ -57,7 +57,7 @@ class ModelChoice(NamedTuple):
 
     def load(self, device: str | torch.device) -> tuple[AnyKind, DiscreteModel]:
         """Return the kind of data and the model; InputError unless they support samples on demand."""
-        kind, model = kind_in(self.folder), with_grammar(Model.load(self.folder, device=device))
+        kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
         if not kind.delivery or not isinstance(model, DiscreteModel):
             raise not_on_demand(self.folder, kind)
         return kind, model
@@ -114,9 +114,9 @@ def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason, metrics, measured)
 
 
-def with_grammar(model: Model) -> Model:
+def with_grammar(model: DiscreteModel) -> DiscreteModel:
     """Return the model with the grammar of its rows, if its kind of data has one."""
-    if not isinstance(model, DiscreteModel) or not (model.folder / VOCABULARY).is_file():
+    if not (model.folder / VOCABULARY).is_file():
         return model
     delivery = kind_in(model.folder).delivery
     return replace(model, grammar=delivery.grammar(model)) if delivery else model

@@ -15,7 +15,7 @@ from pairflow.artifacts import as_cell, atomic, require_apart, require_writable
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
-from pairflow.generate.choice import MEASURED_WITH, choose, kind_in
+from pairflow.generate.choice import MEASURED_WITH, choose, kind_in, with_grammar
 from pairflow.generate.variants import vary_without_end
 from pairflow.kinds import on_demand_kinds
 from pairflow.kinds.kind import OnDemand
@@ -53,7 +53,8 @@ class SampleStream:
         measured = self.choice.measured.model_dump(include={*MEASURED_WITH}) if self.choice.measured else {}
         own = {name: value for name, value in measured.items() if name not in settings.model_fields_set}
         self.settings = settings.model_copy(update={**own, "nfe": self.choice.nfe})
-        kind, self.model = self.choice.load(device)
+        kind, model = self.choice.load(device)
+        self.model = with_grammar(model) if self.settings.grammar else model
         assert kind.delivery  # `load` refuses other kinds
         self.delivery = kind.delivery.deliver(self.model, self.settings)
 

@@ -22,7 +22,7 @@ from pairflow.extras import named_extras
 from pairflow.files import checked_path
 from pairflow.flow.arguments import as_tokens, each_row, require_below, require_shape
 from pairflow.flow.samplers import FREE
-from pairflow.generate.choice import kind_in, measured_at, with_grammar
+from pairflow.generate.choice import kind_in, measured_at
 from pairflow.generate.sample import trials
 from pairflow.generate.score import score_row
 from pairflow.limits import MOST_DRAWS, MOST_NFE, MOST_SAMPLES
@@ -115,7 +115,7 @@ class LoadedModel:
     """
 
     def __init__(self, model: Model):
-        self.model = with_grammar(model)
+        self.model = model
         self.network: nn.Module = model.network
         measured = measured_at(model.folder)
         self.nfe = measured.nfe if measured else None

@@ -62,6 +62,10 @@ def trials(
         columns = partial(path_columns, vocabulary_size=model.vocabulary_size)
         return Trials(kind, settings.nfe, solve, columns)
     if isinstance(model, DiscreteModel) and isinstance(settings, SampleSettings):
+        if settings.grammar:
+            from pairflow.generate.choice import with_grammar  # of molecules: it imports RDKit
+
+            model = with_grammar(model)
         if settings.noise is not None:
             return _variants(model, settings, settings.noise, held_out)
         update, denoiser = settings, model

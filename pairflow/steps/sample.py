@@ -92,12 +92,11 @@ def _draw_trials(
 ) -> None:
     """Write the samples of all trials. All methods and numbers of steps start from the same source states."""
     with provenance.uncounted():
-        from pairflow.generate.choice import with_grammar
         from pairflow.generate.sample import trials
         from pairflow.runtime.progress import network_bar
         from pairflow.training.model import Model
 
-        model = with_grammar(Model.load(folder, device=device))
+        model = Model.load(folder, device=device)
         model.warm_up()
     drawing = trials(model, settings, held_out)
     metadata = model.metadata(drawing.kind, {"method": model.method, **settings.model_dump(mode="json")})

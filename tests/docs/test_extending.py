@@ -38,9 +38,7 @@ TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/test_floors.py::test_each_class_has_a_name_of_its_own",
     "tests/networks/test_networks.py::test_every_network_has_a_class_for_each_of_its_flows",
     "tests/networks/test_networks.py::test_an_unknown_network_is_refused_by_name",
-    "tests/steps/test_distill.py::test_every_distillation_has_the_signature_that_is_documented",
     "tests/steps/test_distill.py::test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents[more]",
-    "tests/kinds/test_sources.py::test_every_name_in_the_configuration_is_a_source",
     "tests/docs/test_docs.py::test_the_page_on_metrics_has_the_texts_of_the_metrics",
     "tests/report/test_templates.py::"
     "test_every_metric_has_a_description_and_facts_that_agree_on_what_is_better",
