@@ -58,7 +58,7 @@ _IMPORTED = [
 ]
 
 
-# What `make test-fast` leaves out besides tests on real data and those of Snakemake and SLURM: tests with
+# What `make test-fast` leaves out besides tests on real data, of Snakemake and of SLURM: tests with
 # fixtures that take seconds, and files whose tests do.
 COSTLY = {"calm", "finish", "finished", "fork", "forkserver", "open_page", "quick_python"}
 SLOW = ["tests/api/test_learning.py", "tests/runtime/test_memory.py"]

@@ -130,13 +130,9 @@ def open_table(path: Path, column: str | None = None, sheet: str | None = None) 
 def columns(
     path: Path, number: int, sheet: str | None = None
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
-    """Yield the first fields of all columns of a table, or of each visible sheet of an Excel file, or of one
-    `sheet`.
-
-    Each item is the name of the sheet, and a dict from the name of each column to its fields in the first
-    `number` rows. Left out are columns that have neither a name nor fields, and rows with a fault unless all
-    have one. Raises InputError if the file is empty.
-    """
+    """Yield the columns of a table, or of each visible sheet of an Excel file, or of one `sheet`: the name of
+    the sheet, and a dict from column names to the fields in the first `number` rows. Columns without a name
+    and fields, and rows with a fault unless all have one, are left out. InputError if the file is empty."""
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:

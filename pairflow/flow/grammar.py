@@ -38,24 +38,24 @@ class Grammar:
             Tokens (B, N). A row for which p accepts nothing is drawn as if there were no grammar.
         """
         p = probabilities.reshape(-1, self.length, probabilities.shape[-1])
-        weights = p.new_zeros((*p.shape[:-1], self.following.shape[1])).index_add_(-1, self._of(p), p)
+        weights = p.new_zeros((*p.shape[:-1], self.following.shape[1])).index_add_(-1, self._classes(p), p)
         classes, possible = self._path(weights, generator)
         return draw(self._masked(p, classes, possible), generator)
 
     def mode(self, probabilities: Tensor) -> Tensor:
-        """Return the most likely accepted rows (B, N), or of a row without any that of each position. The
-        argument is as in `draw`."""
+        """Return the most likely accepted rows (B, N). Where p accepts none, each position has its most
+        likely symbol. The argument is as in `draw`."""
         p = probabilities.reshape(-1, self.length, probabilities.shape[-1])
         weights = p.new_zeros((*p.shape[:-1], self.following.shape[1]))
-        weights.scatter_reduce_(-1, self._of(p).expand_as(p), p, "amax")
+        weights.scatter_reduce_(-1, self._classes(p).expand_as(p), p, "amax")
         return self._masked(p, *self._path(weights, greedy=True)).argmax(dim=-1)
 
-    def _of(self, p: Tensor) -> Tensor:
+    def _classes(self, p: Tensor) -> Tensor:
         return self.classes.to(p.device)
 
     def _masked(self, p: Tensor, classes: Tensor, possible: Tensor) -> Tensor:
         """Return p without the symbols of other classes than `classes` (B, N), in the `possible` rows."""
-        others = (self._of(p) != classes[..., None]) & possible[:, None, None]
+        others = (self._classes(p) != classes[..., None]) & possible[:, None, None]
         return p.masked_fill(others, 0)
 
     def _path(

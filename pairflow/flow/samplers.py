@@ -148,7 +148,8 @@ class Sampler:
             log_p: the denoiser's log-probabilities (B, N, K) of x1, given x_t and kappa(t).
             t: the time of x_t, in [0, 1); 0 is noise and 1 data.
             s: the time of the result, more than t, up to 1.
-            plan: the prediction, conversion, temperature, guidance, given symbols and schedule.
+            plan: the prediction, conversion, temperature, guidance, given symbols and schedule; the grammar
+                counts if s is the last time.
             unconditional: the log-probabilities without labels, for guidance.
             generator: random numbers, on the device of x_t.
 

@@ -58,7 +58,8 @@ GreedyTail = Annotated[
 UsesGrammar = Annotated[
     bool,
     Field(
-        description="Make only rows that fit together: of groups, those that take all places (flow/grammar).",
+        description="Only for molecules in groups: make only rows in which every place is taken and no group "
+        "is left over.",
         exclude_if=lambda uses: not uses,  # as if the setting were not there
     ),
 ]

@@ -46,9 +46,11 @@ def test_the_best_share_at_the_fewest_steps(experiment, runs, nfe, method, steps
 
 
 def test_samples_are_drawn_as_they_were_measured(experiment):
-    choice = choose(experiment([("a", 4, 0, 900)], sampler="euler", temperature=0.7), None)
-    assert choice.measured == MeasuredAt(nfe=4, temperature=0.7, sampler="euler")
-    assert " takes a with --nfe 4 --temperature 0.7 --sampler euler; by the metrics " in choice.reason
+    measured = {"temperature": 0.7, "sampler": "euler", "greedy_tail": False, "grammar": True}
+    choice = choose(experiment([("a", 4, 0, 900)], **measured), None)
+    assert choice.measured == MeasuredAt(nfe=4, **measured)
+    options = "--nfe 4 --temperature 0.7 --sampler euler --no-greedy-tail --grammar"
+    assert f" takes a with {options}; by the metrics " in choice.reason
 
 
 def test_plausible_samples_count_before_valid_ones(experiment):

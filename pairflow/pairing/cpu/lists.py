@@ -51,8 +51,8 @@ def counters_for(keys: int) -> np.ndarray:
 
 @compiled
 def move(lists, counters, lost, gained):
-    """Update the match counters of all keys (data rows) after the query changed its symbols: from those of
-    the rows `lost` of the index to those of the rows `gained`."""
+    """Update the match counters of all keys (data rows) after the query changed its symbols: the rows `lost`
+    of the index no longer match, and the rows `gained` do."""
     keys, starts = lists.keys, lists.starts
     for n in range(len(lost)):
         ahead = min(n + _AHEAD, len(lost) - 1)

@@ -63,8 +63,7 @@ def move(planes, bitmaps, lost, gained):
 
 @compiled
 def move_binary(planes, bitmaps, gained):
-    """Update all match counts after symbols of the query changed to those of the `gained` rows of the index,
-    if K = 2.
+    """Update all match counts after the query took the symbols of the `gained` rows of the index, if K = 2.
 
     A key (data row) without the new symbol has the old one, and loses a match. Carry-save adders sum seven
     rows at a time, so that the planes are read and written only once for them.

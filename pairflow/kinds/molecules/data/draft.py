@@ -357,7 +357,7 @@ def _scale(
     if representation == "groups":
         scale["training"]["loss"] = "cross_entropy"
         scale["evaluations"]["main"].pop("temperature", None)
-        # By FCD and the plausible share better than the default at equal calls (docs/results.md, "Groups").
+        # For zinc250k better than a greedy tail at equal calls (docs/results.md, "Beside other generators").
         scale["evaluations"]["main"] |= {"sampler": "euler", "greedy_tail": False, "grammar": True}
     return scale
 

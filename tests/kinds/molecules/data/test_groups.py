@@ -14,6 +14,7 @@ from pairflow import published
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
+from pairflow.generate.demand import SampleStream
 from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.data.groups import (
@@ -251,5 +252,6 @@ def test_a_model_of_groups_makes_rows_that_fit_together():
     vocabulary = Vocabulary.load(published.locate("zinc250k") / "vocabulary.json")
     for row in rows:
         assert heavy_atoms(vocabulary.decode(row)) == sum(map(heavy_atoms, vocabulary.symbols(row)))
+    assert SampleStream("zinc250k", DemandSettings(count=1)).model.grammar
     with pytest.raises(InputError, match=r"^grammar: only for molecules in groups; .*qm9 has others$"):
         pairflow.load("qm9").sample(1, **grammar)
