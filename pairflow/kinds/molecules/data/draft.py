@@ -99,6 +99,7 @@ class Start(NamedTuple):
     network: Json
     representation: str
     symbols: tuple[str, ...]
+    noise: str
 
 
 def draft_molecules(request: DraftRequest, reason: str) -> Draft:
@@ -239,19 +240,20 @@ def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
 
 def read_start(folder: Path, name: str) -> Start:
     """Read what new molecules must agree with to fine-tune the model in `folder` on them. Raises InputError
-    unless it is an unconditional model of molecules with uniform noise."""
+    unless it is an unconditional model of molecules without masks."""
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
     symbols = read_symbols(vocabulary)
     kind = symbols.kind
-    noise = parse_method(facts["method"]).corruption
-    if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
+    masked = parse_method(facts["method"]).corruption != "uniform"
+    if kind not in REPRESENTATIONS or masked or facts.get("condition"):
         raise InputError(
-            f"{folder}: expected an unconditional model of molecules with uniform noise, found "
+            f"{folder}: expected an unconditional model of molecules without masks, found "
             f"{facts['method']} with symbols of {kind}"
         )
-    return Start(name, facts["length"], facts["network"], kind, symbols.tokens or ())
+    noise = facts.get("noise") or "uniform"
+    return Start(name, facts["length"], facts["network"], kind, symbols.tokens or (), noise)
 
 
 def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
@@ -299,6 +301,8 @@ def plan(
     symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
     size = DatasetSize(training_rows or available, held_out, symbols, length)
     number = f"about {total:,}" if counts.total < counts.of else f"{total:,}"
+    # Most groups are rare: docs/couplings.md, "Noise by frequency".
+    noise = start.noise if start else "frequencies" if settings.representation == "groups" else "uniform"
     scale = _scale(settings.representation, size, device, settings.compare, start)
     if "condition" in data:
         scale["evaluations"] |= ask_for_classes(data["condition"])
@@ -308,6 +312,7 @@ def plan(
         "seeds": [0],
         "data": data,
         **({"from": start.name} if start else {}),
+        **({"noise": noise} if noise != "uniform" else {}),
         "chemistry": {"plausible": True},
         **scale,
     }
