@@ -36,11 +36,11 @@ BOUNDS = {
         "lowest",
         digits=3,
         description="Upper bound on the negative log-likelihood of held-out rows: the last `validation_nll` "
-        "of the training (evaluation `likelihood`, no `nfe`).",
+        "of the training (evaluation `likelihood`).",
         formula='the NELBO of the noise (docs/method.md, "Noising and losses"), mean over tokens without '
         "padding",
         unit="nats per token",
-        pitfalls="models of pairs learn from other noise, and may have a higher bound and better samples; "
+        pitfalls="models of pairs learn from other noise: their bound may be higher and their samples better; "
         "values of masks (`mdlm`) are not comparable; few rows give a noisy value",
         source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
     ),
@@ -50,9 +50,9 @@ BOUNDS = {
 _LIKELIER = Metric(
     "likelier under their own class",
     "highest",
-    description="Held-out rows that are likelier under their own class than under any other if the model "
-    "has learnt its condition. Measured once per training, for one property (evaluation `condition`, no "
-    "`nfe`).",
+    description="How many held-out rows are likelier under their own class than under any other: the more, "
+    "the better the model has learnt its condition. Measured once per training, for one "
+    "property (evaluation `condition`).",
     formula="share of rows whose bound on -log p (16 draws, the same noise for all classes) is least with "
     "their own label; for `likelier_by_chance` 1 / number of classes",
     unit="share, 0 to 1",
