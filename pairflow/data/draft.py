@@ -55,7 +55,7 @@ class Draft:
         hours: the time that the experiment may take, or None to keep its number of iterations.
         most: the most iterations that are fitted to that time, or None.
         with_iterations: a function that makes the experiment with a given number of iterations.
-        scratch: the same without a model to start from, if that model was not asked for.
+        scratch: the same draft without a model to start from, if the user did not ask for that model.
     """
 
     experiment: Entry

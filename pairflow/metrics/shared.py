@@ -40,7 +40,7 @@ BOUNDS = {
         formula='the NELBO of the noise (docs/method.md, "Noising and losses"), mean over tokens without '
         "padding",
         unit="nats per token",
-        pitfalls="models of pairs learn from other noise: their bound may be higher and their samples better; "
+        pitfalls="models of pairs learn from other noise: their bound may be higher, their samples better; "
         "values of masks (`mdlm`) are not comparable; few rows give a noisy value",
         source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
     ),

@@ -88,7 +88,7 @@ def is_table(path: str | Path) -> bool:
 
 
 def unit_of(path: str | Path) -> str:
-    """Return what the number of a row counts: "line", "record" (SDF) or "row" (Excel, Parquet)."""
+    """Return what row numbers count in this file: "line", "record" (SDF) or "row" (Excel, Parquet)."""
     return "record" if format_of(path) == "SDF" else tabular.unit_of(Path(path))
 
 

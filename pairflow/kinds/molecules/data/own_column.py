@@ -44,14 +44,14 @@ _PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notat
 
 
 class Values(NamedTuple):
-    """What R fields of a column hold.
+    """The numbers that R fields of a column hold, and how they are written.
 
     Attributes:
         numbers: the number in each field (R,), NaN for none.
         reasons: why a field has no number, else "".
         notation: how numbers are written, if not plainly, such as with decimal commas.
-        clash: two rows that are written in contradictory ways, if any.
-        points: a row whose point may separate thousands, if this is so in all rows with a point.
+        clash: the indices of two fields whose notations contradict each other, if any.
+        points: the index of a field with a point, if all points of the column may separate thousands.
     """
 
     numbers: np.ndarray
