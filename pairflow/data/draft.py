@@ -73,8 +73,8 @@ class Draft:
     def fit(self, seconds: Callable[[Entry], float]) -> Entry:
         """Return the experiment with the most iterations that fit into `hours`, by its time in seconds.
 
-        Their number has two digits that are not zero, is at least FEWEST, and at most `most`; without hours
-        it stays as drafted.
+        Their number has two significant digits, and lies between FEWEST and `most`; without hours it stays as
+        drafted.
         """
         make = self.with_iterations
         if self.hours is None or make is None:

@@ -111,8 +111,8 @@ _TRANSPORT = Metric(
     "semidiscrete transport",
     description="For `sdot`: how unequally often rows are drawn, how near sources are, and how much a "
     "source tells about its row.",
-    formula="variance over mean of the rows' hits, scaled to 4 hits a row; mean Hamming distance (of "
-    "numbers: squared distance); log M minus the mean entropy of the row given the source",
+    formula="variance over mean of how often rows are drawn, scaled to 4 draws a row; mean Hamming distance "
+    "(of numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
     better="neither; spread near 1",
     pitfalls="an unbalanced coupling is nearer because it leaves rows out; at a spread of 1.1 the rows' "

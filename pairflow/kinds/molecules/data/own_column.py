@@ -168,9 +168,9 @@ class OwnColumn:
     def read(
         cls, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None
     ) -> "OwnColumn":
-        """Read the column. Numbers whose relation in a column beside it is `>` or the like are read as if it
-        stood in front of them. Raises InputError also if the table does not have it, if it is no table, or if
-        its numbers have several units."""
+        """Read the column. If a column beside it has a relation such as `>` for a number, the number is read
+        as if the relation stood in front of it. Raises InputError also if the table does not have it, if it
+        is no table, or if its numbers have several units."""
         unit, rows = library.unit_of(table), [*library.read_fields(table, name, sheet)]
         columns = library.first_fields(table, _FIRST, sheet)
         layout = layout_of(table) if library.format_of(table) == "CSV" else None
