@@ -88,8 +88,8 @@ _SQUARED_DISTANCES = Metric(
 )
 _DEVIATIONS = Metric(
     "deviation from noise",
-    description="How far the frequencies of the sources' symbols are from the noise's, and how far by "
-    "chance.",
+    description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
+    "would be by chance.",
     formula="total variation distance of the sources' symbol frequencies to 1/K, or to the "
     "[noise's](method.md#noise-by-frequency); expected sqrt((K - 1) / (2 pi M N)), or the noise's",
     unit="none, 0 to 1",

@@ -19,7 +19,7 @@ _count = partial(
 _plausible = partial(
     _count,
     description="Molecules in which a chemist should find nothing odd: they are different, novel, and "
-    "within limits that 95 % of the library keep. With `chemistry: {plausible: true}`, which `pairflow "
+    "within limits that hold for 95 % of the library. With `chemistry: {plausible: true}`, which `pairflow "
     "new` writes, methods are judged by `plausible` first.",
     formula="number of different canonical SMILES that no row has and that pass these stages, one after "
     "the other. `usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always suffice). "
