@@ -102,8 +102,8 @@ def read_rows(
       (`#`) may stand above.
     - Tables: SMILES are in `column`, names in the column that `name_column` finds. Of an Excel file the
       `sheet` is read, or else the first that is not empty.
-    - SDF files: the name is the title, the first line of a record, or else the data item that `name_column`
-      finds; or the data item `column`, if that is not "smiles".
+    - SDF files: the name is the data item `column`, if that is not "smiles"; or else the title, the first
+      line of a record; or else the data item that `name_column` finds.
 
     The progress bar counts bytes. Raises InputError for a file that is missing, empty, truncated, not in
     UTF-8 or not in the format of its suffix, and for an unknown column.

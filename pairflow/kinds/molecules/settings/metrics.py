@@ -64,7 +64,7 @@ _reason = partial(
 _in_class = partial(
     _count,
     description="Valid samples in the class that was asked for, such as `qed=high`, for properties that "
-    "RDKit computes. With several properties `in_class` needs all.",
+    "RDKit computes. With several properties, `in_class` counts samples that meet all.",
     formula="number of valid strings whose value lies between the class's thresholds, which are quantiles "
     "of the training molecules",
     pitfalls="repeats count; a model that ignores the class reaches the share of the class",
