@@ -78,8 +78,8 @@ def require_regular(path: Path) -> None:
 
 
 def fault(path: Path) -> str:
-    """Why no reader can use a file, with the remedy: it is empty, or a download that went wrong. Usually an
-    empty text; it is also empty if there is no regular file."""
+    """Return why a file cannot be used, and the remedy: it cannot be read, is empty, or is a download that
+    went wrong. The text is empty if nothing is wrong, or if this is no regular file."""
     if not path.is_file():
         return ""
     try:

@@ -169,7 +169,7 @@ def _read_column(path: Path, name: str | None) -> np.ndarray:
 
 
 def read_words(path: Path, column: str) -> list[str]:
-    """Return a column of words (M) of a .parquet file, empty where it has none."""
+    """Return the words (M) in a column of a .parquet file; a missing one is empty."""
     if path.suffix.lower() != ".parquet":
         raise InputError(f"{path}: expected a .parquet file, which can have a column {column!r}")
     require_regular(path)

@@ -29,11 +29,11 @@ class LinearMap(NamedTuple):
 class NetworkSettings(Settings):
     """Settings of a network.
 
-    `flows` are those that the network is for; pairflow.networks has its classes. `in_slices` says how several
-    threads of a CPU train it: each on a slice of the batch, or all on each operation (`training.slices`),
-    whichever was faster (benchmarks/records/speed.md). `operations_on_gpu` is the number of arithmetic
-    operations a second by which the paper's times on an RTX A6000 follow from `maps`. A training keeps
-    `logits_kept` numbers for each logit.
+    `flows` are the flows that the network supports; its classes are in pairflow.networks. `in_slices` says
+    how several threads of a CPU train it: each on a slice of the batch, or all on each operation
+    (`training.slices`), whichever was faster (benchmarks/records/speed.md). `operations_on_gpu` is the number
+    of arithmetic operations a second by which the paper's times on an RTX A6000 follow from `maps`. A
+    training keeps `logits_kept` numbers for each logit.
     """
 
     if TYPE_CHECKING:

@@ -55,7 +55,7 @@ class Draft:
         hours: the time that the experiment may take, or None to keep its number of iterations.
         most: the most iterations that are fitted to that time, or None.
         with_iterations: a function that makes the experiment with a given number of iterations.
-        scratch: the same without a model to start from, if that model was not asked for.
+        scratch: the same draft without a model to start from, if the user did not ask for that model.
     """
 
     experiment: Entry
@@ -73,8 +73,8 @@ class Draft:
     def fit(self, seconds: Callable[[Entry], float]) -> Entry:
         """Return the experiment with the most iterations that fit into `hours`, by its time in seconds.
 
-        Their number has two digits that are not zero, is at least FEWEST, and at most `most`; without hours
-        it stays as drafted.
+        Their number has two significant digits, and lies between FEWEST and `most`; without hours it stays as
+        drafted.
         """
         make = self.with_iterations
         if self.hours is None or make is None:

@@ -92,7 +92,7 @@ def index_of(header: Sequence[str], column: str, where: object) -> int:
 
 
 def unit_of(path: Path) -> str:
-    """Return what the number of a row counts: "line" or "row"."""
+    """Return what row numbers count in this file: "line" in a text file, else "row"."""
     return "row" if FORMATS.get(suffix_of(path)) in ("Excel", "Parquet") else "line"
 
 
@@ -131,8 +131,9 @@ def columns(
     path: Path, number: int, sheet: str | None = None
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
     """Yield the columns of a table, or of each visible sheet of an Excel file, or of one `sheet`: the name of
-    the sheet, and a dict from column names to the fields in the first `number` rows. Columns without a name
-    and fields, and rows with a fault unless all have one, are left out. InputError if the file is empty."""
+    the sheet, and a dict from column names to the fields in the first `number` rows. Left out are columns
+    that have neither a name nor a field, and rows with a fault, unless all rows have one. Raises InputError
+    if the file is empty."""
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:

@@ -77,7 +77,7 @@ def forecast(
 
     With `recorded` nothing is measured, and with `fresh` no job counts as finished. With `rows` the data have
     so many training rows instead, so that all jobs are to do. `rates` may come from another forecast, for the
-    same experiment with another number of iterations. `table` are the jobs, if these are not all jobs.
+    same experiment with another number of iterations. `table` has the jobs to forecast, by default all.
     """
     table = table or jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)

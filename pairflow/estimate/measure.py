@@ -30,8 +30,8 @@ def measure(
     work: Work, loss: str, shape: tuple[int, ...] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
     """Measure, in a new process, how long a unit of `work` takes on this machine; None if that fails.
-    `tokens` is a file of real rows, if there is one; `origin` is the text by which the result says where it
-    comes from."""
+    `tokens` is a file of real rows, if there is one; `origin` is stored in the result: it says, in words,
+    where the rate comes from."""
     request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
     command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -143,7 +143,8 @@ class Corruption(ABC):
         return getattr(import_module(f"pairflow.flow.{module}"), name)
 
     def rows_at_once(self, length: int) -> int:
-        """Return the rows of a batch: a power of two up to 1,024, such that outputs take 512 MiB at most."""
+        """Return the number of rows in a batch: a power of two up to 1,024, such that outputs take 512 MiB at
+        most."""
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
         return 1 << (rows.bit_length() - 1)
 

@@ -106,7 +106,7 @@ def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
 
 
 class SharedNoise(NamedTuple):
-    """Gaussian noise of token rows, of which only what decides the noised symbols is kept.
+    """The Gaussian noise of token rows, as far as it decides the noised symbols.
 
     A symbol x1, noised to a onehot(x1) + s eps, becomes the argmax. This is x1 where a/s > `threshold`, else
     `other`: the symbol with the largest eps except x1. `threshold` is that eps minus the eps at x1. Both are

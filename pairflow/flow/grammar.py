@@ -18,7 +18,7 @@ class Grammar:
     Attributes:
         length: N, the number of positions.
         classes: (K,) int64, the class of each symbol, of C; symbols of a class move the automaton alike.
-        following: (S, C) int64, the state after a symbol of each class; -1 where there is none.
+        following: (S, C) int64, the state after a symbol of each class; -1 if the class may not follow.
         final: (S,) bool, the states in which a row may end.
     """
 

@@ -78,8 +78,8 @@ class Sampler:
             plan: how samples are drawn. Its `sampler` and `labels` are not read.
             unconditional: the denoiser without labels, for guidance.
             generator: random numbers, on the device of x0.
-            rows: for many symbols: how many rows to take at once. The denoisers, which must be able to, are
-                then asked only for positions that can change. The law is the same; the random numbers differ.
+            rows: how many rows to take at once, for many symbols. The denoisers are then asked only for the
+                positions that can change, which they must support. The law stays; the random numbers differ.
 
         Returns:
             Tokens (B, N).

@@ -245,8 +245,8 @@ class Kind(ABC, Generic[D]):
         name: the name of its folder.
         settings: the section `data` of an experiment.
         rows: the name of its rows in messages.
-        steps: the modules of its folder `steps`, and the heading of each in `pairflow --help`; an empty one
-            for a step of the workflow.
+        steps: a dict from each module of its folder `steps` to its heading in `pairflow --help`, which is
+            empty for a step of the workflow.
         shows_pairs: whether the page shows pairs, so that the report needs them.
         costs: what its jobs ask of the machine.
         reference: what samples are compared with.

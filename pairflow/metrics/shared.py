@@ -36,11 +36,11 @@ BOUNDS = {
         "lowest",
         digits=3,
         description="Upper bound on the negative log-likelihood of held-out rows: the last `validation_nll` "
-        "of the training (evaluation `likelihood`, no `nfe`).",
+        "of the training (evaluation `likelihood`).",
         formula='the NELBO of the noise (docs/method.md, "Noising and losses"), mean over tokens without '
         "padding",
         unit="nats per token",
-        pitfalls="models of pairs learn from other noise, and may have a higher bound and better samples; "
+        pitfalls="models of pairs learn from other noise: their bound may be higher, their samples better; "
         "values of masks (`mdlm`) are not comparable; few rows give a noisy value",
         source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
     ),
@@ -50,9 +50,9 @@ BOUNDS = {
 _LIKELIER = Metric(
     "likelier under their own class",
     "highest",
-    description="Held-out rows that are likelier under their own class than under any other if the model "
-    "has learnt its condition. Measured once per training, for one property (evaluation `condition`, no "
-    "`nfe`).",
+    description="How many held-out rows are likelier under their own class than under any other: the more, "
+    "the better the model has learnt its condition. Measured once per training, for one "
+    "property (evaluation `condition`).",
     formula="share of rows whose bound on -log p (16 draws, the same noise for all classes) is least with "
     "their own label; for `likelier_by_chance` 1 / number of classes",
     unit="share, 0 to 1",
@@ -88,8 +88,8 @@ _SQUARED_DISTANCES = Metric(
 )
 _DEVIATIONS = Metric(
     "deviation from noise",
-    description="How far the frequencies of the sources' symbols are from the noise's, and how far by "
-    "chance.",
+    description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
+    "would be by chance.",
     formula="total variation distance of the sources' symbol frequencies to 1/K, or to the "
     "[noise's](method.md#noise-by-frequency); expected sqrt((K - 1) / (2 pi M N)), or the noise's",
     unit="none, 0 to 1",
@@ -111,8 +111,8 @@ _TRANSPORT = Metric(
     "semidiscrete transport",
     description="For `sdot`: how unequally often rows are drawn, how near sources are, and how much a "
     "source tells about its row.",
-    formula="variance over mean of the rows' hits, scaled to 4 hits a row; mean Hamming distance (of "
-    "numbers: squared distance); log M minus the mean entropy of the row given the source",
+    formula="variance over mean of how often rows are drawn, scaled to 4 draws a row; mean Hamming distance "
+    "(of numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
     better="neither; spread near 1",
     pitfalls="an unbalanced coupling is nearer because it leaves rows out; at a spread of 1.1 the rows' "

@@ -81,29 +81,29 @@ def pair_rows(
 
 def cumulative(prior: np.ndarray) -> np.ndarray:
     """Return the sums pi_i(0) + ... + pi_i(a) of the probabilities `prior` (N, K) over symbols; the last is
-    exactly 1 (point 6 of this module)."""
+    exactly 1 (point 6 above)."""
     sums = prior.cumsum(axis=1)
     sums[:, -1] = 1.0
     return sums
 
 
 def step_rates(likely: np.ndarray, step: int, steps: int, schedule: Linear = PAIRING) -> np.ndarray:
-    """Return rate_i of point 5 of this module: how likely each position is to change, apart from w_i.
+    """Return rate_i of point 5 above: how likely each position is to change, apart from w_i.
     `likely` has the probabilities pi_i(z^i) of the symbols there."""
     kappa = schedule.kappa(step / steps)
     return 1 / steps * schedule.derivative(step / steps) / (kappa + (1 - kappa) * likely)
 
 
 def match_gains(likely: np.ndarray, kappa: float) -> np.ndarray:
-    """Return how much a match at each position adds to the score of a data row: g_i of point 1 of this
-    module, int64. `likely` has the probabilities pi_i(z^i) of the state's symbols in the noise; kappa < 1."""
+    """Return how much a match at each position adds to the score of a data row: g_i of point 1 above, int64.
+    `likely` has the probabilities pi_i(z^i) of the state's symbols in the noise; kappa < 1."""
     bits = _log2(1 + kappa / ((1 - kappa) * likely))
     return np.rint(np.ldexp(bits, FRACTION_BITS)).astype(np.int64)
 
 
 def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Return w_i for some `positions` of a state `z` (N,): the weighted share of data rows that agree with it
-    there (points 2 to 4 of this module). `gains` (N,) are from `match_gains`."""
+    there (points 2 to 4 above). `gains` (N,) are from `match_gains`."""
     agree = data == z  # (M, N)
     weights = key_weights(agree @ gains)
     counts = weights > 0
@@ -113,8 +113,8 @@ def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, position
 
 
 def key_weights(scores: np.ndarray) -> np.ndarray:
-    """Return the weights of the data rows (point 3 of this module) from their `scores` (M,) int64; the
-    greatest is 1."""
+    """Return the weights of the data rows (point 3 above) from their `scores` (M,) int64; the greatest is
+    1."""
     below = scores.max() - scores
     whole, part = below >> FRACTION_BITS, below & ((1 << FRACTION_BITS) - 1)
     power = np.ldexp(part, -FRACTION_BITS) * -math.log(2)  # above -0.694

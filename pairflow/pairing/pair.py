@@ -224,7 +224,8 @@ class RowwisePairer:
         return self.draw(rows or (0, self.count))
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
-        """Return the sources of rows first..last-1, because no row depends on others."""
+        """Return the sources of rows first..last-1: the order is the data's, because no row depends on
+        others."""
         return self.draw((first, last))
 
     def compile(self) -> None:

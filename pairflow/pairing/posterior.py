@@ -30,13 +30,13 @@ STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 def nearness(tau: float, length: int) -> np.ndarray:
     """Return the factors by which the levels g = 0..N + 1 (distances) lower the weight of a row, float64:
-    near[g] of point 2 of this module."""
+    near[g] of point 2 above."""
     return np.multiply.accumulate(np.r_[1.0, np.full(length + 1, math.exp(-1 / tau))])
 
 
 def heights(buckets: int) -> np.ndarray:
     """Return the factors by which the buckets b = 0..`buckets` - 1 lower the weight of a row, float64:
-    high[b] of point 2 of this module."""
+    high[b] of point 2 above."""
     return np.multiply.accumulate(np.r_[1.0, np.full(buckets - 1, math.exp(-1 / UNITS))])
 
 
@@ -48,8 +48,8 @@ def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
 
 
 def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
-    """Return what one level adds to the total of point 3 of this module. `counts` has the number of its rows
-    in each bucket. Numba compiles this function and `weigh` unchanged."""
+    """Return what one level adds to the total of point 3 above. `counts` has the number of its rows in each
+    bucket. Numba compiles this function and `weigh` unchanged."""
     total = 0.0
     for bucket in range(len(counts)):
         # The brackets are part of point 3: (count * near) * high would round differently.
@@ -59,15 +59,15 @@ def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
 
 def is_enough(left: int, near: float, total: float) -> bool:
     """Return whether the `left` rows that are not counted yet, with weights of at most `near`, are negligible
-    (point 3 of this module)."""
+    (point 3 above)."""
     return left * near <= TOLERANCE * total
 
 
 def weigh(
     counts: np.ndarray, levels: int, near: np.ndarray, high: np.ndarray, total: float, weights: np.ndarray
 ) -> int:
-    """Compute the integer weights W[g, b] of the first `levels` levels (point 4 of this module), and write
-    them to `weights`. Returns their sum over all rows."""
+    """Compute the integer weights W[g, b] of the first `levels` levels (point 4 above), and write them to
+    `weights`. Returns their sum over all rows."""
     shift = WEIGHT_BITS - math.frexp(total)[1]
     total_weight = 0
     for level in range(levels):

@@ -35,7 +35,7 @@ WEIGHT_BITS = 52  # point 4
 
 
 def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
-    """Return rate_s for all steps: the largest chance that a position changes (point 6 of this module).
+    """Return rate_s for all steps: the largest chance that a position changes (point 6 above).
 
     Args:
         steps: T.
@@ -81,7 +81,7 @@ def margin(keys: int) -> float:
 
 
 def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
-    """Compute the integer weights W_g of points 3 and 4 of this module, and write them to `weights`.
+    """Compute the integer weights W_g of points 3 and 4 above, and write them to `weights`.
 
     Numba compiles this function unchanged.
 

@@ -124,7 +124,8 @@ def samples(root: Path, run: SampleRun) -> Path:
 
 
 def measured(root: Path, run: SampleRun, folder: str = "metrics", comparison: str = "") -> Path:
-    """Return the file of a run in a folder: `samples`, `metrics`, or `properties` (histograms)."""
+    """Return the file with a run's `samples`, its `metrics` (of a `comparison`, if there are several), or its
+    histograms (`properties`)."""
     file = f"nfe{run.nfe}{_ending(comparison)}.parquet"
     return root / f"seed{run.seed}" / folder / run.method / run.evaluation / file
 

@@ -111,7 +111,7 @@ def needed(
 def count_bytes(
     job: Job, experiment: config.Experiment, sizes: DatasetSize, parameters: int | None
 ) -> float | None:
-    """Estimate the bytes of a job's outputs from the names of these; None for an unknown network."""
+    """Estimate how many bytes a job's outputs take; None for an unknown network."""
     rows, _ = count_draws(job)
     if "model" in job.outputs:  # raw and averaged weights in float32
         return parameters and 8.0 * parameters

@@ -28,7 +28,8 @@ _LATEX_ESCAPED = str.maketrans(
 
 
 class Entry(NamedTuple):
-    """A number as the page prints it, in bold if `best`; `text` is empty if the number is missing."""
+    """A number as the page prints it, with its deviation (`spread`), and in bold if `best`. `text` is empty
+    if the number is missing."""
 
     text: str
     spread: str = ""

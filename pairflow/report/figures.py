@@ -106,7 +106,8 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int | None,
 
 
 def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the edges of at most `_BINS` bins, over all N+1 distances or for long rows those that occur."""
+    """Return the edges of at most `_BINS` bins over all N + 1 distances, or for long rows over the range that
+    occurs."""
     occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
     low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
     width = -(-(high - low) // _BINS)

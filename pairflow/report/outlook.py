@@ -59,7 +59,7 @@ def step_lines(forecast: Forecast) -> str:
 def sums(forecast: Forecast) -> str:
     """Write CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    Where a part of a sum is unknown, the sum of the others is a bound.
+    If a part of a sum is unknown, the sum of the others is given as "at least".
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
@@ -83,8 +83,8 @@ def sums(forecast: Forecast) -> str:
 
 
 def outset(forecast: Forecast, usable_mb: float) -> list[str]:
-    """Write what the jobs to do will take, in a line; and in another one if a job needs more than this
-    machine's memory. Empty if all jobs are done."""
+    """Write a line on what the jobs to do will take, and a warning if one needs more memory than the machine
+    has. Empty if all jobs are done."""
     if not forecast.todo:
         return []
     gpu = " and a GPU" * (forecast.device == "cuda")

@@ -20,9 +20,9 @@ _FOLDER = Path(__file__).parent
 def make_environment(*folders: Path, metrics: Mapping[str, Metric] = {}) -> jinja2.Environment:
     """Make the environment for templates of this folder, of the kinds of data, and of `folders`.
 
-    Undefined names in a template are errors. One environment serves one page: its filter `entry` turns a
-    metric, one of these or of `SHARED`, into the name of its entry, or into an empty text if it has no
-    description, and collects these entries in `asked` for the page's glossary."""
+    Undefined names in a template are errors. One environment serves one page. Its filter `entry` returns the
+    name of a metric's entry in the page's glossary, empty if the metric has no description, and collects the
+    entries in `asked`. The metrics are these and `SHARED`."""
     entries = {name: entry for entry in list_entries({**SHARED, **metrics}) for name in entry[0]}
     asked: dict[str, tuple[list[str], Metric]] = {}
 

@@ -55,10 +55,10 @@ def granted_threads() -> int:
 
 
 def useful_threads(asked: int | None) -> int:
-    """Return the number of threads to use where so many were `asked` for: at most one per CPU of this
-    process.
+    """Return the number of threads to use: `asked`, but at most one per CPU of this process.
 
-    None, and 0, mean one per CPU. More would wait for one another. If it is less, a line on stderr says so.
+    None, and 0, mean one per CPU. More would wait for one another. A line on stderr says if it is less than
+    asked for.
     """
     cpus = available_cpus()
     if asked and asked > cpus:
@@ -75,7 +75,7 @@ def all_cpus() -> int:
 
 
 def available_cpus() -> int:
-    """Return the number of CPUs that this process may use: those that it may run on, or the quota of its
-    container, rounded down, but at least 1."""
+    """Return how many CPUs this process may use: all on which it may run, or fewer by the quota of its
+    container (rounded down, at least 1)."""
     limits = read_limits("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
     return max(1, min([all_cpus(), *(quota // period for quota, period in limits if quota > 0)]))

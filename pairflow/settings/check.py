@@ -24,8 +24,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def recorded(self, parameters: Mapping[str, object]) -> dict[str, object]:
-        """Return the settings that a file records under the same name in another form, such as a name with a
-        hash: a dict from name to that form. `parameters` are all settings in the file."""
+        """Return the settings that a file records in another form, such as a name with a hash: a dict from
+        the name of the setting to that form. `parameters` are all settings in the file."""
         return {}
 
 

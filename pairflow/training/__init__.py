@@ -1,10 +1,10 @@
 """Training: the optimisation loop, the objectives that it minimises, and the trained models.
 
-A distillation is a function of a module here, which `catalogue` lists,
+Each distillation is a function of a module in this folder; `catalogue` lists them. It has the form
 
     objective(settings, model, rows, cache)
 
-It returns an `objectives.Objective`, the loss that `loop.optimise` minimises.
+and returns an `objectives.Objective`, the loss that `loop.optimise` minimises.
 
 Args:
     settings: the settings of the distillation.

@@ -1,4 +1,4 @@
-"""Which objective a base model minimises, and each distillation."""
+"""The objectives that base models and distillations minimise."""
 
 from collections.abc import Callable
 

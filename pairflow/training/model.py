@@ -179,8 +179,7 @@ class Model(ModelFolder, ABC):
         libraries set up."""
 
     def largest_answer(self) -> Tensor:
-        """Return the network's output for a row of zeros, by which a training that diverged is noticed: it is
-        not finite."""
+        """Return the network's output for a row of zeros. It is not finite if the training diverged."""
         return self.warm_up()
 
     @property

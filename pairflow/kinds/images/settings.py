@@ -137,7 +137,7 @@ METRICS = {
     "is": _by_features(
         "IS",
         "highest",
-        description="Inception Score: whether single samples look like one class, and all of them like many.",
+        description="Inception Score: whether each sample looks like one class, and all together like many.",
         formula="exp(mean over samples x of KL(p(y|x) || p(y))), the mean of ten parts",
         unit="none, 1 to the number of classes",
         pitfalls="it never looks at real data: one perfect image of each class is enough",

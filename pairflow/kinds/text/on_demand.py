@@ -72,8 +72,8 @@ class ScoredText(ScoredLines):
         return self.tokeniser.line(self.tokeniser.encode_known(line), self.length)
 
     def read(self, path: Path, column: str | None = None) -> Iterator[Candidate]:
-        """Yield the lines, or pieces, of a text file; the records of FASTA, and of a table those in
-        `column`."""
+        """Yield the rows to score: the lines or pieces of a text file, the records of a FASTA file, or the
+        texts in the `column` of a table."""
         column = column or (COLUMN if is_table(path) else None)
         if not column and suffix_of(path) not in FASTA_SUFFIXES:
             yield from super().read(path)

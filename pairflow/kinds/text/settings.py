@@ -122,7 +122,7 @@ METRICS = {
         formula="number of such words / number of words, without the first and last word of a packed row",
         unit="share, 0 to 1",
         better="higher, up to held-out text",
-        pitfalls="a model of short words has a high value",
+        pitfalls="a model that writes only short words has a high value",
         source="counted (`pairflow/kinds/text/ngrams.py`)",
     ),
     "js_trigram": _text(

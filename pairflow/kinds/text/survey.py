@@ -27,8 +27,8 @@ _SETTINGS = {
 
 
 def recognise(request: DraftRequest) -> str:
-    """Return why a file that is of no other kind is text; empty if it is not. Raises InputError for a table
-    in which no column is known to hold text."""
+    """Return why a file is taken for text, once no other kind has recognised it; empty if it is no text.
+    Raises InputError for a table in which no column is known to hold text."""
     file, suffix = request.file, suffix_of(request.file)
     if request.taken_as in ("text", "rows"):
         return f"by --as {request.taken_as}"

@@ -20,7 +20,7 @@ MINIMUM = 10  # rows, of which at least one is held out
 
 @dataclass(frozen=True)
 class TokenFile(RowFile):
-    """A user's file of token rows, and perhaps another with those that are held out."""
+    """A user's file of token rows, and perhaps another one with held-out rows."""
 
     held_out: Path | None = None
 
@@ -47,8 +47,9 @@ class TokenFile(RowFile):
 
 
 def label(words: list[str], condition: RowClasses, path: Path) -> Labelled:
-    """Return the classes of rows (M) that are named by words, empty for none, and what they mean. Says on
-    stderr how many rows have none. Raises InputError for any other word, with its row."""
+    """Return the class of each row and what the classes mean. `words` (M) has the name of each row's class,
+    empty for none. Says on stderr how many rows have none. Raises InputError for an unknown name, with its
+    row."""
     names, known = condition.classes, [*condition.classes, ""]
     for row, word in enumerate(words):
         if word not in known:

@@ -22,8 +22,8 @@ _ngrams = partial(
     Metric,
     best="lowest",
     against="to held-out rows",
-    description="Total variation distance between pairs of neighbouring tokens in samples and in held-out "
-    "rows, and between single tokens.",
+    description="Total variation distance between samples and held-out rows, in pairs of neighbouring tokens "
+    "and in single tokens.",
     formula="mean over positions i < N of 1/2 sum_ab abs(p_i(a, b) - q_i(a, b)), with a at position i and b "
     "at position i + 1; mean over i of 1/2 sum_a abs(p_i(a) - q_i(a))",
     unit="none, 0 to 1",

@@ -22,7 +22,7 @@ _chamfer = partial(
     "training vectors to samples",
     unit="the data's, squared",
     better="lower, down to the floor",
-    pitfalls="it grows where there are fewer samples; two coordinates say nothing of the others",
+    pitfalls="it grows with fewer samples; two coordinates say nothing of the others",
     source="the paper, appendix E, which does not print the formula (`pairflow/metrics/continuous.py`)",
 )
 METRICS = {

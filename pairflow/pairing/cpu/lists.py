@@ -66,8 +66,8 @@ def move(lists, counters, lost, gained):
 
 @compiled
 def restart(lists, counters, number, rows):
-    """Set the match counters of the M = `number` keys (data rows) from the beginning, for a query with the
-    symbols of these `rows` (C,) of the index."""
+    """Count the matches of the M = `number` keys (data rows) from zero, for a query with the symbols of these
+    `rows` (C,) of the index."""
     keys, starts = lists.keys, lists.starts
     for key in range(number):
         counters[key] = np.uint16(0)

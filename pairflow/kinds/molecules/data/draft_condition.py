@@ -105,7 +105,7 @@ def choose_classes(
     lines: Sequence[int] | np.ndarray,
     repeats: Iterable[tuple[int, int]] = (),
 ) -> DraftCondition:
-    """Return a condition on a column: by the classes that it names, or by three (else two) classes of its
+    """Return a condition on a column: on the classes that it names, or on three (else two) classes of its
     numbers. No class is empty. `lines` has the number of the first row of each molecule, and `repeats` pairs
     each further row with the first row of its molecule. Raises InputError if there are no two classes."""
     names = find_classes(column.fields_at(lines))

@@ -88,7 +88,7 @@ def is_table(path: str | Path) -> bool:
 
 
 def unit_of(path: str | Path) -> str:
-    """Return what the number of a row counts: "line", "record" (SDF) or "row" (Excel, Parquet)."""
+    """Return what row numbers count in this file: "line", "record" (SDF) or "row" (Excel, Parquet)."""
     return "record" if format_of(path) == "SDF" else tabular.unit_of(Path(path))
 
 
@@ -102,8 +102,8 @@ def read_rows(
       (`#`) may stand above.
     - Tables: SMILES are in `column`, names in the column that `name_column` finds. Of an Excel file the
       `sheet` is read, or else the first that is not empty.
-    - SDF files: the name is the title, the first line of a record, or else the data item that `name_column`
-      finds; or the data item `column`, if that is not "smiles".
+    - SDF files: the name is the data item `column`, if that is not "smiles"; or else the title, the first
+      line of a record; or else the data item that `name_column` finds.
 
     The progress bar counts bytes. Raises InputError for a file that is missing, empty, truncated, not in
     UTF-8 or not in the format of its suffix, and for an unknown column.

@@ -44,14 +44,14 @@ _PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notat
 
 
 class Values(NamedTuple):
-    """What R fields of a column hold.
+    """The numbers that R fields of a column hold, and how they are written.
 
     Attributes:
         numbers: the number in each field (R,), NaN for none.
         reasons: why a field has no number, else "".
         notation: how numbers are written, if not plainly, such as with decimal commas.
-        clash: two rows that are written in contradictory ways, if any.
-        points: a row whose point may separate thousands, if this is so in all rows with a point.
+        clash: the indices of two fields whose notations contradict each other, if any.
+        points: the index of a field with a point, if all points of the column may separate thousands.
     """
 
     numbers: np.ndarray
@@ -168,9 +168,9 @@ class OwnColumn:
     def read(
         cls, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None
     ) -> "OwnColumn":
-        """Read the column. Numbers whose relation in a column beside it is `>` or the like are read as if it
-        stood in front of them. Raises InputError also if the table does not have it, if it is no table, or if
-        its numbers have several units."""
+        """Read the column. If a column beside it has a relation such as `>` for a number, the number is read
+        as if the relation stood in front of it. Raises InputError also if the table does not have it, if it
+        is no table, or if its numbers have several units."""
         unit, rows = library.unit_of(table), [*library.read_fields(table, name, sheet)]
         columns = library.first_fields(table, _FIRST, sheet)
         layout = layout_of(table) if library.format_of(table) == "CSV" else None

@@ -72,8 +72,8 @@ def measure_samples(
 def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
     """Measure held-out molecules (method `data`) and controls, as reference values for samples. Two controls
     need no model: training molecules with one carbon more, and strings of independent symbols. The third has
-    samples of the model to start from. Counts are scaled to the number of samples of a trial, except for that
-    of the held-out molecules."""
+    samples of the model to start from. Counts are scaled to the number of samples of a trial, except the
+    numbers of held-out molecules."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -184,11 +184,11 @@ class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set `known`. `keys` maps canonical SMILES to what identifies them by the rule of the data
-    set, of which `known_keys` are in the data set. `origins` has the fingerprints of the molecules that they
-    vary, if any. `nearest` has what samples were asked for by classes of the user's own columns, if the files
-    have labels. `described` is a table of the distinct SMILES of all trials, with their keys. It has a column
-    for each of `plausible.STAGES` if the settings ask for them.
+    are in the data set `known`. `keys` maps canonical SMILES to what identifies the molecules by the data
+    set's rule; the `known_keys` are in the data set. `origins` has the fingerprints of the molecules that
+    they vary, if any. `nearest` has what samples were asked for by classes of the user's own columns, if the
+    files have labels. `described` is a table of the distinct SMILES of all trials, with their keys. It has a
+    column for each of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):

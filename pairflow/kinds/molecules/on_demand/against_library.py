@@ -68,7 +68,7 @@ class Measured:
         rows: the rows of the file.
         library: the molecules of the library, to find the nearest one to each row.
         known: the canonical SMILES that are not novel.
-        norms: what is usual in the library, by which rows are plausible or not.
+        norms: what is usual in the library, to tell which rows are plausible.
     """
 
     summary: str

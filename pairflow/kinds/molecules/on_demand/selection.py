@@ -52,8 +52,8 @@ class Selection:
     among the canonical SMILES `known`), `repeated` (with `unique`, the same molecule by the rule `identity`
     was kept before; or it is one of the `seeds`) and `refused by` the name of a filter. With `raw` every
     sample is delivered, and only `kept` and `invalid` occur. With `neutral` a sample is neutralised first; it
-    is known with either charges. `counts` has all verdicts, and `since` only those after the last delivered
-    sample.
+    is known if its charged or its neutral form is known. `counts` has all verdicts, and `since` only those
+    after the last delivered sample.
     """
 
     def __init__(

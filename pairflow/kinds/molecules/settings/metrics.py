@@ -19,7 +19,7 @@ _count = partial(
 _plausible = partial(
     _count,
     description="Molecules in which a chemist should find nothing odd: they are different, novel, and "
-    "within limits that 95 % of the library keep. With `chemistry: {plausible: true}`, which `pairflow "
+    "within limits that hold for 95 % of the library. With `chemistry: {plausible: true}`, which `pairflow "
     "new` writes, methods are judged by `plausible` first.",
     formula="number of different canonical SMILES that no row has and that pass these stages, one after "
     "the other. `usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always suffice). "
@@ -42,9 +42,9 @@ _spelling = partial(
     chart=False,
     group="spellings",
     description="The same counts on the strings themselves, as the paper has them.",
-    formula="number of different valid strings; of them, not in the data set",
+    formula="number of different valid strings; number of these that are not in the data set",
     unit="strings",
-    better="higher; lower off the rules",
+    better="higher; lower if it is called *off the rules*",
     pitfalls="two spellings of a molecule count twice",
     source="the authors' code (`pairflow/kinds/molecules/measures/counts.py`)",
 )
@@ -64,10 +64,10 @@ _reason = partial(
 _in_class = partial(
     _count,
     description="Valid samples in the class that was asked for, such as `qed=high`, for properties that "
-    "RDKit computes. With several properties `in_class` needs all.",
+    "RDKit computes. With several properties, `in_class` counts samples that meet all.",
     formula="number of valid strings whose value lies between the class's thresholds, which are quantiles "
     "of the training molecules",
-    pitfalls="repeats count; a model that ignores the class reaches its share of the data",
+    pitfalls="repeats count; a model that ignores the class reaches the share of the class",
     source="RDKit (`pairflow/kinds/molecules/structures/descriptors.py`)",
 )
 _target = partial(
@@ -83,7 +83,7 @@ _scaffold = partial(
     "training molecule has.",
     formula="number of different scaffolds",
     unit="scaffolds",
-    pitfalls="both grow with the valid molecules; a novel scaffold may be impossible",
+    pitfalls="both grow with the number of valid molecules; a novel scaffold may be impossible",
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _common = partial(
@@ -95,7 +95,8 @@ _common = partial(
     formula="number of different molecules",
     unit="molecules",
     better="neither; near held-out molecules",
-    pitfalls="both grow with the valid molecules; copies count; in diverse libraries all scaffolds are rare",
+    pitfalls="both grow with the number of valid molecules; copies count; in diverse libraries all "
+    "scaffolds are rare",
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _likeness = partial(Metric, chart=False, compared=False, unit="none, 0 to 1")
@@ -107,9 +108,9 @@ _moses = partial(
     "Scaf of MOSES, with `chemistry: {moses: true}`.",
     formula="mean over molecules of the largest Tanimoto similarity to a held-out one; cosine of the angle "
     "between the counts of BRICS fragments, and of Bemis-Murcko scaffolds",
-    better="higher; copies have the values of training molecules",
-    pitfalls="they grow with the held-out molecules; MOSES differs in details (repeats, small scaffolds, "
-    "bits)",
+    better="higher, but copies of training molecules score well, too",
+    pitfalls="they grow with the number of held-out molecules; MOSES differs in details (repeats, small "
+    "scaffolds, bits)",
     source="Polykovskiy et al. 2020; Degen et al. 2008 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _property = partial(
@@ -159,7 +160,7 @@ METRICS = {
         description="Different molecules that no row of the data set has, not even a row left out.",
         formula="number of canonical SMILES, or of whatever `identity` compares, that no row has",
         unit="molecules",
-        better="higher; lower off the rules",
+        better="higher; lower if it is called *off the rules*",
         pitfalls="novel molecules may be nonsense",
     ),
     "in_class": _in_class("in the class asked for"),
@@ -234,8 +235,8 @@ METRICS = {
     },
     "nearest_in_class": _target(
         "nearest training molecule in the class asked for",
-        description="Valid samples whose nearest training molecule is in the class asked for, by a column "
-        "of your table such as `pIC50`.",
+        description="Valid samples whose nearest training molecule is in the class that was asked for; the "
+        "classes are from a column of your table, such as `pIC50`.",
         formula="number of samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits), among "
         "molecules with a value",
         better="higher than `nearest_by_chance`",
@@ -244,7 +245,7 @@ METRICS = {
     "nearest_by_chance": _target(
         "nearest training molecule in that class by chance",
         best="",
-        description="About the `nearest_in_class` of a model that ignores the class.",
+        description="What `nearest_in_class` would be, about, if the model ignored the class.",
         formula="sum over valid samples of the share of their class among training molecules with a value",
         pitfalls="samples from one part of the library differ from chance anyway; compare with guidance 0",
     ),

@@ -58,8 +58,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def say_problem(molecule: Chem.Mol | None) -> str:
-    """Return why RDKit cannot read a molecule except without checks, such as a wrong valence, to put after
-    the word "unparsable"; empty if that is not known."""
+    """Return what keeps RDKit from reading a molecule, which was read without checks; empty if unknown. The
+    text, such as a wrong valence, follows the word "unparsable" in messages."""
     if molecule is None:
         return ""
     for problem in Chem.DetectChemistryProblems(molecule):
@@ -71,7 +71,7 @@ def say_problem(molecule: Chem.Mol | None) -> str:
 
 
 def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
-    """Write a molecule as canonical SMILES that RDKit, reading it, writes in the same way again. For
+    """Write a molecule as canonical SMILES that stay the same when RDKit reads and writes them again. For
     `[H]/N=C`, for example, RDKit first writes `[H]N=C`, and for that `C=N`. `read_from` is the text of the
     molecule, if known: if RDKit writes the same text, nothing needs to be read again."""
     smiles = Chem.MolToSmiles(molecule)
