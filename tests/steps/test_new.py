@@ -119,9 +119,12 @@ def test_drug_like_molecules_are_groups_unless_they_may_have_several_parts(proje
     assert (found.training.loss, main.temperature, main.greedy_tail, main.grammar) == (
         *("cross_entropy", 1, False, True),
     )
+    assert found.noise == "frequencies"
+    made("a.smi", "--force", "--compare", "--from", "none")
+    assert experiment(project, "a").methods == ("udlm", "pairflow")  # DCD needs uniform noise
     made("a.smi", "--force", "--fragments", "keep")
     other = experiment(project, "a")
-    assert (other.data.representation, other.training.loss) == ("selfies", "nelbo")
+    assert (other.data.representation, other.training.loss, other.noise) == ("selfies", "nelbo", "uniform")
     made("a.smi", "--force", "--representation", "smiles")
     assert experiment(project, "a").data.representation == "smiles"
 

@@ -14,6 +14,7 @@ from rdkit import rdBase
 
 from pairflow import published
 from pairflow.config import check, parse_method, suggest
+from pairflow.config.training import FREQUENCIES
 from pairflow.data.draft import NO_START, Draft, DraftRequest, Entry, own_split, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import is_held_out, split_rows
@@ -301,8 +302,6 @@ def plan(
     symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
     size = DatasetSize(training_rows or available, held_out, symbols, length)
     number = f"about {total:,}" if counts.total < counts.of else f"{total:,}"
-    # Most groups are rare: docs/couplings.md, "Noise by frequency".
-    noise = start.noise if start else "frequencies" if settings.representation == "groups" else "uniform"
     scale = _scale(settings.representation, size, device, settings.compare, start)
     if "condition" in data:
         scale["evaluations"] |= ask_for_classes(data["condition"])
@@ -312,7 +311,6 @@ def plan(
         "seeds": [0],
         "data": data,
         **({"from": start.name} if start else {}),
-        **({"noise": noise} if noise != "uniform" else {}),
         "chemistry": {"plausible": True},
         **scale,
     }
@@ -364,6 +362,12 @@ def _scale(
         scale["evaluations"]["main"].pop("temperature", None)
         # For zinc250k better than a greedy tail at equal calls (docs/results.md, "Beside other generators").
         scale["evaluations"]["main"] |= {"sampler": "euler", "greedy_tail": False, "grammar": True}
+    by_frequency = start.noise == FREQUENCIES if start else representation == "groups"
+    if by_frequency:  # docs/couplings.md, "Noise by frequency"
+        scale["noise"] = FREQUENCIES
+        if compare:  # DCD needs uniform noise
+            del scale["distillation"]
+            scale["methods"].remove("pairflow+dcd")
     return scale
 
 
