@@ -4,9 +4,9 @@
     python benchmarks/noise.py --table --out benchmarks/records/noise.json
 
 For each data set it trains every method with both noises, three seeds each, and else with the same settings.
-It works like `couplings.py`: in the folder it is called in, and what is finished is not made again. One metric of
-each data set is tested: the differences between the two noises of a method, paired over the seeds, by
-Student's t with Holm's correction over all methods and numbers of steps of a table.
+It works like `couplings.py`: in the folder it is called in, and what is finished is not made again. One
+metric of each data set is tested: the differences between the two noises of a method, paired over the seeds,
+by Student's t with Holm's correction over all methods and numbers of steps of a table.
 """
 
 import argparse
@@ -133,7 +133,11 @@ def run(name: str, compared: Compared, seeds: int) -> dict[str, Any]:
     base = deepcopy(shipped.model_dump(mode="json", exclude_unset=True))
     for key, value in compared.changes.items():
         base[key] = {**base[key], **value} if key in ("data", "training") else value
-    base |= {"seeds": [*range(seeds)], "description": f"Noises compared on {name}", "methods": compared.methods}
+    base |= {
+        "seeds": [*range(seeds)],
+        "description": f"Noises compared on {name}",
+        "methods": compared.methods,
+    }
     entries = {f"noise_{name}_{noise}": {**base, "noise": noise} for noise in NOISES}
     EXPERIMENTS.mkdir(exist_ok=True)
     (EXPERIMENTS / f"noise_{name}.yaml").write_text(yaml.safe_dump({"experiments": entries}))
@@ -156,7 +160,7 @@ def run(name: str, compared: Compared, seeds: int) -> dict[str, Any]:
 
 
 def table(name: str, found: dict[str, Any]) -> str:
-    """Tables in Markdown, a metric each: mean ± deviation of the seeds; bold if ahead of the other noise by test."""
+    """Tables in Markdown, a metric each: mean ± deviation of the seeds; bold if ahead by test."""
     compared, texts = CASES[name], []
     for metric, rows in found["values"].items():
         steps = [*next(iter(rows.values()))]
