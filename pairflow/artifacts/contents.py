@@ -125,7 +125,6 @@ COLUMNS: dict[str, dict[str, Column]] = {
         **dict.fromkeys(("low", "high"), replace(NUMBER, finite=False)),  # the outer bins have no end
         **dict.fromkeys(("samples", "training"), NUMBER),
     },
-    "transformation": {"gamma": _FLOATS, "alpha": _FLOATS},
     "ChemNet statistics": _MOMENTS,
     "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
