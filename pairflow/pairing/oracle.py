@@ -16,7 +16,7 @@ from pairflow.arrays import checked_pair
 from pairflow.errors import InputError
 from pairflow.flow.schedule import PAIRING, Linear, gamma
 from pairflow.limits import MAX_VOCABULARY
-from pairflow.pairing import posterior, rule
+from pairflow.pairing import rule
 
 _CHUNK = 1 << 26  # comparisons in memory at once
 
@@ -200,58 +200,3 @@ def _checked(
     if prior.shape != shape or not (prior > 0).all() or not np.allclose(prior.sum(axis=1), 1):
         raise InputError(f"prior: expected {shape} probabilities above 0, whose rows have the sum 1")
     return z, data, size, prior[np.arange(len(prior)), z]
-
-
-def draw_rows(
-    sources: np.ndarray,
-    numbers: np.ndarray,
-    data: np.ndarray,
-    buckets: np.ndarray,
-    *,
-    tau: float,
-    seed: int,
-    draws: int = 1,
-) -> np.ndarray:
-    """Draw data rows for sources (rows of noise) from P(m | z): the reference of semidiscrete transport.
-
-    `pairing.posterior` defines P(m | z) and its arithmetic.
-
-    Args:
-        sources: (S, N) tokens.
-        numbers: the sources' numbers (S,), which select their random numbers.
-        data: (M, N) tokens.
-        buckets: (M,), how many units the potential of each row is below the greatest potential.
-        tau: the temperature, in positions.
-        seed: every random number follows from it and from `numbers`.
-        draws: the number of rows to draw for each source.
-
-    Returns:
-        Row numbers (S, draws) int32.
-    """
-    order = posterior.sorted_by_bucket(data, buckets)
-    data, buckets = data[order], buckets[order]
-    near, high = posterior.nearness(tau, data.shape[1]), posterior.heights(int(buckets.max()) + 1)
-    rows = np.empty((len(sources), draws), np.int32)
-    words = rng.draws(seed, numbers, posterior.STEP, draws)[0]  # (S, draws) uniforms
-    for source, uniforms, out in zip(sources, words, rows, strict=True):
-        levels = (data != source).sum(axis=1)
-        levels -= levels.min()
-        counts = np.zeros((len(near), len(high)), np.int64)
-        np.add.at(counts, (levels, buckets), 1)
-        mass, kept, left = 0.0, 0, len(data)
-        while left and not (kept and posterior.is_enough(left, near[kept], mass)):
-            mass += posterior.add_level(counts[kept], near[kept], high)
-            left -= int(counts[kept].sum())
-            kept += 1
-        weights = np.zeros_like(counts)
-        whole = posterior.weigh(counts, kept, near, high, mass, weights)
-        ends = np.cumsum(counts * weights)  # cell by cell, level by level
-        for n, uniform in enumerate(uniforms):
-            pick = min(int(uniform * whole), whole - 1)
-            cell = int(np.searchsorted(ends, pick, side="right"))
-            level, bucket = divmod(cell, len(high))
-            # The rows of a cell have the same weight, so a division finds the row in it.
-            number = (pick - (ends[cell - 1] if cell else 0)) // weights[level, bucket]
-            members = np.flatnonzero((levels == level) & (buckets == bucket))
-            out[n] = order[members[number]]
-    return rows

@@ -2,7 +2,7 @@
 
 A source is a row of noise. P(m | z) is proportional to exp((g_m - h(z, d_m)) / tau), where g_m is the
 potential of the data row d_m, h the Hamming distance and tau a temperature (docs/method.md, "Semidiscrete
-transport"). The oracle and the engines compute it by these points, so that they agree bit for bit:
+transport"). The engine and the tests compute it by these points, so that they agree bit for bit:
 
 1. Potentials are multiples of the unit tau / 4. The *bucket* b of a row is the number of units between its
    potential and the greatest; its *level* g is its distance minus that of the nearest row. Rows with the same

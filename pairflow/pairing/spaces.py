@@ -50,7 +50,7 @@ class Space(ABC):
 
 
 class TokenSpace(Space):
-    """Token rows (M, N), their noise, and Hamming distances, computed by Numba if `device` is None.
+    """Token rows (M, N), their noise, and Hamming distances.
 
     Sources have the probabilities `pi` (N, K) of noise by frequency, or are uniform if that is None.
     """
@@ -59,11 +59,10 @@ class TokenSpace(Space):
         self,
         data: np.ndarray,
         vocabulary_size: int,
-        device: "torch.device | None" = None,
         pi: np.ndarray | None = None,
     ):
         super().__init__(data)
-        self.vocabulary_size, self.device, self.pi = vocabulary_size, device, pi
+        self.vocabulary_size, self.pi = vocabulary_size, pi
 
     def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
         if self.pi is None:
@@ -76,11 +75,7 @@ class TokenSpace(Space):
         return self.require_length(checked_tokens(sources, self.vocabulary_size, "sources"))
 
     def law(self, buckets: np.ndarray, tau: float) -> Any:
-        if self.device is None:
-            return Posterior(self.data, buckets, self.vocabulary_size, tau)
-        from pairflow.pairing.gpu.posterior import TorchPosterior
-
-        return TorchPosterior(self.data, buckets, self.vocabulary_size, tau, self.device)
+        return Posterior(self.data, buckets, self.vocabulary_size, tau)
 
     def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return (self.data[rows] != sources).sum(axis=1)
@@ -114,13 +109,10 @@ class PointSpace(Space):
 def space_of(
     data: np.ndarray, vocabulary_size: int | None, device: "torch.device", pi: np.ndarray | None = None
 ) -> Space:
-    """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes its law.
-
-    On a CPU, Numba computes the law of token rows instead, because it is faster.
-    """
+    """Return a TokenSpace for integers, else a PointSpace, whose law `device` (torch) computes."""
     if np.issubdtype(data.dtype, np.integer):
         assert vocabulary_size is not None
-        return TokenSpace(data, vocabulary_size, None if device.type == "cpu" else device, pi)
+        return TokenSpace(data, vocabulary_size, pi)
     return PointSpace(data, device)
 
 

@@ -20,7 +20,7 @@ from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing.posterior import UNITS
 from pairflow.pairing.prior import NOISES, frequencies
-from pairflow.pairing.spaces import PointSpace, Space, space_of
+from pairflow.pairing.spaces import PointSpace, Space, TokenSpace
 from pairflow.runtime.progress import announced_compilation, bar, bars_of_a_function
 
 if TYPE_CHECKING:
@@ -270,7 +270,6 @@ def transport(
     noise: str = "uniform",
     seed: int = 0,
     threads: int | None = None,
-    device: "str | torch.device" = "cpu",
     progress: bool = True,
 ) -> SemidiscreteCoupling:
     """Couple sources (rows of noise) with the rows of `tokens` by semidiscrete transport.
@@ -285,29 +284,26 @@ def transport(
         noise: "uniform", or "frequencies": sources have the symbols of each position as often as the rows.
         seed: 0 to 2^64 - 1; every random number follows from it.
         threads: number of CPU threads, at most one per CPU that the process may use; None uses as many.
-        device: "cpu", or "cuda" or another torch device, which compares sources and rows by matrix products.
         progress: whether to show a progress bar, after a second, in a terminal or a notebook.
 
     Returns:
         A `SemidiscreteCoupling`, whose `draw` gives any number of pairs (x0, x1). Its bytes depend only on
-        `tokens`, K, tau, `noise` and `seed`, not on threads or device. If `balance.reached` is false, some
+        `tokens`, K, tau, `noise` and `seed`, not on threads. If `balance.reached` is false, some
         rows are drawn more often than others.
 
     Raises:
-        InputError: if an argument is out of range, or the device is not available.
+        InputError: if an argument is out of range.
 
     Example:
         >>> import numpy as np, pairflow
         >>> tokens = np.array([[0, 1, 2], [2, 1, 0]])
         >>> x0, x1 = pairflow.transport(tokens, vocabulary_size=3, progress=False).draw(5)
     """
-    from pairflow.pairing.continuous import torch_device
-
     size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     rows = checked_tokens(tokens, size)
     by_frequency = checked_choice("noise", noise, NOISES) == "frequencies"
     pi = frequencies(rows, size) if by_frequency else None
-    space = space_of(rows, size, torch_device(device), pi)
+    space = TokenSpace(rows, size, pi)
     require_different_rows("tokens", space.data)
     with announced_compilation(_COMPILING, quiet=not progress):
         return complete(start(space, tau, seed, threads), progress=progress)

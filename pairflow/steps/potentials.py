@@ -30,15 +30,14 @@ def main(
     """Give each row a potential, such that sources go to nearby rows and reach all rows equally often.
 
     A model of `sdot` trains on new sources in every iteration, which these potentials lead to their rows. The
-    file also has one source for each row. An interrupted search resumes, to the same bytes. Token rows use
-    the GPU only with --device cuda.
+    file also has one source for each row. An interrupted search resumes, to the same bytes. Token rows do
+    not use the GPU.
     """
     from pairflow.pairing.potentials import write_potentials
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    named = "cpu" if FLOWS[settings.flow].tokens and device == "auto" else device
-    chosen = choose(named, threads, provenance)
+    chosen = choose("cpu" if FLOWS[settings.flow].tokens else device, threads, provenance)
     arguments = settings, tokens, out, resume, provenance
     balance = write_potentials(*arguments, device=chosen, threads=threads, progress=not quiet)
     if not balance.reached:

@@ -1,4 +1,4 @@
-"""Draws data rows for sources by the law of `pairing.posterior`, bit for bit as the oracle does.
+"""Draws data rows for sources by the law of `pairing.posterior`.
 
 Keys are sorted by bucket, so most blocks of 512 keys (`planes`) have keys of one bucket only, and the keys of
 a cell are counted block by block. A block with several buckets is counted word by word (64 keys), and a word
@@ -28,7 +28,7 @@ from pairflow.pairing.cpu.planes import OCTAVE, clear_untouched
 from pairflow.runtime.threads import run_blocks, useful_threads
 
 _BLOCK = 1 << 31  # comparisons of tokens per task, a fraction of a second
-# The oracle calls the same three functions, so that both round in the same way.
+# The tests call the same three functions, so that both round in the same way.
 _add_level = compiled(posterior.add_level)
 _is_enough = compiled(posterior.is_enough)
 _weigh = compiled(posterior.weigh)
@@ -180,30 +180,6 @@ def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, 
 
 
 @compiled
-def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, entropies):
-    """Draw a cell (a level and a bucket) and a row in it for each source, from the numbers of rows in all
-    cells.
-
-    Points 3 to 5 of `pairing.posterior` define how. Fills `cells` (S, D, 3) and `entropies` (S,) from
-    `counts` (S, L, B). `rows` is M; `weights` (L, B) and `totals` (L,) are scratch memory. L must be at least
-    the number of levels that point 3 uses.
-    """
-    seed_words = split(seed)
-    for s in range(len(counts)):
-        left, mass, level = rows, 0.0, 0
-        while True:
-            for bucket in range(counts.shape[2]):
-                left -= counts[s, level, bucket]
-            mass += _add_level(counts[s, level], law.near[level], law.high)
-            level += 1
-            if left == 0 or _is_enough(left, law.near[level], mass):
-                break
-        entropies[s] = _draw_cells(
-            law, counts[s], level, mass, weights, totals, seed_words, numbers[s], cells[s]
-        )
-
-
-@compiled
 def _start(keys, z, work):
     """Move the state to a source. Bitmaps start from zero, because two sources have little in common."""
     state = work.state
@@ -285,7 +261,6 @@ def _count_word(buckets, word, bits, counts):
 @compiled
 def _entropy(counts, weights, levels, whole):
     """Return the entropy in nats of the drawn row, given the source."""
-    # The GPU engine runs this loop, too, so that both add in the same order.
     entropy = 0.0
     for level in range(levels):
         for bucket in range(counts.shape[1]):

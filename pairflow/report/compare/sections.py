@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from pairflow.metrics.metric import leading_evaluation
-from pairflow.report.compare.inputs import explain_difference, group_by_data
 from pairflow.report.findings import Flaws
 from pairflow.report.grid import Grid, list_metrics
 from pairflow.report.headline import find_flaws
@@ -147,17 +146,15 @@ class ComparedGrid(Grid):
 
 
 @dataclass(frozen=True)
-class DataSection:
+class ComparedRuns:
     """Experiments on the same data, and their tables.
 
-    `baseline` is the name of an experiment, or of a method if there is a single experiment. `apart` says how
-    these data differ from the first section's.
+    `baseline` is the name of an experiment, or of a method if there is a single experiment.
     """
 
-    runs: list[FinishedExperiment]
+    runs: Sequence[FinishedExperiment]
     grids: list[ComparedGrid]
     baseline: str
-    apart: str = ""
 
     @property
     def evaluations(self) -> dict[str, list[ComparedGrid]]:
@@ -179,27 +176,18 @@ class DataSection:
         return min(grids, key=lambda grid: (grid.evaluation != name, not grid.about.leads_as))
 
 
-def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:
-    """Make a section per data set, whose first experiment is the baseline.
+def compare_runs(runs: Sequence[FinishedExperiment], method: str | None = None) -> ComparedRuns:
+    """Compare experiments on the same data with the first.
 
     The methods of a single experiment are compared with `method`, by default UDLM or else the first.
     """
-    groups = group_by_data(runs)
     if len(runs) == 1:
         methods = runs[0].experiment.methods
         method = method or (BASELINE if BASELINE in methods else methods[0])
-    return [
-        DataSection(
-            runs=group,
-            grids=[*_make_grids(group, method)],
-            baseline=method or group[0].name,
-            apart="" if group is groups[0] else explain_difference(groups[0][0], group[0]),
-        )
-        for group in groups
-    ]
+    return ComparedRuns(runs, [*_make_grids(runs, method)], method or runs[0].name)
 
 
-def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
+def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
     """Make the tables of experiments on the same data, in the order of the page."""
     known = list_metrics(runs[0].experiment)
     order, references = [*known], [*REFERENCES, ""]
