@@ -97,9 +97,6 @@ def _draw_coupling(contents: Contents) -> dict[str, object] | None:
     return {
         "legend": keys,
         "picture": figures.distances(contents.distances, size if uniform else None, "coupling-distances"),
-        "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
-        "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
-        "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: contents.couplings[name]["hamming_mean"] for name in contents.distances},
         "expected": contents.independent_distance,
         "nearest": max(values.get("hamming_nearest", 0.0) for values in contents.couplings.values()),
