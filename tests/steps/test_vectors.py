@@ -9,7 +9,7 @@ from miniatures import DISCRETE, EXPERIMENTS, SHARED, experiment, root_of
 
 import pairflow
 from pairflow.artifacts import read_table, token_array
-from pairflow.config import Configuration, PairSettings, check
+from pairflow.config import Configuration, check
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.data_sets import two_moons
 
@@ -52,16 +52,6 @@ def test_pairs_are_those_of_the_function_and_their_diagnosis_is_of_them(finished
 def test_shards_give_the_pairs_of_the_whole_pairing(finished):
     whole, gathered = (finished / ROOT / path for path in ("seed0/pairs/pairflow", "by_hand/gathered"))
     assert gathered.with_suffix(".parquet").read_bytes() == whole.with_suffix(".parquet").read_bytes()
-
-
-def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, done, tmp_path):
-    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
-    tokens = finished / ROOT / "data/train.parquet"
-    out = tmp_path / "pairs.parquet"
-    run = done("pair", settings=settings, tokens=tokens, out=out, dry_run=True, quiet=True)
-    assert "rows: 300 of 4 numbers, 1.8e+06 weights" in run.stdout
-    assert "time: about" in run.stdout
-    assert not out.exists()
 
 
 def test_every_metric_is_there_with_its_floor(finished):
