@@ -33,9 +33,9 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     their numbers of samples, references or extractors differ. The verdict is also printed.
     """
     from pairflow.report.compare import inputs
+    from pairflow.report.compare.numbers import tabulate
     from pairflow.report.compare.page import render
     from pairflow.report.compare.sections import compare_runs
-    from pairflow.report.compare.sheets import tabulate
     from pairflow.report.compare.verdict import write_verdict
     from pairflow.report.results import METRICS
 

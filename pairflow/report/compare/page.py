@@ -5,7 +5,6 @@ from itertools import chain
 
 import numpy as np
 
-from pairflow.report.compare import sheets
 from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.sections import ComparedGrid, ComparedRuns
 from pairflow.report.compare.verdict import write_verdict
@@ -42,13 +41,10 @@ def render(compared: ComparedRuns, numbers: str) -> str:
 
 
 def _make_block(compared: ComparedRuns, grid: ComparedGrid) -> dict[str, object]:
-    """Prepare a metric for the template: its table, its verdicts in words, and its files.
-
-    The leading block is open on the page."""
+    """Prepare a metric for the template: its table and its verdicts in words. The leading one is open."""
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
-    files, counts = sheets.list_sheets(grid, title, compared.baseline), count_verdicts(grid.verdicts)
-    leading = grid is compared.leading
-    return {"grid": grid, "title": title, "counts": counts, "leading": leading, "sheets": files}
+    counts, leading = count_verdicts(grid.verdicts), grid is compared.leading
+    return {"grid": grid, "title": title, "counts": counts, "leading": leading}
 
 
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:

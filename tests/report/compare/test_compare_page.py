@@ -1,16 +1,14 @@
 """The page itself: whole, offline, the same each time, legible at both widths and to assistive technology."""
 
-import base64
-import io
 import re
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+from pairflow.report.compare.numbers import tabulate
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import compare_runs
-from pairflow.report.compare.sheets import tabulate
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
@@ -86,19 +84,6 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
         "valid molecules.",
         "In this training, the differences from a by other measures are: off the rules 9 undecided.",
     ]
-
-
-def test_each_table_can_be_saved(make_run, parse):
-    run = make_run()
-    page = render(compare_runs([run, raised(run, 20, "seed")]), "comparison.parquet")
-    files = dict(re.findall(r'download="([^"]*)" href="data:[^,]*,([^"]*)"', page))
-    assert len(files) == 8  # of two metrics: means and differences, as CSV and LaTeX
-    texts = {name: base64.b64decode(text).decode() for name, text in files.items()}
-    rows = pd.read_csv(io.StringIO(texts["comparison-main-valid-train-difference.csv"]))
-    assert rows[rows.method == "udlm"].value.tolist() == pytest.approx([20.0] * 3)
-    assert "baseline_experiment" in rows
-    assert r"udlm & b & $\mathbf{+20.0}$ (+" in texts["comparison-main-valid-train-difference.tex"]
-    assert r"Method & Experiment & 1 & 4 & 32 \\" in texts["comparison-main-valid-train-mean.tex"]
 
 
 def test_what_equal_steps_hide_is_said(make_run, metric_rows):
