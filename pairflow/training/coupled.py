@@ -9,8 +9,7 @@ from pairflow import rng
 from pairflow.config import BASES, parse_method
 from pairflow.config.methods import INDEPENDENT
 from pairflow.errors import InputError
-from pairflow.flow.couple import COUPLINGS, Coupling
-from pairflow.flow.couple.semidiscrete import Semidiscrete
+from pairflow.flow.couple import COUPLINGS, Coupling, Semidiscrete
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import SemidiscreteCoupling
 from pairflow.settings.conditions import ONE_PROPERTY
