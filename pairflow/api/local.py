@@ -30,8 +30,7 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Runner:
-    """How jobs run: on which device, on how many threads each (None: as in the workflow), and whether they
-    show progress."""
+    """How jobs run: device, threads of each job (None: as in the workflow), and progress bars."""
 
     device: Device
     threads: int | None
@@ -65,8 +64,7 @@ class Runner:
 
 
 def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()) -> list[Job]:
-    """Return the jobs of `table`, in order, that lead to the file `target`, except those whose outputs are
-    all in `there` already."""
+    """Return the jobs of `table` that lead to the file `target` and have an output that is not in `there`."""
     needed, jobs = {target}, []
     for job in reversed(table):
         if needed.intersection(job.outputs.values()):

@@ -192,8 +192,7 @@ def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def distillation_like(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of the distillation `name`: the suggested ones in `known`, or else settings made from
-    DCD's there."""
+    """Return settings of the distillation `name`: those in `known`, or else settings made from DCD's."""
     if name in known:
         return dict(known[name])
     shared = {key: value for key, value in known["dcd"].items() if key in Optimisation.model_fields}

@@ -156,8 +156,7 @@ def complete_likes(
 
 
 def _merge(settings: object, changes: object) -> object:
-    """Return settings with changes: mappings are merged, other values are replaced, and null removes a
-    key."""
+    """Return settings with changes: mappings are merged, other values replaced; null removes a key."""
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes
     if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
@@ -189,8 +188,7 @@ def experiment_files(path: Path, folder: str = "experiments") -> list[Path]:
 
 
 def all_files(path: Path) -> list[Path]:
-    """Return the configuration `path`, the recipes and the user's files, in the order in which they are
-    read."""
+    """Return the configuration `path`, the recipes and the user's files, in the order of reading."""
     return [path, *experiment_files(path, "recipes"), *experiment_files(path)]
 
 

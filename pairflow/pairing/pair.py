@@ -152,8 +152,7 @@ class Pairer:
         return sources
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
-        """Return the sources of the rows order[first:last], where `order` lists one subset after another, so
-        that only few subsets are needed."""
+        """Return the sources of the rows order[first:last], where `order` lists one subset after another."""
         sources, begin = np.empty_like(self.tokens[first:last]), 0
         for part in self.parts:
             queries = part[max(0, first - begin) : max(0, last - begin)]
@@ -179,8 +178,7 @@ class Pairer:
         compile_for(self.tokens, vocabulary_size=self.vocabulary_size, backend=backend, noise=self.noise)
 
     def pair_rows(self, part: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """Return the sources of the rows `queries` among the rows `part`. If the GPU proves unusable, the CPU
-        takes over."""
+        """Return the sources of the rows `queries` among `part`; if the GPU fails, the CPU takes over."""
         # Without a copy the GPU engine sees that it has packed these keys already.
         keys = self.tokens if self.subsets == 1 else self.tokens[part]
         try:
@@ -290,8 +288,7 @@ def _pair_rows_on_cpu(*rows: np.ndarray, by_frequency: bool, progress: bool, **o
 
 
 def _takes_gpu(backend: str, comparisons: int) -> bool:
-    """Return whether to use the GPU: if requested, or if it should be faster. Prints a note if it cannot be
-    used."""
+    """Return whether to use the GPU: if requested, or faster. Prints a note if it cannot be used."""
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
         return False
     reason = gpu.missing()

@@ -29,20 +29,17 @@ STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 
 def nearness(tau: float, length: int) -> np.ndarray:
-    """Return the factors by which the levels g = 0..N + 1 (distances) lower the weight of a row, float64:
-    near[g] of point 2 of this module."""
+    """Return near[g] of point 2, g = 0..N + 1: the factors by which distances lower a row's weight."""
     return np.multiply.accumulate(np.r_[1.0, np.full(length + 1, math.exp(-1 / tau))])
 
 
 def heights(buckets: int) -> np.ndarray:
-    """Return the factors by which the buckets b = 0..`buckets` - 1 lower the weight of a row, float64:
-    high[b] of point 2 of this module."""
+    """Return high[b] of point 2, b < `buckets`: the factors by which buckets lower a row's weight."""
     return np.multiply.accumulate(np.r_[1.0, np.full(buckets - 1, math.exp(-1 / UNITS))])
 
 
 def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Return an order of the rows of `tokens` (M, N): by their bucket (M,), and within a bucket by
-    `sorted_rows`."""
+    """Return an order of the rows of `tokens` (M, N): by bucket (M,), then by `sorted_rows`."""
     order = sorted_rows(tokens)
     return order[np.argsort(buckets[order], kind="stable")]
 

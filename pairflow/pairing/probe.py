@@ -30,8 +30,7 @@ def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
 
 
 def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: str, device: str) -> Step:
-    """Return a function that pairs a given number of rows by Algorithm 1, so that its time can be
-    measured."""
+    """Return a function that pairs a number of rows by Algorithm 1, so that its time can be measured."""
     from pairflow.pairing.pair import pair
 
     backend = "gpu" if device == "cuda" else "cpu"

@@ -25,8 +25,7 @@ def keep(root: Path, files: Iterable[Path]) -> None:
 
 
 def restore(root: Path) -> bool:
-    """Put back the files of the report that are missing, from its copy, and remove the copy. Returns whether
-    any was missing."""
+    """Put back files of the report that are missing, and remove the copy; return whether any was."""
     missing = [path for path in (root / _COPY).glob("*") if not (root / path.name).exists()]
     for path in missing:
         path.rename(root / path.name)

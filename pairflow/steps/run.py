@@ -86,8 +86,7 @@ def main(
 
 
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
-    """Return the name and the settings of a smaller version of an experiment, whose file is written if need
-    be."""
+    """Return the name and the settings of a smaller version of an experiment, and write its file."""
     from pairflow.config.scaled import scaled
     from pairflow.plan.sizes import sizes
 

@@ -32,8 +32,7 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
-    """Return the coupling by semidiscrete transport, with the potentials of the rows; separate for each
-    class."""
+    """Return the semidiscrete coupling with the potentials of the rows, separate for each class."""
     if rows.potentials is None:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels

@@ -126,8 +126,7 @@ class Model(ModelFolder, ABC):
 
     @staticmethod
     def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
-        """Return the model in a folder, its network in evaluation mode; InputError if its files do not
-        fit."""
+        """Return the model in a folder, ready to evaluate; InputError if its files do not fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
@@ -175,12 +174,10 @@ class Model(ModelFolder, ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """Run the network on a row of zeros, and return its output. Before a time is measured, this makes
-        libraries set up."""
+        """Run the network on a row of zeros, by which libraries set up before a time is measured."""
 
     def largest_answer(self) -> Tensor:
-        """Return the network's output for a row of zeros, by which a training that diverged is noticed: it is
-        not finite."""
+        """Return the output for a row of zeros, which is not finite if a training diverged."""
         return self.warm_up()
 
     @property

@@ -112,8 +112,7 @@ class ThreadedSlices:
 
 
 class Faster:
-    """Chooses the faster of two ways to do repeated work, called True and False. It times both now and
-    then."""
+    """Chooses the faster of two ways to do repeated work, True and False; times both now and then."""
 
     def __init__(self) -> None:
         self.uses = 0

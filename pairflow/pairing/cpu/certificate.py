@@ -62,8 +62,7 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
 @compiled
 def _weight_of_others(keys, z, data_row, table, work):
-    """Return the bound R at the state z of step 1; 1 if `data_row` is not the nearest key, or not the only
-    one."""
+    """Return the bound R at the state z of step 1; 1 unless `data_row` is the only nearest key."""
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:
             return 1.0

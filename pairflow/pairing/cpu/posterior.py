@@ -35,8 +35,7 @@ _weigh = compiled(posterior.weigh)
 
 
 class Buckets(NamedTuple):
-    """The keys (data rows), sorted into buckets of equal potential: bucket b has the keys starts[b]..starts[b
-    + 1] - 1."""
+    """The keys in buckets of equal potential: bucket b has the keys starts[b]..starts[b + 1] - 1."""
 
     rows: np.ndarray  # (M,): the row of each key
     starts: np.ndarray
@@ -46,8 +45,7 @@ class Buckets(NamedTuple):
 
 
 class Law(NamedTuple):
-    """The tables near[g] and high[b] of `pairing.posterior` (point 2), from which the weights of rows are
-    made."""
+    """The tables near[g] and high[b] of `pairing.posterior` (point 2), which make the weights of rows."""
 
     near: np.ndarray
     high: np.ndarray

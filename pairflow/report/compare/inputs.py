@@ -57,8 +57,7 @@ def _read(folder: Path, name: str) -> FinishedExperiment:
 
 
 def require_comparable(method: str | None, runs: Sequence[FinishedExperiment]) -> None:
-    """Raise InputError if the experiments have different data, or if the method is not None and cannot be the
-    baseline."""
+    """Raise InputError if the experiments have different data, or `method` cannot be the baseline."""
     first, *others = runs
     if reason := next(filter(None, (explain_difference(first, other) for other in others)), ""):
         raise InputError(f"expected experiments on the same data: {reason}")
