@@ -48,13 +48,8 @@ class NetworkSettings(Settings):
     logits_kept: ClassVar[float] = 1.5
 
     def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
-        """Return the network's linear maps, from which its time and memory are estimated; none if unknown.
-
-        Args:
-            length: N, the tokens or numbers of a row.
-            symbols: K, or 0 for real numbers.
-            shape: (C, H, W) of images.
-        """
+        """Return the network's linear maps for rows of `length` N, K `symbols` (0: real numbers) and
+        images of `shape` (C, H, W), from which time and memory are estimated; none if unknown."""
         return []
 
     @property

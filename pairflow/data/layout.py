@@ -42,15 +42,8 @@ class Header(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a CSV file is written.
-
-    Attributes:
-        separator: the character between fields.
-        header: the names of the columns.
-        lines: the number of lines up to the end of the header.
-        width: the number of fields of the longest rows.
-        agrees: whether the rows have as many fields as the header.
-    """
+    """How a CSV file is written. The `header` ends after `lines` lines; the longest rows have `width`
+    fields; and if it `agrees`, rows have as many fields as the header."""
 
     separator: str
     header: list[str]

@@ -314,20 +314,11 @@ class DiscreteModel(Model):
         repeats: int = 1,
         sources: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw source states and samples, both (rows * repeats, N) on the CPU.
+        """Draw source states and samples, both (rows * repeats, N) on the CPU, `repeats` for each source.
 
-        All models with the same corruption, and all plans, start from the same source states.
-
-        Args:
-            plan: how the samples are drawn.
-            rows: the number of source states.
-            seed: with `stream`, it determines all random numbers.
-            stream: the name of the random numbers.
-            repeats: samples of each source state.
-            sources: source states (rows, N) to use instead.
-
-        Raises:
-            InputError: if the plan does not fit.
+        All models with the same corruption, and all plans, start from the same source states, by `seed` and
+        the `stream`, the name of the random numbers; or they are given as `sources` (rows, N). Raises
+        InputError if the plan does not fit.
         """
         generator = self.generator(seed, *stream)
         x0 = self.corruption.source((rows, self.length), generator, self.device)
