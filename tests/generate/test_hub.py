@@ -182,11 +182,11 @@ def test_errors_are_one_line(hub, monkeypatch):
 def test_a_card_says_what_a_model_makes_and_needs():
     qm9 = Model.load(published.FOLDER / "qm9")
     text = card(qm9, "me/small")
-    assert "| Distillation | dcd, 2,000 iterations of 32 rows |" in text
+    assert "`sdot+dcd`, N = 32, K = 40 symbols" in text
     assert "tags: [discrete-flow-matching, molecules]" in text
     assert "network=" not in text
     classes = Properties((Classes.from_values("qed", np.arange(9.0), ("low", "high")),))
     other = replace(qm9, network_settings={"name": "recurrent"}, condition=classes)
     text = card(other, "me/small")
-    assert "| Conditions | qed=low or high |" in text
+    assert " Conditions: qed=low or high.\n" in text
     assert f"network={type(qm9.network).__name__})" in text
