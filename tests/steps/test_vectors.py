@@ -71,7 +71,7 @@ def test_a_model_of_vectors_is_sampled_from_python(finished):
     model = finished / ROOT / "seed0/models/condot"
     table, _ = read_table(finished / ROOT / "seed0/samples/condot/main/nfe2.parquet", "vector samples")
     first = token_array(table["values"])[table["trial"].to_numpy() == 0]
-    np.testing.assert_array_equal(pairflow.sample(model, 30, nfe=2, device="cpu"), first)
+    np.testing.assert_array_equal(pairflow.load(model, device="cpu").sample(30, nfe=2), first)
 
 
 def test_the_page_shows_points_pairs_and_both_baselines(finished):
@@ -93,7 +93,7 @@ def test_images_of_a_continuous_flow_have_grey_levels_and_paths(finish):
     assert tokens.max() < metadata.vocabulary_size
     first = tokens[drawn["trial"].to_numpy() == 0]
     np.testing.assert_array_equal(
-        pairflow.sample(folder / "seed0/models/condot", 30, nfe=2, device="cpu"), first
+        pairflow.load(folder / "seed0/models/condot", device="cpu").sample(30, nfe=2), first
     )
     rows = pd.read_parquet(folder / "metrics.parquet")
     values = rows[rows.evaluation == "main"].set_index(["method", "nfe", "trial", "metric"]).value
