@@ -150,18 +150,18 @@ def complete_likes(
         if len(chain) == LONGEST:
             raise InputError(f"{key}: a circle, or a chain of more than {LONGEST} experiments")
         changes = {key: value for key, value in entry.items() if key != LIKE}
-        return _merge(complete(other, (*chain, name)), changes)
+        return merge(complete(other, (*chain, name)), changes)
 
     return {name: complete(name, ()) for name in experiments}
 
 
-def _merge(settings: object, changes: object) -> object:
+def merge(settings: object, changes: object) -> object:
     """Return settings with changes: mappings are merged, other values replaced; null removes a key."""
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes
     if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
         return changes
-    merged = {**settings, **{key: _merge(settings.get(key), value) for key, value in changes.items()}}
+    merged = {**settings, **{key: merge(settings.get(key), value) for key, value in changes.items()}}
     return {key: value for key, value in merged.items() if changes.get(key, ...) is not None}
 
 
