@@ -1,17 +1,10 @@
 """Makes the page of a comparison: one HTML file that opens offline."""
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
-
-import numpy as np
-
 from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.sections import ComparedGrid, ComparedRuns
 from pairflow.report.compare.verdict import write_verdict
-from pairflow.report.costs import TrainingCost
 from pairflow.report.differences import count_verdicts
 from pairflow.report.grid import list_metrics
-from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import make_environment
 
@@ -36,7 +29,6 @@ def render(compared: ComparedRuns, numbers: str) -> str:
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
         differing=differing_settings(runs),
-        costs=_costs(runs),
     )
 
 
@@ -45,13 +37,3 @@ def _make_block(compared: ComparedRuns, grid: ComparedGrid) -> dict[str, object]
     title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
     counts, leading = count_verdicts(grid.verdicts), grid is compared.leading
     return {"grid": grid, "title": title, "counts": counts, "leading": leading}
-
-
-def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
-    """Return {(method, work): its cost in each experiment}, with None if an experiment did no such work."""
-    by_run = []
-    for run in runs:
-        costs = chain.from_iterable(run.training_costs.values())
-        by_run.append({(cost.method, cost.work): cost for cost in costs if np.isfinite(cost.seconds)})
-    keys = dict.fromkeys(chain.from_iterable(by_run))
-    return {key: [costs.get(key) for costs in by_run] for key in keys}

@@ -34,9 +34,6 @@ class MetricKind(NamedTuple):
     counts: tuple[int, ...]
 
 
-Kinds = Mapping[MetricKind, Mapping[str, pd.DataFrame]]  # -> experiment -> its metric rows of the kind
-
-
 @dataclass(frozen=True)
 class ComparedRow:
     """A row of a table: by number of steps (NFE), its cells (estimates or differences) and network calls."""
@@ -74,13 +71,9 @@ class ComparedGrid(Grid):
     """A table of a comparison: rows of comparable values, by `RowKey`, and their differences from baselines.
 
     The baseline of a row is the method `baseline` of the same run, or if that is None the same method in the
-    first of `runs`. `counts` are the numbers of samples behind the values. `elsewhere` has texts on the
-    experiments that are missing here because their values of this metric do not compare. `flaws` has what is
-    wrong with the samples of each experiment.
+    first of `runs`. `flaws` has what is wrong with the samples of each experiment.
     """
 
-    counts: tuple[int, ...] = ()
-    elsewhere: Sequence[str] = ()
     runs: Sequence[FinishedExperiment] = ()
     baseline: str | None = None
     flaws: Mapping[str, Flaws] = field(default_factory=dict)
@@ -201,24 +194,22 @@ def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Itera
                 evaluation,
                 kind.metric,
                 known[kind.metric],
-                pd.concat(kinds[kind].values(), ignore_index=True),
+                pd.concat(kinds[kind], ignore_index=True),
                 kind.reference,
                 kind.extractor,
-                counts=kind.counts,
-                elsewhere=[text for run in runs for text in _find_elsewhere(kind, run.name, kinds)],
                 runs=runs,
                 baseline=method,
                 flaws=flaws,
             )
 
 
-def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
+def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> dict[MetricKind, list[pd.DataFrame]]:
     """Group the metric rows by what tables have in common; their column `method` becomes a `RowKey`.
 
     The extractor is ignored for metrics without features, such as distances of pixels.
     """
     known = list_metrics(runs[0].experiment)
-    kinds: dict[MetricKind, dict[str, pd.DataFrame]] = {}
+    kinds: dict[MetricKind, list[pd.DataFrame]] = {}
     for run in runs:
         rows = run.measured
         rows = rows[(rows.evaluation == evaluation) & rows.metric.isin([*known])]
@@ -227,17 +218,9 @@ def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
         rows = rows.assign(extractor=rows.extractor.mask(pixels, ""), method=keys)
         for (metric, reference, extractor), part in rows.groupby([*MetricKind._fields[:3]], sort=False):
             kind = MetricKind(str(metric), str(reference), str(extractor), _count(part.samples))
-            kinds.setdefault(kind, {})[run.name] = part
+            kinds.setdefault(kind, []).append(part)
     return kinds
 
 
 def _count(samples: pd.Series) -> tuple[int, ...]:
     return tuple(sorted(int(count) for count in samples.unique()))
-
-
-def _find_elsewhere(kind: MetricKind, run: str, kinds: Kinds) -> Iterator[str]:
-    """Say in which other tables an experiment has this metric, if it is missing in this table."""
-    for other in kinds if run not in kinds[kind] else ():
-        if run in kinds[other] and other[:2] == kind[:2]:
-            extractor = f" by {other.extractor}" if other.extractor != kind.extractor else ""
-            yield f"{run} has it{extractor} from {count_samples(other.counts)}"
