@@ -81,35 +81,19 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
         {**asdict(line), **{key: headline.value(key, line) for key in headline.measures}}
         for line in headline.lines
     ]
-    origin = f"evaluation {headline.evaluation}"
-    return _text_sheet(contents, "headline", title, columns, records, origin)
+    caption = f"{title}; {contents.name_origin(f'evaluation {headline.evaluation}')}"
+    part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)))
+    return Sheet(f"{contents.name}-headline", title, [part], records)
 
 
 def correlation_sheet(contents: Contents, correlation: CorrelationPart) -> Sheet:
     """List the total correlation per method, and its ceiling; `correlation` is that part of the page."""
-    rows, ceiling = correlation["rows"], correlation["ceiling"]
-    texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
-    columns = {"Method": [*rows, "ceiling: draws from the data"], "Total correlation (bits)": texts}
+    rows = {**correlation["rows"], REAL: (correlation["ceiling"], None)}
     records = [
         {"method": method, "total_correlation": mean, "total_correlation_se": error}
-        for method, (mean, error) in {**rows, REAL: (ceiling, None)}.items()
+        for method, (mean, error) in rows.items()
     ]
-    over = f"mean ± standard error over {correlation['sources']:,} source states"
-    return _text_sheet(contents, "correlation", "Total correlation per method", columns, records, over)
-
-
-def _text_sheet(
-    contents: Contents,
-    name: str,
-    title: str,
-    columns: Mapping[str, Sequence[str]],
-    records: Sequence[Mapping[str, object]],
-    *origin: str,
-) -> Sheet:
-    """Make a sheet with a table of texts; `columns` has the texts under each heading."""
-    caption = f"{title}; {contents.name_origin(*origin)}"
-    part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)))
-    return Sheet(f"{contents.name}-{name}", title, [part], records)
+    return Sheet(f"{contents.name}-correlation", "Total correlation per method", [], records)
 
 
 def _part(table: Grid, caption: str) -> Part:
