@@ -67,12 +67,12 @@ def main(
     settings = named(workflow, experiment, WORKFLOW)
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
-    from pairflow.plan import execution
-    from pairflow.plan.lineage import stale
+    from pairflow.plan import execution, lineage
     from pairflow.plan.own_files import require_own_files
 
     folder = Path("results", experiment)
-    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(jobs(folder, settings)), arguments))
+    again = forcing(lineage.stale(jobs(folder, settings)), arguments)
+    command = snakemake_arguments(experiment, cores, gpus, again)
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
     dry, unlocks, expected = bool(_DRY.intersection(arguments)), "--unlock" in arguments, None
@@ -80,8 +80,7 @@ def main(
         require_own_files(folder, settings)
         expected = None if runs_elsewhere(arguments) else expect(folder, settings, cores)
         say_before(expected, original, workflow.experiments, dry)
-    code = execution.run(command)
-    if code == 0 and not unlocks:
+    if (code := execution.run(command)) == 0 and not unlocks:
         say_after(experiment, folder, expected, dry)
     sys.exit(code)
 

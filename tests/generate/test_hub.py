@@ -151,8 +151,8 @@ def test_a_pushed_model_can_be_loaded(hub, tmp_path):
     assert not [name for name in files if "provenance" in name]
     assert hub.card == {"library_name": "pairflow", "tags": ["discrete-flow-matching", "token-rows"]}
     text = files["README.md"].decode()
-    assert "| Makes | token rows: N = 5, K = 2 symbols |" in text
-    assert "| Training | 2 iterations of " in text
+    assert "A model of token rows by pairflow " in text
+    assert ", N = 5, K = 2 symbols.\n" in text
     assert 'pairflow.load("hf:me/new")' in text
     np.testing.assert_array_equal(pairflow.load("hf:me/new").sample(3, nfe=2), made.sample(3, nfe=2))
     pairflow.load("digits", device="cpu").push_to_hub("me/old", token=TOKEN)
