@@ -185,4 +185,3 @@ def test_a_table_is_that_of_the_paper():
         *(r"NFE & 1 & 2 \\", r"\midrule", r"a & $1$ & -- \\", r"\bottomrule", r"\end{tabular}"),
         r"\end{table}",
     ]
-    assert r"\begin{tabular}{llr}" in latex_table(Part("", ["a", "b", "c"], [], "llr"))
