@@ -37,7 +37,7 @@ import pairflow
 from pairflow.api.local import run_job
 from pairflow.artifacts import read_table, token_array, write_table
 from pairflow.config.file import read
-from pairflow.flow.couple.transport import minibatch_ot
+from pairflow.flow.couple import minibatch_ot
 from pairflow.pairing import rule
 from pairflow.pairing.bound import least_distance
 from pairflow.plan.jobs import jobs

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # `as` tells type checkers that the names are public
     from pairflow.artifacts.pairs import write_pairs as write_pairs
     from pairflow.generate.loaded import LoadedModel as LoadedModel
     from pairflow.generate.loaded import load as load
-    from pairflow.generate.loaded import sample as sample
     from pairflow.pairing.continuous import pair_continuous as pair_continuous
     from pairflow.pairing.pair import pair as pair
     from pairflow.pairing.transport import transport as transport
@@ -32,7 +31,6 @@ _HOMES = {  # name -> its module
     "pair_continuous": "pairflow.pairing.continuous",
     "read_pairs": "pairflow.artifacts.pairs",
     "results": "pairflow.report.results",
-    "sample": "pairflow.generate.loaded",
     "train": "pairflow.api.learning",
     "transport": "pairflow.pairing.transport",
     "transport_continuous": "pairflow.pairing.transport",

@@ -221,8 +221,7 @@ def python() -> Finding:
 
 
 def _within(bounds: str, version: str, text: str, remedy: str) -> Finding:
-    """Return the finding `text`; it needs attention if the version is not within `bounds`, such as
-    `>=2.11`."""
+    """Return the finding `text`; it needs attention if the version is not within `bounds` (`>=2.11`)."""
     if SpecifierSet(bounds).contains(version, prereleases=True):
         return Finding.ok(text)
     return Finding.attention(f"{text}, expected {bounds}", remedy)

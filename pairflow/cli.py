@@ -10,8 +10,7 @@ from pairflow.settings.check import nearest
 
 
 def _of_kinds(heading: str) -> tuple[str, ...]:
-    """Return the commands that only one kind of data has, under a heading; empty for steps of the
-    workflow."""
+    """Return the heading and the commands of one kind of data; empty for steps of the workflow."""
     kinds = map(load_kind, KINDS)
     return tuple(name for kind in kinds for name, title in kind.steps.items() if title == heading)
 

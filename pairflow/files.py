@@ -267,8 +267,7 @@ def _content(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
 
 
 def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file of an archive, apart from hidden ones. Raises InputError if there is none, or
-    several."""
+    """Return the only file of an archive that is not hidden; InputError if there is not just one."""
     members = [
         member
         for member in archive.infolist()
@@ -285,8 +284,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 class _Unpacked(io.RawIOBase):
-    """Decompressed content. Reading raises InputError as soon as it is implausibly large, and OSError if it
-    is damaged."""
+    """Decompressed content. Reading raises InputError if it is implausibly large, OSError if damaged."""
 
     def __init__(self, path: Path, source: io.BufferedIOBase | IO[bytes]):
         self.path, self.source, self.size = path, source, 0

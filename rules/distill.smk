@@ -57,7 +57,6 @@ rule distill:
     shell:
         "python -m pairflow.runtime.launch {resources.gpu} pairflow.steps.distill"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
-        " --cache results/transformations"
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/distill"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

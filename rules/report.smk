@@ -4,15 +4,16 @@ rule report:
     input:
         unpack(asked(lambda job: graph.report_inputs(job.root, job.experiment))),
     output:
+        # The last report stays until the next is complete: files to update are not deleted before.
         metrics=report(
-            "results/{experiment}/metrics.parquet",
+            update("results/{experiment}/metrics.parquet"),
             caption="captions/metrics.rst",
             category="{experiment}",
             labels={"kind": "table", "shows": "all metric rows"},
         ),
-        timings="results/{experiment}/timings.parquet",
+        timings=update("results/{experiment}/timings.parquet"),
         page=report(
-            "results/{experiment}/report.html",
+            update("results/{experiment}/report.html"),
             caption="captions/report.rst",
             category="{experiment}",
             labels={"kind": "page", "shows": "everything, explained"},

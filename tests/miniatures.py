@@ -132,8 +132,7 @@ class Call(calls.Call):
 def call_of(root: Path, job: Job, kind: str) -> Call:
     """The command that does a job of the plan of an experiment in `root`, as its rule runs it."""
     call = calls.call_of(root, job, kind)
-    cache = {"cache": Path("cache")} if job.rule == "distill" else {}
-    return Call(call.name, call.arguments, cache | call.options, [*job.outputs.values()], job.needed)
+    return Call(call.name, call.arguments, call.options, [*job.outputs.values()], job.needed)
 
 
 def calls_of(kind: str) -> list[Call]:

@@ -27,7 +27,6 @@ CALLS: dict[str, dict] = {  # function -> arguments that are good
     "train": {"data": ROWS * 10, "vocabulary_size": 3, "iterations": 1, "progress": False},
     "read_pairs": {},
     "results": {},
-    "sample": {"model": "zinc250k", "count": 1, "nfe": 1},
     "transport": {"tokens": ROWS, "vocabulary_size": 3},
     "transport_continuous": {"data": POINTS},
     "write_pairs": {"x0": ROWS, "x1": ROWS, "path": "a.parquet", "vocabulary_size": 3},
@@ -89,5 +88,5 @@ def test_a_bad_value_is_one_line(tmp_path, monkeypatch, name, argument, value):
 
 
 def test_integers_of_numpy_are_integers():
-    rows = pairflow.sample("zinc250k", np.int64(1), nfe=np.int32(1), seed=np.uint8(0), device="cpu")
-    assert np.array_equal(rows, pairflow.sample("zinc250k", 1, nfe=1, device="cpu"))
+    rows = pairflow.load("zinc250k", device="cpu").sample(np.int64(1), nfe=np.int32(1), seed=np.uint8(0))
+    assert np.array_equal(rows, pairflow.load("zinc250k", device="cpu").sample(1, nfe=1))

@@ -44,9 +44,9 @@ def test_a_published_model_is_small_and_its_card_says_how_it_was_trained(name):
 def test_python_takes_the_name_and_computes_in_single_precision():
     model = Model.load(published.locate("zinc250k"))
     assert {str(tensor.dtype) for tensor in model.network.state_dict().values()} == {"torch.float32"}
-    rows = pairflow.sample("zinc250k", 2, nfe=1)
+    rows = pairflow.load("zinc250k").sample(2, nfe=1)
     assert rows.shape == (2, model.length)
-    assert np.array_equal(rows, pairflow.sample(published.locate("zinc250k"), 2, nfe=1))
+    assert np.array_equal(rows, pairflow.load(published.locate("zinc250k")).sample(2, nfe=1))
 
 
 def test_its_samples_are_new_molecules(tmp_path, monkeypatch, done):

@@ -30,8 +30,7 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Runner:
-    """How jobs run: on which device, on how many threads each (None: as in the workflow), and whether they
-    show progress."""
+    """How jobs run: device, threads of each job (None: as in the workflow), and progress bars."""
 
     device: Device
     threads: int | None
@@ -65,8 +64,7 @@ class Runner:
 
 
 def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()) -> list[Job]:
-    """Return the jobs of `table`, in order, that lead to the file `target`, except those whose outputs are
-    all in `there` already."""
+    """Return the jobs of `table` that lead to the file `target` and have an output that is not in `there`."""
     needed, jobs = {target}, []
     for job in reversed(table):
         if needed.intersection(job.outputs.values()):
@@ -93,14 +91,7 @@ def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: R
 
 
 def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
-    """Do a job of an experiment by its command; errors are as in `run_jobs`.
-
-    Args:
-        root: the folder of the experiment.
-        job: the job.
-        kind: the experiment's kind of data.
-        options: values of further options, of which the command takes those that it has.
-    """
+    """Do a job of an experiment by its command, which takes those of the `options` that it has."""
     call = call_of(root, job, kind)
     command = import_module(module_of(call.name)).main
     asked: Any = command.make(load_kind(kind)) if isinstance(command, ByKind) else command

@@ -22,14 +22,8 @@ LABEL, TEXT = "label", "text"  # columns of the table
 def file_of(data: Any, vocabulary_size: int | None, labels: Any, folder: Path) -> Path:
     """Return the path of the user's file, or of a file in `folder` with the user's rows.
 
-    Args:
-        data: a path; token rows (M, N); M strings; or a table with columns.
-        vocabulary_size: K, for token rows.
-        labels: the class of each row, or None.
-        folder: the folder of the new file; an old one is replaced.
-
-    Raises:
-        InputError: if there is no such file, or for other rows.
+    `data` is a path, token rows (M, N), M strings, or a table; `labels` has the class of each row, or is
+    None. Raises InputError if there is no such file, or for other rows.
     """
     if isinstance(data, str | Path):
         path = checked_path("data", data)

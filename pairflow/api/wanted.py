@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -14,6 +14,7 @@ from pairflow.api.local import Runner, needed_jobs
 from pairflow.api.own_data import LABEL
 from pairflow.artifacts import atomic, read_object, read_words
 from pairflow.config import Experiment, check, parse_method, suggest
+from pairflow.config.file import merge
 from pairflow.config.training import DISTILLATIONS, Optimisation
 from pairflow.data.draft import FEWEST, MOST, NO_START, Draft, DraftRequest, Entry
 from pairflow.errors import InputError
@@ -152,7 +153,7 @@ class Wanted:
         for name in parse_method(self.method).distillations:
             how = distillation_like(name, entry["distillation"])
             entry["distillation"] = entry["distillation"] | {name: how}
-        entry = _merged(entry, self.settings)
+        entry = cast(Entry, merge(entry, dict(self.settings)))
         return entry | {"methods": [self.method], "seeds": [self.seed]}
 
     def _fitting(
@@ -192,19 +193,8 @@ def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def distillation_like(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of the distillation `name`: the suggested ones in `known`, or else settings made from
-    DCD's there."""
+    """Return settings of the distillation `name`: those in `known`, or else settings made from DCD's."""
     if name in known:
         return dict(known[name])
     shared = {key: value for key, value in known["dcd"].items() if key in Optimisation.model_fields}
     return shared | ({"pairs": _PAIRS} if DISTILLATIONS[name].on_pairs else {})
-
-
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which new values replace old ones, key by key."""
-    both = {
-        key: _merged(old[key], value)
-        for key, value in new.items()
-        if isinstance(value, Mapping) and isinstance(old.get(key), Mapping)
-    }
-    return {**old, **new, **both}

@@ -140,8 +140,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """Return a name in the same folder for only this process, even if containers share host names and
-    numbers."""
+    """Return a name in the same folder for only this process, even if containers share names and numbers."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 

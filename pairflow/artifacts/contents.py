@@ -125,7 +125,6 @@ COLUMNS: dict[str, dict[str, Column]] = {
         **dict.fromkeys(("low", "high"), replace(NUMBER, finite=False)),  # the outer bins have no end
         **dict.fromkeys(("samples", "training"), NUMBER),
     },
-    "transformation": {"gamma": _FLOATS, "alpha": _FLOATS},
     "ChemNet statistics": _MOMENTS,
     "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
 }
@@ -247,8 +246,7 @@ def _require_values(location: str, values: pa.ChunkedArray, column: Column, widt
 
 
 def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, object] | None:
-    """Return the index and the value of the first entry that `column` does not allow; None if all are
-    valid."""
+    """Return the index and the value of the first entry that `column` does not allow, or None."""
     wrong = [values.is_null()] if values.null_count and not column.nulls else []
     if _is_number(values.type):
         low, high = (end.as_py() for end in pc.min_max(values).values())  # None if there is no value

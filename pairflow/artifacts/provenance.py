@@ -48,8 +48,7 @@ class Provenance:
     earlier: list[Json] = field(default_factory=list)
 
     def add(self, facts: Json) -> None:
-        """Add the costs of an earlier, interrupted run or of a shard, as its provenance file (`facts`) has
-        them."""
+        """Add the costs of an earlier, interrupted run or of a shard: `facts`, its provenance file."""
         self.earlier.append(facts)
 
     @contextmanager
@@ -79,8 +78,7 @@ class Provenance:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n")
 
     def _costs(self) -> dict[str, float | None]:
-        """Return both times, including earlier work (None if one of its times is unknown), and the peak
-        memory."""
+        """Return both times with earlier work (None if one is unknown), and the peak memory."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
         times: dict[str, float | None] = {}

@@ -91,8 +91,7 @@ def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
 
 
 def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor":
-    """Return one of the arrays in an .npz file, or of the tensors in a .pt file, which may also be a single
-    one."""
+    """Return an array of an .npz file, or a tensor of a .pt file, which may be a single one."""
     if path.suffix.lower() == ".npz":
         with named_when_damaged(path, "not an .npz archive of arrays of numbers"):
             with zipfile.ZipFile(path) as archive:
@@ -140,8 +139,7 @@ def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """Return the array in a .npy file; InputError with the file's name if it is another file or cannot be
-    read."""
+    """Return the array in a .npy file; InputError with the file's name if it cannot be read."""
     with named_when_damaged(path, "not a .npy array of numbers"), path.open("rb") as file:
         rows = np.load(file, allow_pickle=False)
         more = not isinstance(rows, np.ndarray) or file.read(1)

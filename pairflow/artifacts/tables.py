@@ -93,8 +93,7 @@ class Metadata:
             )
 
     def require_split(self, split: str, path: Path) -> None:
-        """Raise InputError if the metadata say that the rows of the file `path` are of another split than
-        `split`."""
+        """Raise InputError if, by the metadata, the rows of the file `path` are of another split."""
         if self.split not in (None, split):
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 
@@ -119,8 +118,7 @@ def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provena
 
 
 def identity(*rows: np.ndarray) -> str:
-    """Return the identity of a data set: the SHA-256 of its rows, given as its parts (training,
-    validation)."""
+    """Return the identity of a data set: the SHA-256 of its rows (training, validation)."""
     content = hashlib.sha256()
     for part in rows:
         content.update(
@@ -196,8 +194,7 @@ _ADVICE = {  # for a kind of table, how users make one from their own data
 def _checked_metadata(
     path: Path, schema: pa.Schema, table: pa.Table | None = None, kinds: Sequence[str] = ()
 ) -> Metadata:
-    """Return the metadata in a `schema`; InputError if they are missing, or if they or the `table` were
-    altered."""
+    """Return the metadata in a `schema`; InputError if they are missing or altered, or the `table` is."""
     if _KEY not in (schema.metadata or {}):
         advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
         raise InputError(f"{path}: was not written by pairflow{advice}")
@@ -239,8 +236,7 @@ def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
 
 
 def label_column(labels: np.ndarray) -> dict[str, object]:
-    """Return the column of a table with these labels: `label` for labels (M,), `labels`, of lists, for (M,
-    P)."""
+    """Return the column of a table with these labels: `label` for (M,), `labels`, of lists, for (M, P)."""
     return {"label": labels} if np.ndim(labels) == 1 else {"labels": row_column(labels)}
 
 
@@ -258,14 +254,12 @@ def token_array(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
-    """Return tokens as float32 numbers from -1 (black) to 1 (white), the form of pixels in continuous
-    flows."""
+    """Return tokens as float32 numbers from -1 (black) to 1 (white), as pixels in continuous flows."""
     return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
 
 
 def from_points(points: np.ndarray, levels: int) -> np.ndarray:
-    """Return the token nearest to each number, the inverse of `to_points`; numbers beyond -1 and 1 are
-    clipped."""
+    """Return the token nearest to each number, clipped to -1..1: the inverse of `to_points`."""
     tokens = np.rint((points.clip(-1, 1) + 1) * ((levels - 1) / 2))
     return tokens.astype(token_dtype(levels))
 

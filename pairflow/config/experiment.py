@@ -50,8 +50,7 @@ CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured
 
 
 def _claim(data: object) -> str:
-    """Return the kind of a section `data`, in angle brackets: `check` leaves such parts out of its
-    messages."""
+    """Return the kind of a section `data`, in brackets: `check` leaves such parts out of messages."""
     values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
     return f"<{next(settings.kind for settings in SETTINGS if settings.claims(values))}>"
 
@@ -155,18 +154,15 @@ class CommonExperiment(Settings):
         return every
 
     def frontiers(self) -> dict[str, dict[str, float]]:
-        """Return the evaluations with several temperatures, such as {"main": {"main": 1.0, "main_t0_7":
-        0.7}}."""
+        """Return the evaluations with several temperatures: {"main": {"main": 1.0, "main_t0_7": 0.7}}."""
         return self._repeated("temperatures")
 
     def guided(self) -> dict[str, dict[str, float]]:
-        """Return the evaluations with several guidance weights, such as {"main": {"main": 1.0, "main_g2":
-        2.0}}."""
+        """Return the evaluations with several guidance weights: {"main": {"main": 1.0, "main_g2": 2.0}}."""
         return self._repeated("guidances")
 
     def noised(self) -> dict[str, dict[str, float]]:
-        """The evaluations with variants of held-out rows at several noises, such as
-        {"main": {"main_n0_1": 0.1, "main_n0_4": 0.4}}."""
+        """Return the evaluations of variants by their noises: {"main": {"main_n0_1": 0.1}}."""
         return {
             name: {repeated: noise for repeated, noise in values.items() if noise is not None}
             for name, values in self._repeated("noises").items()  # an evaluation may have none itself
@@ -212,8 +208,7 @@ class CommonExperiment(Settings):
         return sorted({name for name in names if name})
 
     def taught(self) -> list[str]:
-        """Return the methods, of all `trained` ones, that train on pairs which their parent model
-        generates."""
+        """Return the methods, of all `trained` ones, that train on pairs which their parent generates."""
         return [name for name in self.trained() if parse_method(name).on_pairs]
 
     def correlated(self) -> list[str]:

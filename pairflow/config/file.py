@@ -150,19 +150,18 @@ def complete_likes(
         if len(chain) == LONGEST:
             raise InputError(f"{key}: a circle, or a chain of more than {LONGEST} experiments")
         changes = {key: value for key, value in entry.items() if key != LIKE}
-        return _merge(complete(other, (*chain, name)), changes)
+        return merge(complete(other, (*chain, name)), changes)
 
     return {name: complete(name, ()) for name in experiments}
 
 
-def _merge(settings: object, changes: object) -> object:
-    """Return settings with changes: mappings are merged, other values are replaced, and null removes a
-    key."""
+def merge(settings: object, changes: object) -> object:
+    """Return settings with changes: mappings are merged, other values replaced; null removes a key."""
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes
     if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
         return changes
-    merged = {**settings, **{key: _merge(settings.get(key), value) for key, value in changes.items()}}
+    merged = {**settings, **{key: merge(settings.get(key), value) for key, value in changes.items()}}
     return {key: value for key, value in merged.items() if changes.get(key, ...) is not None}
 
 
@@ -189,8 +188,7 @@ def experiment_files(path: Path, folder: str = "experiments") -> list[Path]:
 
 
 def all_files(path: Path) -> list[Path]:
-    """Return the configuration `path`, the recipes and the user's files, in the order in which they are
-    read."""
+    """Return the configuration `path`, the recipes and the user's files, in the order of reading."""
     return [path, *experiment_files(path, "recipes"), *experiment_files(path)]
 
 

@@ -24,7 +24,7 @@ class Base(NamedTuple):
             semidiscrete transport; `adopt` checks a file of the user.
         closed_form: whether Algorithm 1 of PairFlow makes that file, with settings for the numbers of steps
             and of subsets that are paired separately.
-        couple: the module of `flow.couple` that assigns data rows to the sources of a batch.
+        couple: the coupling in `flow.couple` that assigns data rows to the sources of a batch.
         flows: the flows that it supports.
         learns: what it learns from, in words for report pages.
         style: the colour and marker in charts that are reserved for it, if any.
@@ -126,7 +126,7 @@ class Method(Settings):
 
     @property
     def couple(self) -> str:
-        """The module of `flow.couple` that assigns data rows to the sources of a batch."""
+        """The coupling in `flow.couple` that assigns data rows to the sources of a batch."""
         return BASES[self.base].couple
 
     @property

@@ -48,13 +48,8 @@ class NetworkSettings(Settings):
     logits_kept: ClassVar[float] = 1.5
 
     def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
-        """Return the network's linear maps, from which its time and memory are estimated; none if unknown.
-
-        Args:
-            length: N, the tokens or numbers of a row.
-            symbols: K, or 0 for real numbers.
-            shape: (C, H, W) of images.
-        """
+        """Return the network's linear maps for rows of `length` N, K `symbols` (0: real numbers) and
+        images of `shape` (C, H, W), from which time and memory are estimated; none if unknown."""
         return []
 
     @property
@@ -146,8 +141,7 @@ class Unet(NetworkSettings):
     )
 
     def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
-        """Return the linear maps and convolutions of `networks.unet.ImageTrunk`. A 3x3 convolution counts as
-        a map with nine times the inputs."""
+        """Return the linear maps and convolutions of `unet.ImageTrunk`; a 3x3 one counts ninefold."""
         colours, *sides = shape or (1, length)
         pixels = math.prod(sides)
         width, maps = self.channels, [LinearMap(9 * colours, self.channels, pixels)]
@@ -233,8 +227,7 @@ SHIPPED = frozenset(NETWORKS)  # without networks of the user's own, which join 
 
 
 def _own_or(values: object, shipped: Callable[[object], object]) -> object:
-    """Check settings of a network: of the user's own, which `networks.own` has added to the list, or else of
-    a `shipped` one."""
+    """Check settings of a network: of one of the user's own (`networks.own`), or else a `shipped` one."""
     name = str(values.get("name") if isinstance(values, Mapping) else getattr(values, "name", ""))
     own = name in NETWORKS and name not in SHIPPED
     return NETWORKS[name].model_validate(values) if own else shipped(values)

@@ -25,8 +25,7 @@ def training_rows(available: int, device: str) -> int | None:
 
 
 def hours(network: Json, device: str) -> float | None:
-    """Return the hours that a training may take by default; None if `experiment` is to choose the number of
-    iterations."""
+    """Return the default hours of a training; None if `experiment` is to choose the iterations."""
     return _HOURS if device == "cpu" and network["name"] != SMALL["name"] else None
 
 
@@ -73,8 +72,7 @@ def iteration_seconds(
 
 
 def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Return settings for short rows on a CPU: as in the experiment `demo`, but DCD's noise as in
-    `qm9_small`."""
+    """Return settings for short rows on a CPU: as in `demo`, but DCD's noise as in `qm9_small`."""
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 4.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25), "noise_max": 2.0}
@@ -82,8 +80,7 @@ def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json
 
 
 def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Return settings for long rows on a CPU: fewer samples if drawing 1,024 would take longer than the
-    training."""
+    """Return settings for long rows on a CPU: fewer samples if 1,024 would take longer than the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}

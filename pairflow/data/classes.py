@@ -121,8 +121,7 @@ class Properties(NamedTuple):
         return self._targets(self.read(conditions), first, rows)
 
     def spread(self, first: int, rows: int) -> np.ndarray:
-        """Return the labels of samples that take the classes of every property in turn: `targets` with
-        SPREAD."""
+        """Return the labels of samples that take each property's classes in turn: `targets` with SPREAD."""
         return self._targets({classes.property: SPREAD for classes in self.properties}, first, rows)
 
     def _targets(self, asked: Mapping[str, str], first: int, rows: int) -> np.ndarray:

@@ -67,18 +67,15 @@ class Delivery(ABC):
 
     @abstractmethod
     def explain(self) -> str:
-        """Return the end of the message "none of the last samples was ...": what samples lacked, and
-        advice."""
+        """Return the end of the message "none of the last samples was ...": what they lacked, and advice."""
 
     @abstractmethod
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
-        """Return a function of (path, rows) that writes rows in the format of `out`; InputError if none
-        fits."""
+        """Return a function of (path, rows) that writes the format of `out`; InputError if none does."""
 
     @abstractmethod
     def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:
-        """Return a function that describes a delivered text: it returns the values of the text's row in the
-        output table, except its name."""
+        """Return a function from a delivered text to the values of its row in the output table."""
 
     @abstractmethod
     def summarise(self, rows: Rows, seconds: float) -> str:

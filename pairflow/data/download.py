@@ -60,8 +60,7 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """Return the path of the file, downloaded into the cache if need be; InputError for a wrong
-        checksum."""
+        """Return the path of the file, downloaded into the cache if need be; checks its checksum."""
         if path := local_copy(self.names):
             if path.is_file():
                 require_regular(path)
@@ -108,8 +107,7 @@ def cache() -> Path:
 
 
 def git_blob_id(path: Path) -> str:
-    """Return the id that git gives to a file's content: the SHA-1 of `blob <size>`, a zero byte and the
-    content."""
+    """Return the git blob id of a file: the SHA-1 of `blob <size>`, a zero byte and the content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 

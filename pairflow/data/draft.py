@@ -95,8 +95,7 @@ def own_split(request: DraftRequest) -> Entry:
 
 
 def relative(file: Path, configuration: Path) -> str:
-    """Return the path of the file relative to the folder of the configuration; an absolute path stays
-    absolute."""
+    """Return the path of the file relative to the configuration's folder; an absolute one stays absolute."""
     return str(file) if file.is_absolute() else os.path.relpath(file, configuration.parent)
 
 

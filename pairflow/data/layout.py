@@ -42,15 +42,8 @@ class Header(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a CSV file is written.
-
-    Attributes:
-        separator: the character between fields.
-        header: the names of the columns.
-        lines: the number of lines up to the end of the header.
-        width: the number of fields of the longest rows.
-        agrees: whether the rows have as many fields as the header.
-    """
+    """How a CSV file is written. The `header` ends after `lines` lines; the longest rows have `width`
+    fields; and if it `agrees`, rows have as many fields as the header."""
 
     separator: str
     header: list[str]
@@ -85,8 +78,7 @@ def find_layout(lines: list[str], suffix: str) -> Layout | None:
 
 
 def _is_prose(table: tuple[list[tuple[int, list[str]]], Header]) -> bool:
-    """Return whether a table of one name seems to have further columns only because of commas in its texts:
-    there are blanks before and after them."""
+    """Return whether a table of one name has further columns only because of commas (and blanks) in texts."""
     records, header = table
     rows = [fields for _, fields in records[header.row + 1 :] if len(fields) > 1]
     spaced = sum(" " in fields[0] and fields[1].startswith(" ") for fields in rows)
@@ -145,8 +137,7 @@ def find_header(rows: list[list[str]]) -> Header:
 
 
 def _has_names(row: list[str], below: list[list[str]]) -> bool:
-    """Return whether a row has a usual name of a column, or no number in a column that has only numbers
-    below."""
+    """Return whether a row names a usual column, or has no number where all rows below have one."""
     columns = zip_longest(*below, fillvalue="")
     numeric = [all(map(_NUMBER.fullmatch, column)) for column in columns] if len(below) > 1 else []
     return any(

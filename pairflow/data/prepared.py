@@ -32,8 +32,7 @@ from pairflow.files import Json
 
 
 class Labelled(NamedTuple):
-    """The label of each row (M,), and what the labels mean: `condition`, as JSON for the metadata of a
-    table."""
+    """The label of each row (M,), and their meaning: `condition`, JSON for the metadata of a table."""
 
     labels: np.ndarray
     condition: Json
@@ -41,8 +40,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows for training (M, N) and held-out rows (V, N). They are tokens of K = `symbols`, or real numbers if
-    K is 0."""
+    """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0."""
 
     kind: str
     train: np.ndarray
@@ -156,6 +154,5 @@ def _require_different(parts: Mapping[str, np.ndarray], parameters: Mapping[str,
 
 
 def parent_digest(vocabulary: Path | None) -> dict[str, str]:
-    """Return the hash of a parent model's vocabulary, as an entry of a table's `inputs`; empty without a
-    parent."""
+    """Return the hash of a parent's vocabulary as an entry of a table's `inputs`; empty without a parent."""
     return {"parent_vocabulary": digest(vocabulary)} if vocabulary else {}

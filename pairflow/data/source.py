@@ -182,8 +182,7 @@ def files(
 
 
 def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
-    """Return a digest of the names, sizes and times of `files`, to notice changes; empty if there are
-    none."""
+    """Return a digest of names, sizes and times of `files`, to notice changes; empty without files."""
     try:
         paths = files(folder, name, suffixes)
     except InputError:  # which the step reports

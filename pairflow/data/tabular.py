@@ -165,8 +165,7 @@ def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) ->
 
 
 def layout_of(path: Path) -> Layout | None:
-    """Return how a text file of any name is written, if its first lines are a table of several columns; else
-    None."""
+    """Return how a text file is written, if its first lines are a table of several columns, or None."""
     with opened(path, "text") as (content, _):
         lines = [*islice(lines_of(content, path, 2**20), _HEAD)]
     layout = find_layout(lines, suffix_of(path))

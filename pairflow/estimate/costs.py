@@ -42,13 +42,8 @@ _LEAST = 1000  # MiB that a job asks for
 class JobCost(NamedTuple):
     """What a job costs if it has its cores or the GPU to itself; None if unknown.
 
-    Attributes:
-        seconds: its time.
-        memory_mb: the memory of its process, or of the GPU.
-        disk: the bytes of its outputs.
-        threads: the number of its cores.
-        gpu: whether it uses the GPU.
-        guessed: whether the numbers are from `GUESS`.
+    `memory_mb` is that of its process, or of the GPU; `disk` is the bytes of its outputs. Numbers from
+    `GUESS` are `guessed`.
     """
 
     seconds: float | None

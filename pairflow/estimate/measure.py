@@ -42,8 +42,6 @@ def measure(
 def main(request: dict) -> dict:
     """Do what `measure` asks for in its new process: time a unit of work, and return the seconds, the memory
     and the number of parameters of the network."""
-    from pairflow.pairing.blocks import extrapolated
-
     keep_freed()  # as the steps do
     work = Work(**request["work"])
     unused, memory = peak_memory_mb(work.device), dict[int, float]()
@@ -61,15 +59,15 @@ def main(request: dict) -> dict:
 
     # Other work on the machine hardly lengthens CPU time; a GPU has only wall time.
     clock = time.process_time if work.device == "cpu" else time.perf_counter
-    probe = extrapolated(run, count, clock, SECONDS)
+    timed = probe.extrapolated(run, count, clock, SECONDS)
     if work.kind == "pair":  # its rows are paired in blocks, so only the index grows
         scale = work.rows / min(work.rows, MOST_TOKENS // work.length)
-        memory_mb = unused + scale * (memory[probe.rows] - unused)
-        return {"seconds": scale * probe.seconds, "memory_mb": memory_mb}
-    growth = max(0.0, memory[probe.rows] - memory[1]) / max(1, probe.rows - 1)
+        memory_mb = unused + scale * (memory[timed.rows] - unused)
+        return {"seconds": scale * timed.seconds, "memory_mb": memory_mb}
+    growth = max(0.0, memory[timed.rows] - memory[1]) / max(1, timed.rows - 1)
     units = times * (count if work.kind in ("draw", "lead") else 1)
-    memory_mb = memory[probe.rows] + growth * (count - probe.rows)
-    return {"seconds": probe.seconds / units, "memory_mb": memory_mb, **facts}
+    memory_mb = memory[timed.rows] + growth * (count - timed.rows)
+    return {"seconds": timed.seconds / units, "memory_mb": memory_mb, **facts}
 
 
 def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:

@@ -59,8 +59,7 @@ def rates_of(
 
 
 def speedup(threads: int) -> float:
-    """Return how many times as fast a network works on several threads as on one. For two, 1.3 to 1.7 was
-    measured."""
+    """Return how many times as fast several threads are as one; for two, 1.3 to 1.7 was measured."""
     return 1 + 0.4 * (threads - 1)
 
 

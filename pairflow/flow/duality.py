@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
@@ -52,15 +51,6 @@ class Transformation:
         gamma = np.linspace(-LARGEST_GAMMA, LARGEST_GAMMA, round(2 * LARGEST_GAMMA / _SPACING) + 1)
         alpha = np.clip(transform(gamma, vocabulary_size), 0.0, 1.0)
         return cls(gamma, np.minimum.accumulate(alpha))  # rounding must not let it rise
-
-    @classmethod
-    def from_table(cls, table: pd.DataFrame) -> "Transformation":
-        """Return the transformation from the data frame that `table` returned."""
-        return cls(table["gamma"].to_numpy(), table["alpha"].to_numpy())
-
-    def table(self) -> pd.DataFrame:
-        """Return the table as a data frame with the columns gamma and alpha."""
-        return pd.DataFrame({"gamma": self.gamma, "alpha": self.alpha})
 
     def __call__(self, gamma: ArrayLike) -> np.ndarray:
         """alpha = T(gamma): float64 in the shape of `gamma`."""

@@ -43,8 +43,7 @@ class Grammar:
         return draw(self._masked(p, classes, possible), generator)
 
     def mode(self, probabilities: Tensor) -> Tensor:
-        """Return the most likely accepted rows (B, N). Where p accepts none, each position has its most
-        likely symbol. The argument is as in `draw`."""
+        """Return the likeliest accepted rows (B, N), or the likeliest symbols where p accepts none."""
         p = probabilities.reshape(-1, self.length, probabilities.shape[-1])
         weights = p.new_zeros((*p.shape[:-1], self.following.shape[1]))
         weights.scatter_reduce_(-1, self._classes(p).expand_as(p), p, "amax")
@@ -61,8 +60,7 @@ class Grammar:
     def _path(
         self, weights: Tensor, generator: Generator | None = None, greedy: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Draw the classes (B, N) of accepted rows by weights (B, N, C), or find the best ones; and return
-        which rows (B,) have any."""
+        """Return classes (B, N) drawn by weights (B, N, C), or the best; and which rows (B,) have any."""
         following = self.following.to(weights.device)
         allowed, after = following >= 0, following.clamp(min=0)
         # For each position, from the last one on: the weight of all ways, or of the best one, from each state

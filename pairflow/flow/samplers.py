@@ -219,8 +219,7 @@ class Sampler:
 
 
 def leaving(alpha_t: float, alpha_s: float) -> float:
-    """Return the probability with which an Euler update draws a position again: step * kappa' / (1 -
-    kappa)."""
+    """Return the probability that an Euler update draws a position again: step * kappa' / (1 - kappa)."""
     return (alpha_s - alpha_t) / (1 - alpha_t)
 
 

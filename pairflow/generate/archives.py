@@ -39,8 +39,7 @@ def locate(model: str | Path) -> tuple[Path, Path | None]:
 
 
 def find_only(folder: Path) -> Path:
-    """Return the folder of the model if `folder` is an experiment with only one, as `pairflow.train` writes
-    it; otherwise `folder` itself."""
+    """Return the folder of the only model of the experiment in `folder`, or else `folder` itself."""
     models = [] if (folder / "model.json").exists() else [*folder.glob("seed*/models/*/model.json")]
     return models[0].parent if len(models) == 1 else folder
 
@@ -93,8 +92,7 @@ def _is_file(member: zipfile.ZipInfo) -> bool:
 
 
 def copy(model: Path, target: Path) -> None:
-    """Copy the files of a model into a new folder, or into a new archive if its name ends in .zip; without
-    the records of the commands that made them."""
+    """Copy a model's files, without provenance, into a new folder, or a new archive named .zip."""
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(f"folder: expected a new or an empty folder, found files in {target}")
     files = [path for path in model.iterdir() if path.is_file() and not path.name.startswith(".")]

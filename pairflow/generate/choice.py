@@ -129,8 +129,7 @@ def measured_at(folder: Path) -> MeasuredAt | None:
 
 
 def _as_measured(folder: Path, measured: MeasuredAt, nfe: int | None) -> ModelChoice:
-    """Return the choice of a single model, with the settings at which it was measured, or with `nfe`
-    steps."""
+    """Return the choice of a single model, as it was measured or with `nfe` steps."""
     reason = "" if nfe else f"{folder.name}: takes {measured.words}, unless you give other values"
     return ModelChoice(folder, nfe or measured.nfe, reason, folder / MEASURED, measured)
 

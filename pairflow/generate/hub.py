@@ -52,23 +52,14 @@ def upload(folder: Path, model: Model, name: str, private: bool, token: str | No
 
 
 def card(model: Model, name: str) -> str:
-    """Return the text of a card, with what model.json says of a model."""
-    rows, training, distillation = kind_in(model.folder).rows, model.training, model.distillation
-    settings, conditions = dict(model.network_settings), model.condition.properties if model.condition else ()
-    network, parameters = settings.pop("name"), sum(tensor.numel() for tensor in model.network.parameters())
+    """Return the text of a card: what a model makes, how it was measured, and how to load it."""
+    rows, network = kind_in(model.folder).rows, model.network_settings["name"]
     symbols = "" if model.vocabulary_size is None else f", K = {model.vocabulary_size:,} symbols"
-    sizes = ", ".join(f"{key} {value}" for key, value in settings.items())
     measured = measured_at(model.folder)
-    lines = {
-        "Makes": f"{rows}: N = {model.length:,}{symbols}",
-        "Method": f"`{model.method}`, seed {model.seed}",
-        "Network": f"{network} ({sizes}), {parameters:,} parameters",
-        "Training": _length(training.model_dump()) if training else "",
-        "Distillation": f"{distillation['name']}, {_length(distillation)}" if distillation else "",
-        "Conditions": "; ".join(f"{one.property}={' or '.join(one.names)}" for one in conditions),
-        "Sampling": f"measured with `{measured.words}`" if measured else "",
-    }
-    table = "\n".join(f"| {key} | {text} |" for key, text in lines.items() if text)
+    sampling = f", measured with `{measured.words}`" if measured else ""
+    conditions = model.condition.properties if model.condition else ()
+    named = "; ".join(f"{one.property}={' or '.join(one.names)}" for one in conditions)
+    asked = f" Conditions: {named}." if named else ""
     own = "" if network in SHIPPED else f", network={type(model.network).__name__}"
     needs = f"The class `{type(model.network).__name__}` of its network is not part of it.\n\n" if own else ""
     return f"""---
@@ -78,11 +69,7 @@ tags: [{model.flow}-flow-matching, {rows.replace(" ", "-")}]
 
 # {name.partition("/")[2]}
 
-A model of {rows} by pairflow {__version__}.
-
-| | |
-|---|---|
-{table}
+A model of {rows} by pairflow {__version__}: `{model.method}`, N = {model.length:,}{symbols}{sampling}.{asked}
 
 ## Use
 
@@ -95,12 +82,8 @@ model = pairflow.load("{PREFIX}{name}"{own})
 rows = model.sample(16, nfe={measured.nfe if measured else 4})
 ```
 
-This card was made from `model.json`. Please add what the data are, how good the samples are, and the licence.
+`model.json` has its settings. Please add what the data are, how good the samples are, and the licence.
 """
-
-
-def _length(settings: dict[str, Any]) -> str:
-    return f"{settings['iterations']:,} iterations of {settings['batch_size']:,} rows"
 
 
 def _endpoint() -> str | None:

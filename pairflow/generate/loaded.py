@@ -73,33 +73,6 @@ def load(
     return loaded
 
 
-def sample(
-    model: str | Path,
-    count: int,
-    *,
-    nfe: int | None = None,
-    seed: int = 0,
-    sampler: SamplerName | None = None,
-    temperature: float | None = None,
-    device: Device = "auto",
-) -> np.ndarray:
-    """Load a model and draw samples: `load(model, device=device).sample(count, ...)`.
-
-    `load` and `LoadedModel.sample` describe the arguments.
-
-    Returns:
-        (count, N) token rows, or (count, d) numbers of vectors, as in `LoadedModel.sample`.
-
-    Raises:
-        InputError: if an argument is out of range, or the folder holds no model.
-
-    Example:
-        >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
-    """
-    loaded = load(model, device=device)
-    return loaded.sample(count, nfe=nfe, seed=seed, sampler=sampler, temperature=temperature)
-
-
 class LoadedModel:
     """A trained model; `pairflow.load` makes it.
 

@@ -56,8 +56,7 @@ class Scorer:
         return rows
 
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """Return a table with a line for each row, in order. Rows that cannot be scored only have a
-        reason."""
+        """Return a table with a line for each row, in order; one that cannot be scored only has a reason."""
         padding = self.rows.padding
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
             lines = [

@@ -29,8 +29,7 @@ Measure = Callable[[np.ndarray], Iterable[Row]]  # rows of one trial -> metric r
 
 
 class Machine(NamedTuple):
-    """How a measurement runs: the device, threads and progress bar, which do not change its result, and the
-    record of its costs."""
+    """How a measurement runs: its device, threads and progress bar, and the record of its costs."""
 
     device: str
     threads: int | None

@@ -135,16 +135,6 @@ PAIRS = {
         ("squared_distance", "squared_distance_independent", "reached", "moved"), _SQUARED_DISTANCES
     ),
     **dict.fromkeys(("symbol_deviation", "symbol_deviation_expected"), _DEVIATIONS),
-    "jumps": Metric(
-        "jumps",
-        description="How many positions jump in each backward step s of Algorithm 1 (`jumps_<s>`). "
-        "`jump_rows` is how many data rows were followed.",
-        formula="mean over rows of the number of positions that change in a step",
-        unit="positions per row",
-        pitfalls="it is about N (K - 1) / (K T) whatever the data are; the sum is no distance, because a "
-        "position may jump again",
-        source="counted while pairing (`pairflow/metrics/coupling.py`)",
-    ),
     **dict.fromkeys(("unpaired_rows", "held_out_pairs"), _ADOPTED),
     **dict.fromkeys(("spread", "distance", "information"), _TRANSPORT),
     **dict.fromkeys(("coverage", "coverage_predicted", "unique_reached"), _COVERAGE),

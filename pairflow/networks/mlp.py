@@ -45,8 +45,7 @@ class MLP(nn.Module):
         self.copy_gate = zeroed(nn.Linear(time_width, 1))
 
     def forward(self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-        """Return logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if
-        any."""
+        """Return logits (B, N, K) over x1 from x_t (B, N), sigma = -log kappa (B,) and any labels."""
         time = F.silu(self.time(sigma, label))  # (B, time_width)
         # Equal to the flattened one-hot vector times a matrix, but 4x faster on a CPU.
         h = self.inputs(x_t + self.offsets)[:, None]  # (B, 1, width)

@@ -41,8 +41,7 @@ def settings_of(network: object) -> Json | None:
 
 @contextmanager
 def blamed(name: str) -> Iterator[None]:
-    """Turn errors inside the `with` block that come from a user's own network into an InputError, which says
-    how pairflow calls the network."""
+    """Turn errors of a user's own network inside the block into an InputError that says how it is called."""
     try:
         yield
     except (InputError, Interrupted, OSError, MemoryError):

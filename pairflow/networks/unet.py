@@ -174,8 +174,7 @@ class ResolutionLevel(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions of an image's channels; the embedded time is added between them. Returns (skip +
-    result) / sqrt(2)."""
+    """Two convolutions with the embedded time added between them; returns (skip + result) / sqrt(2)."""
 
     def __init__(self, width: int, width_out: int, time_width: int, dropout: float):
         super().__init__()

@@ -1,9 +1,6 @@
 """Pairing of a file, or of one shard of its rows, in blocks that are saved as they finish."""
 
-import resource
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,13 +25,10 @@ from pairflow.artifacts import (
 from pairflow.artifacts.rows import SUFFIXES
 from pairflow.artifacts.tables import points_of
 from pairflow.config import BASES, FLOWS, PairSettings
-from pairflow.config.training import FREQUENCIES
 from pairflow.errors import InputError
 from pairflow.files import Json
-from pairflow.pairing.bound import NEARLY, independent_by_frequency, independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
-from pairflow.pairing.prior import frequencies
 from pairflow.runtime import gpus
 from pairflow.runtime.progress import joint_bar
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
@@ -45,8 +39,6 @@ if TYPE_CHECKING:
 
 BLOCK = 10**13  # token comparisons of a block: some 15 s on two cores, lost if a run is stopped
 FEW_WEIGHTS = 3 * 10**10  # weights of a continuous pairing below which one thread is used: about a minute
-SUBSETS_LOSE = "on QM9 twice as many subsets lose 2 % of what the pairing gains"  # docs/method.md, "Subsets"
-PROBE_SECONDS = 3.0  # length of the measurement in a dry run
 
 Shard = tuple[int, int] | None  # (number from 1 on, number of shards); None for all rows
 
@@ -73,14 +65,6 @@ class FilePairing(ABC):
     device: "torch.device | None" = None  # if torch is used
 
     @abstractmethod
-    def describe(self) -> list[str]:
-        """Return lines of text that say how large the pairing is."""
-
-    def judge(self, made: np.ndarray) -> list[str]:
-        """Return lines on the quality of the coupling, from `made`, the result of `pair` for a few rows."""
-        return []
-
-    @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
         """Pair a block of rows, (first row, number of rows): an array with an entry for each row."""
 
@@ -92,19 +76,6 @@ class FilePairing(ABC):
     @abstractmethod
     def comparisons(self) -> int:
         """The number of token comparisons, or of similar operations, per row."""
-
-    def estimate(self) -> list[str]:
-        """Pair a few rows; return the lines of a dry run, with the time of all rows and the memory so far."""
-        count = self.rows[1] - self.rows[0]
-        made: list[np.ndarray] = []
-        probe = extrapolated(lambda rows: made.append(self.pair((0, rows))), count, seconds=PROBE_SECONDS)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        return [
-            *self.describe(),
-            *self.judge(made[-1]),
-            f"time: about {probe.seconds:,.0f} s, from {probe.rows:,} rows in {probe.measured:.1f} s",
-            f"memory: about {memory:.1f} GB",
-        ]
 
     def bar(self, rows: int) -> AbstractContextManager:
         """Return a context that shows a progress bar for so many rows."""
@@ -145,7 +116,6 @@ class TokenPairing(FilePairing):
             gpus.take()
         tokens, metadata = _read_tokens(path, options.vocabulary_size, options.layout)
         self.settings, self.size = settings, metadata.dimensions[1]
-        self.by_frequency = settings.noise == FREQUENCIES
         self.progress = options.progress and BASES[settings.coupling].closed_form
         chosen = {"backend": options.backend, "threads": options.threads, "progress": options.progress}
         self.pairer = make_pairer(tokens, settings, vocabulary_size=self.size, **chosen)
@@ -157,31 +127,6 @@ class TokenPairing(FilePairing):
         inputs = {key: str(value) for key, value in options.layout.model_dump(exclude_none=True).items()}
         metadata = replace(metadata, inputs={**metadata.inputs, **inputs})
         super().__init__(tokens, metadata, rows, provenance)
-
-    def describe(self) -> list[str]:
-        count, (total, length) = self.rows[1] - self.rows[0], self.points.shape
-        comparisons = count * self.points.size * (self.settings.steps or 0) / self.pairer.subsets
-        independent, least = self._independent(), least_distance(total, length, self.size)
-        subsets = f"subsets: {self.pairer.subsets:,} of at most {-(-total // self.pairer.subsets):,} rows"
-        bound = f"; no coupling of {total:,} rows can go below {least:.2f} ({least / independent:.1%})"
-        return [
-            f"rows: {count:,} of {length} tokens, {comparisons:.2g} token comparisons",
-            *[f"{subsets}; {SUBSETS_LOSE}"] * (self.pairer.subsets > 1),
-            f"distance: {independent:.2f} tokens for random sources" + ("" if self.by_frequency else bound),
-        ]
-
-    def judge(self, made: np.ndarray) -> list[str]:
-        if not self.settings.steps:
-            return []
-        share = (made != self._points(0, len(made))).sum(axis=1).mean() / self._independent()
-        verdict = "; so the coupling is nearly independent of the data" if share >= NEARLY else ""
-        return [f"sample: {len(made):,} of the pairs are {share:.1%} as far apart as random ones{verdict}"]
-
-    def _independent(self) -> float:
-        """Return the mean distance of rows and independent sources."""
-        if self.by_frequency:
-            return independent_by_frequency(self.points, frequencies(self.points, self.size))
-        return independent_distance(self.points.shape[1], self.size)
 
     @property
     def comparisons(self) -> int:
@@ -226,14 +171,10 @@ class PointPairing(FilePairing):
         self.steps, self.seed = settings.steps or 1, settings.seed
         rows, metadata = _of_shard(metadata, settings, path, len(points), options.shard)
         metadata = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
-        self.weights = (rows[1] - rows[0]) * len(points) * self.steps
-        threads = 1 if self.weights < FEW_WEIGHTS else options.threads
+        weights = (rows[1] - rows[0]) * len(points) * self.steps
+        threads = 1 if weights < FEW_WEIGHTS else options.threads
         device = choose({"gpu": "cuda"}.get(options.backend, options.backend), threads, provenance)
         super().__init__(points, metadata, rows, provenance, device)
-
-    def describe(self) -> list[str]:
-        count = self.rows[1] - self.rows[0]
-        return [f"rows: {count:,} of {self.points[0].size} numbers, {self.weights:.2g} weights"]
 
     @property
     def comparisons(self) -> int:
@@ -268,40 +209,6 @@ def read_pairing(
     if options.backend == "reference" or out.suffix == ".npy":
         raise InputError(f"--flow {settings.flow}: writes pairs (.parquet), by the backend auto, cpu or gpu")
     return PointPairing(settings, path, options, provenance)
-
-
-class Probe(NamedTuple):
-    """The `seconds` that all rows would take, extrapolated from `rows` rows that took `measured` seconds."""
-
-    seconds: float
-    rows: int
-    measured: float
-
-
-def extrapolated(
-    pair: Callable[[int], object],
-    count: int,
-    clock: Callable[[], float] = time.perf_counter,
-    seconds: float = 3.0,
-) -> Probe:
-    """Estimate the time for `count` rows, by calling `pair(rows)` with more and more rows.
-
-    It stops when a call takes `seconds` more than a call with one row, which measures the preparation of the
-    keys: that happens only once, however many rows there are.
-    """
-
-    def measure(rows: int) -> float:
-        started = clock()
-        pair(rows)
-        return clock() - started
-
-    measure(1)  # compiles
-    single, rows = measure(1), 1
-    measured = single
-    while rows < count and measured < single + seconds:
-        rows = min(count, 4 * rows)
-        measured = measure(rows)
-    return Probe(single + (measured - single) / max(1, rows - 1) * (count - 1), rows, measured)
 
 
 def _of_shard(

@@ -12,12 +12,6 @@ def independent_distance(length: int, vocabulary_size: int) -> float:
     return length * (vocabulary_size - 1) / vocabulary_size
 
 
-def independent_by_frequency(tokens: np.ndarray, pi: np.ndarray) -> float:
-    """Return the mean Hamming distance of the rows `tokens` (M, N) from independent sources, whose symbols
-    have the probabilities `pi` (N, K) at each position."""
-    return len(pi) - float(pi[np.arange(len(pi)), tokens].sum(axis=1).mean())
-
-
 def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
     """Return a lower bound on the mean Hamming distance between uniform sources and data, for any coupling.
 

@@ -113,8 +113,7 @@ def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, position
 
 
 def key_weights(scores: np.ndarray) -> np.ndarray:
-    """Return the weights of the data rows (point 3 above) from their `scores` (M,) int64; the greatest is
-    1."""
+    """Return the weights of data rows (point 3) from their `scores` (M,) int64; the greatest is 1."""
     below = scores.max() - scores
     whole, part = below >> FRACTION_BITS, below & ((1 << FRACTION_BITS) - 1)
     power = np.ldexp(part, -FRACTION_BITS) * -math.log(2)  # above -0.694

@@ -152,8 +152,7 @@ class Pairer:
         return sources
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
-        """Return the sources of the rows order[first:last], where `order` lists one subset after another, so
-        that only few subsets are needed."""
+        """Return the sources of the rows order[first:last], where `order` lists one subset after another."""
         sources, begin = np.empty_like(self.tokens[first:last]), 0
         for part in self.parts:
             queries = part[max(0, first - begin) : max(0, last - begin)]
@@ -178,13 +177,12 @@ class Pairer:
         backend = "gpu" if self.on_gpu else self.backend
         compile_for(self.tokens, vocabulary_size=self.vocabulary_size, backend=backend, noise=self.noise)
 
-    def pair_rows(self, part: np.ndarray, queries: np.ndarray, **counted: np.ndarray) -> np.ndarray:
-        """Return the sources of the rows `queries` among the rows `part`. If the GPU proves unusable, the CPU
-        takes over. The CPU engine adds to `jumps` (T,) as in `jumps_per_step`."""
+    def pair_rows(self, part: np.ndarray, queries: np.ndarray) -> np.ndarray:
+        """Return the sources of the rows `queries` among `part`; if the GPU fails, the CPU takes over."""
         # Without a copy the GPU engine sees that it has packed these keys already.
         keys = self.tokens if self.subsets == 1 else self.tokens[part]
         try:
-            return self._engine(keys, self.tokens[queries], queries, **self.rule, **counted)
+            return self._engine(keys, self.tokens[queries], queries, **self.rule)
         except gpu.UnusableGpu as error:
             self._leave_gpu(str(error))
             self._engine = self._make_engine()
@@ -266,49 +264,6 @@ def compile_for(
         pair(tokens[:2], **settings, backend=backend, progress=False)
 
 
-def jumps_per_step(
-    tokens: np.ndarray,
-    rows: np.ndarray,
-    *,
-    vocabulary_size: int,
-    steps: int = 20,
-    subsets: int = 1,
-    noise: str = "uniform",
-    seed: int = 0,
-) -> np.ndarray:
-    """Count the positions that change in each backward step of Algorithm 1, on average. It runs on the CPU.
-
-    Args:
-        tokens: (M, N) integers in [0, K).
-        rows: the row numbers whose trajectories are averaged.
-        vocabulary_size: K, the number of symbols.
-        steps: T.
-        subsets: P, as in `pair`.
-        noise: as in `pair`.
-        seed: as in `pair`.
-
-    Returns:
-        (T,) float64; entry s - 1 belongs to the step from t = s/T.
-    """
-    pairer = Pairer(
-        tokens,
-        vocabulary_size=vocabulary_size,
-        steps=steps,
-        subsets=subsets,
-        noise=noise,
-        seed=seed,
-        backend="cpu",
-        threads=None,
-        progress=False,
-    )
-    jumps = np.zeros(steps, dtype=np.int64)
-    for part in pairer.parts:
-        queries = np.intersect1d(part, rows)
-        if len(queries):
-            pairer.pair_rows(part, queries, jumps=jumps)
-    return jumps / len(rows)
-
-
 def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
     """Divide the rows 0..count-1 into parts at random (docs/method.md, "Subsets").
 
@@ -334,8 +289,7 @@ def _pair_rows_on_cpu(*rows: np.ndarray, by_frequency: bool, progress: bool, **o
 
 
 def _takes_gpu(backend: str, comparisons: int) -> bool:
-    """Return whether to use the GPU: if requested, or if it should be faster. Prints a note if it cannot be
-    used."""
+    """Return whether to use the GPU: if requested, or faster. Prints a note if it cannot be used."""
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
         return False
     reason = gpu.missing()

@@ -1,6 +1,8 @@
-"""Prepares work on rows like real ones, for the measurement of its time."""
+"""Prepares work on rows like real ones, and measures its time."""
 
+import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +30,7 @@ def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
 
 
 def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: str, device: str) -> Step:
-    """Return a function that pairs a given number of rows by Algorithm 1, so that its time can be
-    measured."""
+    """Return a function that pairs a number of rows by Algorithm 1, so that its time can be measured."""
     from pairflow.pairing.pair import pair
 
     backend = "gpu" if device == "cuda" else "cpu"
@@ -66,3 +67,37 @@ def prepare_leading(rows: np.ndarray, vocabulary_size: int, device: str) -> Step
         return law.draw(space.sources(0, np.arange(count)), np.arange(count), 0, threads=1)
 
     return step
+
+
+class Probe(NamedTuple):
+    """The `seconds` that all rows would take, extrapolated from `rows` rows that took `measured` seconds."""
+
+    seconds: float
+    rows: int
+    measured: float
+
+
+def extrapolated(
+    pair: Callable[[int], object],
+    count: int,
+    clock: Callable[[], float] = time.perf_counter,
+    seconds: float = 3.0,
+) -> Probe:
+    """Estimate the time for `count` rows, by calling `pair(rows)` with more and more rows.
+
+    It stops when a call takes `seconds` more than a call with one row, which measures the preparation of the
+    keys: that happens only once, however many rows there are.
+    """
+
+    def measure(rows: int) -> float:
+        started = clock()
+        pair(rows)
+        return clock() - started
+
+    measure(1)  # compiles
+    single, rows = measure(1), 1
+    measured = single
+    while rows < count and measured < single + seconds:
+        rows = min(count, 4 * rows)
+        measured = measure(rows)
+    return Probe(single + (measured - single) / max(1, rows - 1) * (count - 1), rows, measured)

@@ -55,11 +55,6 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def is_locked() -> bool:
-    """Return whether Snakemake works in this folder, or was killed while it did."""
-    return any((FOLDER / "locks").glob("*"))
-
-
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
     """Name a job: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are in the name."""
     forms = {"distillation": "+{}", "nfe": "nfe {}", "comparison": "by {}", "seed": "seed {}"}

@@ -31,8 +31,7 @@ def data(root: Path, name: str) -> Path:
 
 
 def stored_data(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Return the files of the data that are also copied into the folder of each model, by their names in the
-    rules."""
+    """Return the files of the data that are copied into each model's folder, by their names in the rules."""
     return {Path(name).stem: data(root, name) for name in experiment.data.stored}
 
 
@@ -89,8 +88,7 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def parent_vocabulary(parent: Mapping[str, Path], keeps_symbols: bool) -> dict[str, Path]:
-    """Return the vocabulary beside the files of a parent model (`parent`), if the data may have symbols that
-    it lacks."""
+    """Return the vocabulary beside the files of a parent model, if the data may have new symbols."""
     if not parent or not keeps_symbols:
         return {}
     return {"parent_vocabulary": parent["parent"].with_name("vocabulary.json")}

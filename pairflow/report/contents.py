@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairflow.config import BASES
 from pairflow.config.training import FREQUENCIES
 from pairflow.files import Json
 from pairflow.pairing.bound import NEARLY, independent_distance
@@ -77,19 +78,11 @@ class Contents(FinishedExperiment):
     @property
     def distances(self) -> dict[str, np.ndarray]:
         """A dict from coupling to (N+1,): the share of pairs at each Hamming distance of source and data."""
-        return self._series("hamming_mean", "hamming_share", range(self.data["length"] + 1))
-
-    @property
-    def jumps(self) -> dict[str, np.ndarray]:
-        """A dict from coupling to (T,): entry s - 1 is how many positions jump in the step back from s/T."""
-        return self._series("jumps_1", "jumps", range(1, self.experiment.pairing.steps + 1))
-
-    def _series(self, condition: str, name: str, numbers: range) -> dict[str, np.ndarray]:
-        """Return a dict from each coupling with the metric `condition` to its metrics `<name>_<number>`."""
+        numbers = range(self.data["length"] + 1)
         return {
-            coupling: np.array([values[f"{name}_{number}"] for number in numbers])
+            coupling: np.array([values[f"hamming_share_{number}"] for number in numbers])
             for coupling, values in self.couplings.items()
-            if condition in values
+            if "hamming_mean" in values
         }
 
     @property
@@ -106,8 +99,10 @@ class Contents(FinishedExperiment):
         In their backward steps hardly any other row has a weight, so that sources are nearly independent
         (docs/method.md, "Backward pairing (Algorithm 1)").
         """
-        enough = NEARLY * self.independent_distance if self.jumps else 0
-        return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
+        bases = {name: BASES.get(name.partition("-")[0]) for name in self.distances}
+        computed = [name for name, base in bases.items() if base and base.closed_form]
+        enough = NEARLY * self.independent_distance if computed else 0
+        return [name for name in computed if self.couplings[name]["hamming_mean"] >= enough]
 
     @property
     def methods(self) -> list[str]:

@@ -71,8 +71,7 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
 
 
 def begin_sentence(text: str, comparisons: Iterable[Comparison]) -> str:
-    """Begin a sentence with a capital, or with `In this training` if the differences are only between trials
-    of one training."""
+    """Begin with a capital, or with `In this training` if differences are only between its trials."""
     if any(comparison.cell.over == Over.TRIALS for comparison in comparisons):
         return f"In this training, {text}"
     return f"T{text[1:]}" if text.startswith("the ") else text  # other texts begin with a name

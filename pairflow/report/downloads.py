@@ -39,12 +39,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A printed table: rows of numbers and words under `head`; `align` is LaTeX's column format."""
+    """A printed table: rows of numbers and words under `head`."""
 
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[Entry | str]]
-    align: str = ""
 
 
 class File(NamedTuple):
@@ -57,7 +56,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of a page to download: `parts` as LaTeX, and `records`, which are never empty, as CSV."""
+    """A table of a page to download: `records` as CSV, and any `parts` as LaTeX."""
 
     name: str
     title: str
@@ -67,10 +66,8 @@ class Sheet:
     @property
     def files(self) -> list[File]:
         stem = re.sub(r"[^\w+-]+", "-", self.name).strip("-")
-        return [
-            File("CSV", f"{stem}.csv", as_csv(list(self.records[0]), self.records)),
-            File("LaTeX", f"{stem}.tex", as_latex(self.parts)),
-        ]
+        files = [File("CSV", f"{stem}.csv", as_csv(list(self.records[0]), self.records))]
+        return [*files, File("LaTeX", f"{stem}.tex", as_latex(self.parts))] if self.parts else files
 
 
 def as_latex(parts: Iterable[Part]) -> str:
@@ -113,8 +110,8 @@ def latex_cell(entry: Entry | str) -> str:
 
 
 def latex_table(part: Part) -> str:
-    """Write a LaTeX table. By default the first column is aligned left and all others right."""
+    """Write a LaTeX table; the first column is aligned left and all others right."""
     cells = [[*map(latex_cell, row)] for row in part.rows]
     table = pd.DataFrame(cells, columns=[*map(latex_escape, part.head)]).style.hide(axis="index")
-    columns, caption = part.align or "l" + "r" * (len(part.head) - 1), f"{latex_escape(part.caption)}."
+    columns, caption = "l" + "r" * (len(part.head) - 1), f"{latex_escape(part.caption)}."
     return table.to_latex(column_format=columns, caption=caption, position_float="centering", hrules=True)

@@ -114,35 +114,6 @@ def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
     return np.arange(low, high + width, width)
 
 
-def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
-    """Draw how many positions of a row change in each backward step of a pairing, against the step's time.
-
-    `per_step` has the means over the rows (T,) for each coupling, by its name, and `name` is the file's.
-    """
-    lines = [
-        Line(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
-        for coupling, y in per_step.items()
-    ]
-    sums = {coupling: f"{values.sum():.2f} in all" for coupling, values in per_step.items()}
-    with line_chart(lines, "time t (noise 0, data 1)", "jumps per row and step") as (figure, axes):
-        drawing.start_at_zero(axes)
-        return drawing.finish(figure, name, describe("Positions that jump in each backward step", sums))
-
-
-def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, name: str) -> Picture:
-    """Draw the total correlation (bits) of each method, its standard error, and the ceiling from the data."""
-    texts = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
-    with drawing.canvas(drawing.LOW if len(values) <= drawing.FEW else drawing.SIZE) as (figure, axes):
-        for row, (method, (mean, error)) in enumerate(values.items()):
-            axes.errorbar(mean, row, xerr=error, **style(method).options, label=method)
-        axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
-        axes.set_yticks([])
-        axes.set_ylim(len(values) - 0.5, -0.5)
-        axes.set_xlabel("total correlation (bits)")
-        alt = describe("Total correlation in bits", {**texts, "ceiling": f"{ceiling:.2f}"})
-        return drawing.finish(figure, name, alt)
-
-
 def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str) -> Picture:
     """Draw a column of the training logs against the iteration; long logs are averaged over equal parts.
 

@@ -228,8 +228,7 @@ class Grid(Generic[Row]):
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: Row | None = None) -> tuple[Row, int]:
-        """Return the (method, NFE) with the fewest steps among all within 1 % of the best, of all methods or
-        one."""
+        """Return the (method, NFE) with the fewest steps within 1 % of the best, of all methods or one."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 

@@ -105,8 +105,7 @@ def make_breakable(method: str) -> "Markup":
 
 
 def is_paired(method: str) -> bool:
-    """Return whether a method learns from sources paired with the data, in its base or by a teacher's
-    pairs."""
+    """Return whether a method learns from sources paired with data, by its base or by a teacher."""
     base, *rounds = method.split("+")
     known = BASES.get(base.partition("-")[0])
     return (known is not None and not known.independent) or any(

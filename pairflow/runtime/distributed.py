@@ -94,8 +94,7 @@ def unwrap(network: nn.Module) -> nn.Module:
 
 
 def no_sync(network: nn.Module) -> AbstractContextManager:
-    """Return a block in which backward passes do not average gradients; the next backward pass after it
-    does."""
+    """Return a block without averaging of gradients; the next backward pass after it averages."""
     from torch.nn.parallel import DistributedDataParallel
 
     return network.no_sync() if isinstance(network, DistributedDataParallel) else nullcontext()

@@ -15,8 +15,7 @@ def installed_memory() -> int:
 
 
 def usable_memory() -> int:
-    """Return the bytes of memory that this process may use: the machine's, or the limit of a container or
-    of a cluster's job."""
+    """Return the bytes of memory that this process may use: of the machine, container or cluster job."""
     limits = read_limits("memory", "memory.max", "memory.limit_in_bytes")
     return min([installed_memory(), *(limit for [limit] in limits)])
 

@@ -56,8 +56,7 @@ class LongWork(NamedTuple):
 
 @functools.cache
 def code_digest() -> str:
-    """Return a hash of pairflow's source files, so that other code never continues what this code has
-    begun."""
+    """Return a hash of pairflow's source, so that other code never continues what this code began."""
     content, package = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".cu")):
         content.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
@@ -134,8 +133,7 @@ class StateFiles:
         self.folder, self.suffix = folder, suffix
 
     def find(self, name: str) -> Path | None:
-        """Return the path of the state `name`; None if it is missing, damaged, or a copy from another
-        folder."""
+        """Return the path of the state `name`; None if it is missing, damaged, or copied from elsewhere."""
         path = self.path(name)
         try:
             content = np.memmap(path, mode="r")

@@ -48,8 +48,7 @@ def spin_briefly() -> None:
 
 
 def granted_threads() -> int:
-    """Return the number of threads to use: OMP_NUM_THREADS, which Snakemake sets to the threads of a job, or
-    else all CPUs."""
+    """Return the number of threads: OMP_NUM_THREADS, which Snakemake sets per job, or else all CPUs."""
     granted = os.environ.get("OMP_NUM_THREADS", "")
     return useful_threads(int(granted) if granted.isdecimal() else None)
 

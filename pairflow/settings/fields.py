@@ -125,14 +125,12 @@ class DataSettings(SplitSettings):
         return path if path and PurePath(path).suffix else None
 
     def count_rows(self, rows: int) -> int:
-        """Return the number of rows that an experiment trains on, if the data set has `rows` training
-        rows."""
+        """Return how many rows an experiment trains on, if the data set has `rows` training rows."""
         return min(rows, self.training_rows or rows)
 
     @classmethod
     def claims(cls, values: Mapping[str, object]) -> bool:
-        """Return whether a section `data` with these values is for this kind of data; its `source`
-        decides."""
+        """Return whether a section `data` with these values is for this kind of data, by its `source`."""
         return values.get("source") in cls.names
 
     @property

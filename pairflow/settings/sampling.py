@@ -231,8 +231,7 @@ class Evaluation(Sampling):
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7), main_g2 (guidance 2), and
-        main_n0_1 (noise 0.1)."""
+        """Copies of this evaluation by name, such as main_t0_7 (temperature), main_g2 and main_n0_1."""
         once = {**dict.fromkeys(REPEATED, ()), "shown": None}  # copies are not copied again
         return {
             f"{name}_{setting[0]}{value:g}".replace(".", "_"): self.model_copy(update=once | {setting: value})

@@ -30,36 +30,36 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
 
     Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). If there is
     only one seed, they are over its sampling trials, and the page says so. Values are shown separately if
-    their data, numbers of samples, references or extractors differ. The verdict is also printed.
+    their numbers of samples, references or extractors differ. The verdict is also printed.
     """
     from pairflow.report.compare import inputs
+    from pairflow.report.compare.numbers import tabulate
     from pairflow.report.compare.page import render
-    from pairflow.report.compare.sections import make_sections
-    from pairflow.report.compare.sheets import tabulate
+    from pairflow.report.compare.sections import compare_runs
     from pairflow.report.compare.verdict import write_verdict
     from pairflow.report.results import METRICS
 
     provenance = Provenance()
     numbers = inputs.place_numbers(out, folders)
     runs = inputs.read_folders(folders)
-    inputs.require_baseline(baseline, runs)
-    parts = make_sections(runs, baseline)
-    if not any(section.grids for section in parts):
+    inputs.require_comparable(baseline, runs)
+    compared = compare_runs(runs, baseline)
+    if not compared.grids:
         raise InputError(f"{folders[0] / METRICS}: has no value of any evaluation")
     metadata = Metadata(
         kind="comparison",
-        parameters={"experiments": [run.name for run in runs], "baseline": parts[0].baseline},
+        parameters={"experiments": [run.name for run in runs], "baseline": compared.baseline},
         inputs={
             f"{run.name}/{METRICS}": digest(folder / METRICS)
             for run, folder in zip(runs, folders, strict=True)
         },
     )
-    page = render(parts, numbers.name)
+    page = render(compared, numbers.name)
     with atomic(out, numbers) as [new_page, new_numbers]:
         new_page.write_text(page, encoding="utf-8")
-        write_table(new_numbers, tabulate([grid for section in parts for grid in section.grids]), metadata)
+        write_table(new_numbers, tabulate(compared.grids), metadata)
     provenance.write(out, numbers)
-    click.echo("\n".join(write_verdict(parts)))
+    click.echo("\n".join(write_verdict(compared)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from pairflow.training.options import FitOptions, ModelPaths
     "--data", help="Token rows (for dcd), or pairs that the parent has made (for redi and rf), Parquet."
 )
 @existing("--validation", help="Validation token rows (Parquet).")
-@existing("--cache", required=False, help="Folder for tables that runs share.")
 @model_outputs
 @fit_options
 def main(
@@ -23,7 +22,6 @@ def main(
     parent: Path,
     data: Path,
     validation: Path,
-    cache: Path | None,
     outputs: ModelPaths,
     options: FitOptions,
 ):
@@ -44,7 +42,7 @@ def main(
     teacher = load_parent(settings, parent, device)
     rows = read_distillation_rows(how, teacher, data, validation)
     model, files = teacher.distilled(settings, rows.inputs), teacher.stored_files()
-    objective = OBJECTIVES[how.name](how, model, rows, cache)
+    objective = OBJECTIVES[how.name](how, model, rows)
     average = inherited_average(how, teacher)
     fit(model, objective, how, rows, outputs, options, provenance, files=files, average=average)
 

@@ -50,8 +50,7 @@ def require_empty(folder: Path) -> None:
 
 
 def workflow_files() -> dict[Path, Path]:
-    """Return a dict from path in a project to file of the workflow: in the installed package, or in this
-    clone."""
+    """Return {path in a project: file of the workflow}, in the installed package or in this clone."""
     root = PACKAGE / "workflow"
     names = ["."]
     if not root.is_dir():

@@ -110,8 +110,7 @@ WORKFLOW = Path("workflow_config.yaml")
 
 
 def device_type(name: str) -> str:
-    """Return the type of the device that `--device` names: `cpu` or `cuda`. Imports torch only if it is
-    needed."""
+    """Return `cpu` or `cuda` for `--device`; imports torch only if it is needed."""
     if name == "cpu" or (name == "auto" and shutil.which("nvidia-smi") is None):
         return "cpu"
     from pairflow.runtime.device import choose

@@ -53,7 +53,6 @@ class _Shard(click.ParamType):
     help="Divide the rows into equal ranges, as many as the second number, and pair only the range "
     "that the first number names; `pairflow gather` joins the results.",
 )
-@click.option("--dry-run", is_flag=True, help="Estimate operations, time and memory, and write nothing.")
 @resumable
 @threads
 @quiet
@@ -61,7 +60,6 @@ def main(
     settings: PairSettings,
     tokens: Path,
     out: Path,
-    dry_run: bool,
     resume: ResumeOptions,
     quiet: bool,
     **options,
@@ -77,12 +75,8 @@ def main(
     """
     provenance = Provenance()
     layout = check(RowLayout, {key: options.pop(key) for key in RowLayout.model_fields}, "settings")
-    chosen = PairOptions(**options, layout=layout, progress=not (quiet or dry_run))
-    pairing = read_pairing(settings, tokens, out, chosen, provenance)
-    if dry_run:
-        click.echo("\n".join(pairing.estimate()))
-    else:
-        pairing.write(out, resume)
+    chosen = PairOptions(**options, layout=layout, progress=not quiet)
+    read_pairing(settings, tokens, out, chosen, provenance).write(out, resume)
 
 
 if __name__ == "__main__":

@@ -67,11 +67,12 @@ def main(
     settings = named(workflow, experiment, WORKFLOW)
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
-    from pairflow.plan.lineage import stale
+    from pairflow.plan import execution, lineage
     from pairflow.plan.own_files import require_own_files
 
     folder = Path("results", experiment)
-    command = snakemake_arguments(experiment, cores, gpus, forcing(stale(jobs(folder, settings)), arguments))
+    again = forcing(lineage.stale(jobs(folder, settings)), arguments)
+    command = snakemake_arguments(experiment, cores, gpus, again)
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
     dry, unlocks, expected = bool(_DRY.intersection(arguments)), "--unlock" in arguments, None
@@ -79,15 +80,13 @@ def main(
         require_own_files(folder, settings)
         expected = None if runs_elsewhere(arguments) else expect(folder, settings, cores)
         say_before(expected, original, workflow.experiments, dry)
-    code = run_keeping_report(folder, settings, command)
-    if code == 0 and not unlocks:
+    if (code := execution.run(command)) == 0 and not unlocks:
         say_after(experiment, folder, expected, dry)
     sys.exit(code)
 
 
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
-    """Return the name and the settings of a smaller version of an experiment, whose file is written if need
-    be."""
+    """Return the name and the settings of a smaller version of an experiment, and write its file."""
     from pairflow.config.scaled import scaled
     from pairflow.plan.sizes import sizes
 
@@ -102,22 +101,6 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
             temporary.write_text(text, encoding="utf-8")
         click.echo(f"wrote {file}", err=True)
     return new, named(read(WORKFLOW), new, WORKFLOW)
-
-
-def run_keeping_report(folder: Path, experiment: Experiment, command: list[str]) -> int:
-    """Run Snakemake; returns its exit code. If it fails, the last report is where it was before."""
-    from pairflow.plan import last_report
-    from pairflow.plan.execution import is_locked, run
-
-    if is_locked():  # Snakemake will refuse to run, and a copy may be of another run
-        return run(command)
-    last_report.keep(folder, jobs(folder, experiment)[-1].outputs.values())
-    code = run(command)
-    if code == 0:
-        last_report.forget(folder)
-    elif last_report.restore(folder):
-        click.echo(f"{folder / 'report.html'} is still the report of the last run that finished", err=True)
-    return code
 
 
 def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:

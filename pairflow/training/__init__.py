@@ -2,7 +2,7 @@
 
 Each distillation is a function of a module in this folder; `catalogue` lists them. It has the form
 
-    objective(settings, model, rows, cache)
+    objective(settings, model, rows)
 
 and returns an `objectives.Objective`, the loss that `loop.optimise` minimises.
 
@@ -12,5 +12,4 @@ Args:
         of the base method (`base_training.loss`), the seed and the device.
     rows: `fit.TrainingRows`, with the data x1 (M, N) or the parent's pairs x0 and x1. `fit.labels_of` gives
         the labels of a conditional model.
-    cache: a folder for tables that several runs share, or None.
 """

@@ -9,8 +9,7 @@ from pairflow import rng
 from pairflow.config import BASES, parse_method
 from pairflow.config.methods import INDEPENDENT
 from pairflow.errors import InputError
-from pairflow.flow.couple import COUPLINGS, Coupling
-from pairflow.flow.couple.semidiscrete import Semidiscrete
+from pairflow.flow.couple import COUPLINGS, Coupling, Semidiscrete
 from pairflow.pairing.spaces import space_of
 from pairflow.pairing.transport import SemidiscreteCoupling
 from pairflow.settings.conditions import ONE_PROPERTY
@@ -33,8 +32,7 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
-    """Return the coupling by semidiscrete transport, with the potentials of the rows; separate for each
-    class."""
+    """Return the semidiscrete coupling with the potentials of the rows, separate for each class."""
     if rows.potentials is None:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels

@@ -2,14 +2,12 @@
 
 import copy
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Corruption, Network, stratified_times
@@ -24,21 +22,20 @@ DOUBLINGS = 6  # so often the step in noise time doubles, from 1/64 to 1
 CPU = torch.device("cpu")
 
 
-def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> "Consistency":
+def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows) -> "Consistency":
     """Return the objective of DCD on the data x1. It needs no sources x0, and its loss replaces the base's.
 
     Args:
         settings: the settings of DCD.
         model: the student, which starts as its parent.
         rows: the data x1 (M, N), with labels if the model is conditional.
-        cache: the folder with the diffusion transformation of each number of symbols K, or None.
 
     Raises:
-        InputError: if the noise is not uniform, or the cached table belongs to another K.
+        InputError: if the noise is not uniform.
     """
     if model.frequencies is not None:
         raise InputError("+dcd: needs uniform noise, the noise of its duality with Gaussian noise")
-    table = transformation(model.corruption.symbols, cache)
+    table = Transformation.compute(model.corruption.symbols)
     labels = labels_of(rows, model)
     return Consistency(settings, rows.x1, model.corruption, table, model.seed, model.device, labels)
 
@@ -140,22 +137,3 @@ def divergence(student: Tensor, teacher: Tensor) -> Tensor:
     """KL(student || teacher), (B, N) in nats, of log-probabilities (B, N, K)."""
     # PyTorch's kl_div(q, p) is KL(p || q).
     return F.kl_div(teacher, student, reduction="none", log_target=True).sum(-1)
-
-
-def transformation(vocabulary_size: int, cache: Path | None = None) -> Transformation:
-    """Return the diffusion transformation of K symbols: read from the folder `cache`, or computed and written
-    there.
-
-    Raises InputError if the table in the folder belongs to another K.
-    """
-    if cache is None:
-        return Transformation.compute(vocabulary_size)
-    path = Path(cache) / f"K{vocabulary_size}.parquet"
-    if not path.exists():
-        metadata = Metadata(kind="transformation", vocabulary_size=vocabulary_size)
-        with atomic(path) as [temporary]:
-            write_table(temporary, Transformation.compute(vocabulary_size).table(), metadata)
-    table, metadata = read_table(path, "transformation")
-    if metadata.vocabulary_size != vocabulary_size:
-        raise InputError(f"{path}: K = {metadata.vocabulary_size}, expected {vocabulary_size}")
-    return Transformation.from_table(table.to_pandas())

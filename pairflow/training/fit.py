@@ -191,8 +191,7 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
 
 
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
-    """Return the parent's moving average, with its decay and number of updates, if the distillation continues
-    it."""
+    """Return the parent's moving average, its decay and updates, if the distillation continues it."""
     if how.ema == "fresh":
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training

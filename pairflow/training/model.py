@@ -126,8 +126,7 @@ class Model(ModelFolder, ABC):
 
     @staticmethod
     def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
-        """Return the model in a folder, its network in evaluation mode; InputError if its files do not
-        fit."""
+        """Return the model in a folder, ready to evaluate; InputError if its files do not fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
@@ -175,11 +174,10 @@ class Model(ModelFolder, ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """Run the network on a row of zeros, and return its output. Before a time is measured, this makes
-        libraries set up."""
+        """Run the network on a row of zeros, by which libraries set up before a time is measured."""
 
     def largest_answer(self) -> Tensor:
-        """Return the network's output for a row of zeros. It is not finite if the training diverged."""
+        """Return the output for a row of zeros, which is not finite if a training diverged."""
         return self.warm_up()
 
     @property
@@ -316,20 +314,11 @@ class DiscreteModel(Model):
         repeats: int = 1,
         sources: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw source states and samples, both (rows * repeats, N) on the CPU.
+        """Draw source states and samples, both (rows * repeats, N) on the CPU, `repeats` for each source.
 
-        All models with the same corruption, and all plans, start from the same source states.
-
-        Args:
-            plan: how the samples are drawn.
-            rows: the number of source states.
-            seed: with `stream`, it determines all random numbers.
-            stream: the name of the random numbers.
-            repeats: samples of each source state.
-            sources: source states (rows, N) to use instead.
-
-        Raises:
-            InputError: if the plan does not fit.
+        All models with the same corruption, and all plans, start from the same source states, by `seed` and
+        the `stream`, the name of the random numbers; or they are given as `sources` (rows, N). Raises
+        InputError if the plan does not fit.
         """
         generator = self.generator(seed, *stream)
         x0 = self.corruption.source((rows, self.length), generator, self.device)

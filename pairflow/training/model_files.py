@@ -95,8 +95,7 @@ class ModelFolder:
         return path
 
     def known_file(self) -> Path:
-        """Return the path of known.parquet; InputError if the model has none, or if it is missing or
-        altered."""
+        """Return the path of known.parquet; InputError if there is none, or it is missing or altered."""
         path, description = self.folder / KNOWN, self.folder / "model.json"
         if self.known is None:
             raise InputError(
@@ -228,8 +227,7 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
 
 
 def read_frequencies(path: Path, described: Description) -> "Tensor":
-    """Return the probabilities (N, K) of the noise, in a model's weights; InputError unless they have this
-    shape."""
+    """Return the noise's probabilities (N, K) in a model's weights; InputError for another shape."""
     shape = [described.length, described.vocabulary_size or 0]
     return read_weights(path, FREQUENCIES, {FREQUENCIES: shape})[""]
 

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from pairflow import rng
 from pairflow.arguments import checked_choice
 from pairflow.flow.corruption import Corruption, Network, interpolate, stratified_times
-from pairflow.flow.couple.coupling import Coupling
-from pairflow.flow.couple.independent import Independent
+from pairflow.flow.couple import Coupling, Independent
 from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch

@@ -1,7 +1,6 @@
 """Training on pairs of a teacher: ReDi (Yoo et al. 2025), and ReFlow for vectors (Liu et al. 2023)."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
@@ -40,19 +39,18 @@ def solve_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, row
     return torch.stack([x0, paths.end])
 
 
-def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> FlowObjective:
+def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows) -> FlowObjective:
     """Return the loss of the base method on the teacher's pairs x0, x1 (M, N).
 
     Args:
         settings: the settings of ReDi.
         model: the student, which starts as its parent.
         rows: the pairs, with labels if the model is conditional.
-        cache: not used.
     """
     optimised = (settings.batch_size, model.base_training.loss, model.seed, model.device)
     return FlowObjective(rows.x1, rows.x0, model.corruption, *optimised, labels=labels_of(rows, model))
 
 
-def rf(settings: Rf, model: VelocityModel, rows: TrainingRows, cache: Path | None) -> VelocityObjective:
+def rf(settings: Rf, model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
     """Return the loss of the base method on the teacher's pairs x0, x1 (M, ...), in a continuous flow."""
     return VelocityObjective(rows.x1, rows.x0, settings.batch_size, model.seed, model.device)

@@ -20,14 +20,7 @@ TRIALS, EVERY = 3, 100  # so often each way of working is timed, and in how many
 
 
 class Slices:
-    """Adds up the gradients of a batch, which is split into slices that are computed one after another.
-
-    Args:
-        network: the network in training.
-        batch_size: B.
-        micro_batch: rows per forward pass; None or 0 for all.
-        seed: the seed of the dropout.
-    """
+    """Adds up the gradients of a batch in slices of at most `micro_batch` rows, one after another."""
 
     def __init__(self, network: nn.Module, batch_size: int, micro_batch: int | None, seed: int):
         self.network = distributed.wrap(network)
@@ -112,8 +105,7 @@ class ThreadedSlices:
 
 
 class Faster:
-    """Chooses the faster of two ways to do repeated work, called True and False. It times both now and
-    then."""
+    """Chooses the faster of two ways to do repeated work, True and False; times both now and then."""
 
     def __init__(self) -> None:
         self.uses = 0

@@ -101,8 +101,7 @@ class TrainingLog:
         self.started = time.perf_counter() - state["seconds"]
 
     def frame(self) -> pd.DataFrame:
-        """Return columns iteration, loss, learning_rate, seconds and validation_nll (null where not
-        measured)."""
+        """Return columns iteration, loss, learning_rate, seconds, validation_nll (null if not measured)."""
         numbers = ("loss", "learning_rate", "seconds", "validation_nll")
         types = {"iteration": "int64"} | dict.fromkeys(numbers, "float64")
         return pd.DataFrame(self.rows, columns=[*types]).astype(types)

@@ -127,7 +127,11 @@ NULLS = dict.fromkeys(("method", "evaluation", "nfe", "value", "metric"), pa.nul
         ("pairs", {"x0": column(GOOD)}, "no column 'x1', which a table of pairs has"),
         ("tokens", {"tokens": column([])}, "holds no rows"),
         ("training molecules", FINGERPRINTS, "'fingerprint' cannot be of type fixed_size_binary"),
-        ("transformation", {"gamma": pa.array([0.5], pa.float16())}, "cannot be of type halffloat"),
+        (
+            "timings",
+            {"step": ["pair"], "seconds": pa.array([0.5], pa.float16())},
+            "cannot be of type halffloat",
+        ),
     ],
 )
 def test_columns_and_their_values_are_those_of_the_kind(read, kind, columns, text):

@@ -11,7 +11,7 @@ from pairflow.errors import InputError
 from pairflow.flow import continuous
 from pairflow.flow.continuous import solve
 from pairflow.flow.corruption import Absorbing, Uniform, interpolate
-from pairflow.flow.couple.transport import minibatch_ot
+from pairflow.flow.couple import minibatch_ot
 from pairflow.flow.duality import shared_noise, transform
 from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.plan import SamplingPlan

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pairflow.flow.continuous import interpolate, solve, trace, velocity_loss
-from pairflow.flow.couple.transport import minibatch_ot
+from pairflow.flow.couple import minibatch_ot
 from pairflow.pairing.continuous import empirical_velocity
 
 

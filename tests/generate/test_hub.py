@@ -151,8 +151,8 @@ def test_a_pushed_model_can_be_loaded(hub, tmp_path):
     assert not [name for name in files if "provenance" in name]
     assert hub.card == {"library_name": "pairflow", "tags": ["discrete-flow-matching", "token-rows"]}
     text = files["README.md"].decode()
-    assert "| Makes | token rows: N = 5, K = 2 symbols |" in text
-    assert "| Training | 2 iterations of " in text
+    assert "A model of token rows by pairflow " in text
+    assert ", N = 5, K = 2 symbols.\n" in text
     assert 'pairflow.load("hf:me/new")' in text
     np.testing.assert_array_equal(pairflow.load("hf:me/new").sample(3, nfe=2), made.sample(3, nfe=2))
     pairflow.load("digits", device="cpu").push_to_hub("me/old", token=TOKEN)
@@ -182,11 +182,11 @@ def test_errors_are_one_line(hub, monkeypatch):
 def test_a_card_says_what_a_model_makes_and_needs():
     qm9 = Model.load(published.FOLDER / "qm9")
     text = card(qm9, "me/small")
-    assert "| Distillation | dcd, 2,000 iterations of 32 rows |" in text
+    assert "`sdot+dcd`, N = 32, K = 40 symbols" in text
     assert "tags: [discrete-flow-matching, molecules]" in text
     assert "network=" not in text
     classes = Properties((Classes.from_values("qed", np.arange(9.0), ("low", "high")),))
     other = replace(qm9, network_settings={"name": "recurrent"}, condition=classes)
     text = card(other, "me/small")
-    assert "| Conditions | qed=low or high |" in text
+    assert " Conditions: qed=low or high.\n" in text
     assert f"network={type(qm9.network).__name__})" in text

@@ -31,7 +31,7 @@ def test_it_says_in_a_line_what_it_is(digits):
 def test_samples_are_those_of_the_function_and_of_the_command(digits, done, tmp_path):
     rows = digits.sample(5)
     assert (rows.shape, rows.dtype) == ((5, 64), np.int64)  # differences of small unsigned numbers would wrap
-    np.testing.assert_array_equal(rows, pairflow.sample("digits", 5, nfe=4, device="cpu"))
+    np.testing.assert_array_equal(rows, pairflow.load("digits", device="cpu").sample(5, nfe=4))
     assert not np.array_equal(rows, digits.sample(5, seed=1))
     options = {"nfe": 2, "samples": 5, "trials": 1, "temperature": 0.5, "sampler": "euler", "device": "cpu"}
     done("sample", model="digits", out=tmp_path / "x.parquet", quiet=True, **options)

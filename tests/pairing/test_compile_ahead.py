@@ -15,7 +15,7 @@ import gc, sys
 import numpy as np
 from numba.core.registry import CPUDispatcher
 from pairflow.pairing import compile_ahead
-from pairflow.pairing.pair import compile_for, jumps_per_step, pair
+from pairflow.pairing.pair import compile_for, pair
 
 count = lambda: sum(len(each.signatures) for each in gc.get_objects() if isinstance(each, CPUDispatcher))
 if sys.argv[1] == "ahead":
@@ -26,8 +26,6 @@ for symbols in (2, 40, 256, 300, 65_536):
         compile_for(tokens, vocabulary_size=symbols, backend="cpu")
     before = count()
     pair(tokens, vocabulary_size=symbols, steps=3, subsets=2, backend="cpu", threads=2, progress=False)
-    if sys.argv[1] == "for":
-        jumps_per_step(tokens, np.arange(9), vocabulary_size=symbols, steps=2)
     print(before > 0, count() - before)
 """
 

@@ -119,11 +119,6 @@ def described(counts) -> dict[str, float]:
     return {"hamming_mean": mean, "symbol_deviation": 0.00123, "symbol_deviation_expected": 0.00118, **shares}
 
 
-def jumping() -> dict[str, float]:
-    """Jumps of the 20 backward steps: more and more towards the source, 10.5 in all, counted in 800 rows."""
-    return {"jump_rows": 800.0} | {f"jumps_{step}": (21 - step) / 20 for step in range(1, 21)}
-
-
 @pytest.fixture
 def many(make) -> Contents:
     """Contents with twelve methods: the n-th has 10 n valid molecules at one step."""
@@ -199,7 +194,7 @@ def make() -> Callable[..., Contents]:
         )
         measured = {
             "couplings": {
-                "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)) | jumping(),
+                "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)),
                 "random": described(np.eye(17)[15]),
                 "forward": {"unique_reached": 3200.0, "coverage": 0.6246, "coverage_predicted": 0.6321},
             },
@@ -256,7 +251,7 @@ def make_images(make) -> Callable[..., Contents]:
                 **{"length": 64, "vocabulary_size": 2},
             },
             "couplings": {
-                "pairflow": described(np.eye(65)[20]) | jumping(),
+                "pairflow": described(np.eye(65)[20]),
                 "random": described(np.eye(65)[32]),
             },
             "part": {"examples": None, "images": {}, "ends": {}, "neighbours": {}, "accuracies": {}},

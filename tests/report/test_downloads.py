@@ -131,26 +131,25 @@ def test_image_tables_name_reference_extractor_and_real_images(image_page):
 def test_total_correlation_and_its_ceiling(make):
     contents = make()
     found = {"rows": {"udlm": (31.869, 0.0173)}, "ceiling": 32.472, "sources": 20_000}
-    text, tex = texts(correlation_sheet(contents, found))
+    [text] = texts(correlation_sheet(contents, found))
     assert text == "method,total_correlation,total_correlation_se\nudlm,31.869,0.0173\ndata,32.472,\n"
-    assert r"udlm & 31.87 $\pm$ 0.02 \\" in tex
-    assert r"ceiling: draws from the data & 32.47 \\" in tex
 
 
-def test_costs_have_the_words_of_the_page_and_exact_seconds(molecule_page):
+def test_costs_are_there_in_exact_seconds(molecule_page):
     found = downloads(molecule_page)
     rows = rows_of(found["demo-training-cost.csv"])
     assert rows[0]["method"] == "udlm"
     assert (rows[0]["seconds"], rows[0]["samples_generated"], rows[0]["share"]) == ("48.0", "", "1.0")
-    assert r"udlm & base training & 48 s & 100.0 \% & 1 min 12 s &" in found["demo-training-cost.tex"]
     steps = {row["step"] for row in rows_of(found["demo-cost.csv"])}
     assert steps == {"preprocess", "pair", "train", "sample"}
 
 
-def test_each_table_of_the_page_has_its_two_files(molecule_page, parse):
+def test_each_table_of_the_page_has_its_files(molecule_page, parse):
+    """Those of costs and of the total correlation are only CSV."""
     tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
-    assert len(downloads(molecule_page)) == 2 * tables == 12
-    assert molecule_page.count(">CSV</a> · <a ") == tables
+    assert tables == 6
+    assert molecule_page.count(">CSV</a>") == tables
+    assert molecule_page.count(">CSV</a> · <a ") == tables - 3
 
 
 def test_latex_compiles(sheet, molecule_page, image_page, compile_latex):
@@ -186,4 +185,3 @@ def test_a_table_is_that_of_the_paper():
         *(r"NFE & 1 & 2 \\", r"\midrule", r"a & $1$ & -- \\", r"\bottomrule", r"\end{tabular}"),
         r"\end{table}",
     ]
-    assert r"\begin{tabular}{llr}" in latex_table(Part("", ["a", "b", "c"], [], "llr"))

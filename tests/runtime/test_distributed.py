@@ -46,7 +46,7 @@ def trained(case: str, micro_batch: int | None = None):
     how = {"batch_size": BATCH, "iterations": ITERATIONS, "learning_rate": 3e-3, "ema_decay": 0.9}
     if case.endswith("dcd"):
         how = Dcd(**how, teacher_every=10)
-        objective = dcd.Consistency(how, X1, corruption, dcd.transformation(K), 3, CPU)
+        objective = dcd.Consistency(how, X1, corruption, dcd.Transformation.compute(K), 3, CPU)
     else:
         how = Training(**how, validate_every=10)
         x0 = None if corruption.mask else X1[::-1].copy()

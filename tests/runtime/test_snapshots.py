@@ -59,8 +59,7 @@ def train(snapshots=None, stop=None, number=signal.SIGTERM):
 
 def distil(snapshots=None, stop=None):
     settings = Dcd(batch_size=5, iterations=20, teacher_every=6, learning_rate=0.01, ema_decay=0.9)
-    transformation = dcd.transformation(K)
-    objective = dcd.Consistency(settings, data(), Uniform(K), transformation, 3, CPU)
+    objective = dcd.Consistency(settings, data(), Uniform(K), dcd.Transformation.compute(K), 3, CPU)
     student = network()
     average = moving_average(student, 0.9, updates=50)
     options = {"seed": 3, "average": average, "snapshots": snapshots, "progress": False}

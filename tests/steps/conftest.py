@@ -57,7 +57,7 @@ def distill(step, model_files):
     def run(method, how, data, parent=None, name=None):
         settings = {"method": method, "distillation": RUN | how}
         files = {"parent": parent or method.rpartition("+")[0], "data": data, **model_files(name or method)}
-        files |= {"validation": "validation.parquet", "cache": "cache"}
+        files |= {"validation": "validation.parquet"}
         return step("distill", settings=settings, **files, **SHARED)
 
     return run

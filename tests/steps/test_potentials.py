@@ -21,7 +21,7 @@ from pairflow.artifacts import (
 from pairflow.artifacts.provenance import Provenance
 from pairflow.config import PotentialsSettings
 from pairflow.errors import Interrupted
-from pairflow.flow.couple.semidiscrete import Semidiscrete
+from pairflow.flow.couple import Semidiscrete
 from pairflow.pairing import potentials, transport
 from pairflow.pairing.spaces import TokenSpace
 from pairflow.runtime.resume import ResumeOptions

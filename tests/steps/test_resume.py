@@ -67,7 +67,7 @@ def start(fork):
             "--device": "cpu",
         }
         if step == "distill":
-            flags |= {"--parent": folder / "calm" / "udlm", "--cache": folder / "cache"}
+            flags |= {"--parent": folder / "calm" / "udlm"}
         pieces = [*(str(piece) for piece in (*itertools.chain(*flags.items()), *options)), "--quiet"]
         if launcher:
             command = [sys.executable, "-m", *launcher, f"pairflow.steps.{step}", *pieces]

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import re
 import signal
 import time
 from pathlib import Path
@@ -227,20 +226,6 @@ def test_shards_join_to_the_bytes_of_the_whole(step, done, rows, refused, subset
     text = "--shard: 61 shards are too many for 60 rows; choose fewer"
     refused(pair("x.parquet", shard="4/61"), "pair", text)
     assert not Path("x.parquet").exists()
-
-
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(done, rows, here):
-    run = done("pair", **rows, dry_run=True, out="pairs.parquet")
-    assert "rows: 60 of 6 tokens, 4.3e+05 token comparisons" in run.stdout
-    distance = (
-        r"^distance: 4\.\d\d tokens for random sources; no coupling of 60 rows can go below (\d\.\d\d) \("
-    )
-    assert 0 < float(re.search(distance, run.stdout, re.MULTILINE)[1]) < 4
-    sample = r"^sample: \d+ of the pairs are (\d\d\.\d)% as far apart as random ones$"
-    assert 50 < float(re.search(sample, run.stdout, re.MULTILINE)[1]) < 99
-    assert "time: about" in run.stdout
-    assert "memory: about" in run.stdout
-    assert [path.name for path in here.iterdir()] == ["rows.npy"]
 
 
 def test_an_output_of_other_parameters_is_not_overwritten(step, rows, refused):

@@ -214,11 +214,11 @@ def test_results_are_tables_for_notebooks(finished, monkeypatch):
 def test_sampling_in_python_gives_what_the_step_gives(finished):
     folder = finished / ROOT / "seed0"
     table = read_table(folder / "samples/pairflow/main/nfe2.parquet")[0]
-    rows = pairflow.sample(folder / "models/pairflow", 30, nfe=2)
+    rows = pairflow.load(folder / "models/pairflow").sample(30, nfe=2)
     assert rows.dtype == np.int64
     assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
     with pytest.raises(pairflow.InputError, match=r"^nfe: expected an integer in 1\.\.10000, found 0"):
-        pairflow.sample(folder / "models/pairflow", 30, nfe=0)
+        pairflow.load(folder / "models/pairflow").sample(30, nfe=0)
 
 
 def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, run_call):

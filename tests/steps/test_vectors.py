@@ -9,7 +9,7 @@ from miniatures import DISCRETE, EXPERIMENTS, SHARED, experiment, root_of
 
 import pairflow
 from pairflow.artifacts import read_table, token_array
-from pairflow.config import Configuration, PairSettings, check
+from pairflow.config import Configuration, check
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.data_sets import two_moons
 
@@ -54,16 +54,6 @@ def test_shards_give_the_pairs_of_the_whole_pairing(finished):
     assert gathered.with_suffix(".parquet").read_bytes() == whole.with_suffix(".parquet").read_bytes()
 
 
-def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, done, tmp_path):
-    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
-    tokens = finished / ROOT / "data/train.parquet"
-    out = tmp_path / "pairs.parquet"
-    run = done("pair", settings=settings, tokens=tokens, out=out, dry_run=True, quiet=True)
-    assert "rows: 300 of 4 numbers, 1.8e+06 weights" in run.stdout
-    assert "time: about" in run.stdout
-    assert not out.exists()
-
-
 def test_every_metric_is_there_with_its_floor(finished):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     sampled = rows[rows.evaluation == "main"]
@@ -81,7 +71,7 @@ def test_a_model_of_vectors_is_sampled_from_python(finished):
     model = finished / ROOT / "seed0/models/condot"
     table, _ = read_table(finished / ROOT / "seed0/samples/condot/main/nfe2.parquet", "vector samples")
     first = token_array(table["values"])[table["trial"].to_numpy() == 0]
-    np.testing.assert_array_equal(pairflow.sample(model, 30, nfe=2, device="cpu"), first)
+    np.testing.assert_array_equal(pairflow.load(model, device="cpu").sample(30, nfe=2), first)
 
 
 def test_the_page_shows_points_pairs_and_both_baselines(finished):
@@ -103,7 +93,7 @@ def test_images_of_a_continuous_flow_have_grey_levels_and_paths(finish):
     assert tokens.max() < metadata.vocabulary_size
     first = tokens[drawn["trial"].to_numpy() == 0]
     np.testing.assert_array_equal(
-        pairflow.sample(folder / "seed0/models/condot", 30, nfe=2, device="cpu"), first
+        pairflow.load(folder / "seed0/models/condot", device="cpu").sample(30, nfe=2), first
     )
     rows = pd.read_parquet(folder / "metrics.parquet")
     values = rows[rows.evaluation == "main"].set_index(["method", "nfe", "trial", "metric"]).value

@@ -9,9 +9,7 @@ import torch
 from pairflow.config import BASES
 from pairflow.flow.continuous import velocity_loss
 from pairflow.flow.corruption import Uniform
-from pairflow.flow.couple import COUPLINGS
-from pairflow.flow.couple.independent import Independent
-from pairflow.flow.couple.transport import Transport, minibatch_ot
+from pairflow.flow.couple import COUPLINGS, Independent, Transport, minibatch_ot
 from pairflow.training.objectives import Batches, FlowObjective, Labels, PairObjective
 from pairflow.training.velocity import VelocityObjective
 

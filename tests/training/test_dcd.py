@@ -1,4 +1,4 @@
-"""Discrete Consistency Distillation: its teacher, its steps, its loss; the kept diffusion transformation."""
+"""Discrete Consistency Distillation: its teacher, its steps, its loss."""
 
 import copy
 
@@ -8,9 +8,7 @@ import torch
 from torch import nn
 
 from pairflow import networks
-from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
-from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform, stratified_times
 from pairflow.flow.duality import Transformation
 from pairflow.training import dcd
@@ -27,9 +25,8 @@ def settings(**changes) -> Dcd:
     return Dcd(**given | changes)
 
 
-def objective(seed=0, cache=None, labels=None, **changes):
-    table = dcd.transformation(K, cache)
-    return dcd.Consistency(settings(**changes), X1, Uniform(K), table, seed, CPU, labels)
+def objective(seed=0, labels=None, **changes):
+    return dcd.Consistency(settings(**changes), X1, Uniform(K), Transformation.compute(K), seed, CPU, labels)
 
 
 def mlp(seed=0, dropout=0.0):
@@ -168,31 +165,3 @@ def test_times_and_noise_have_random_numbers_of_their_own():
     generator = dcd.random_generator(CPU, 0, "dcd", 0)
     t = stratified_times(50, generator).double()
     assert not torch.isclose(made.noise_times(0)[1], 1 - t + 1 / 64).any()
-
-
-def test_the_transformation_is_computed_once_and_comes_back(tmp_path, monkeypatch):
-    computed = dcd.transformation(K)
-    for folder in ("new", "other"):
-        dcd.transformation(K, tmp_path / folder)
-    path = tmp_path / "new" / f"K{K}.parquet"
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-    assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes()
-    monkeypatch.setattr(Transformation, "compute", None)
-    stored = objective(cache=path.parent).transformation
-    np.testing.assert_array_equal(stored.alpha, computed.alpha)
-    np.testing.assert_array_equal(stored.gamma, computed.gamma)
-    table, metadata = read_table(path)
-    assert table.column_names == ["gamma", "alpha"]
-    assert metadata == Metadata(kind="transformation", vocabulary_size=K)
-
-
-def test_a_broken_or_foreign_file_in_the_cache_is_refused(tmp_path):
-    path = tmp_path / f"K{K}.parquet"
-    dcd.transformation(12, tmp_path)
-    (tmp_path / "K12.parquet").rename(path)
-    with pytest.raises(InputError, match=r"K11\.parquet: K = 12, expected 11$"):
-        objective(cache=tmp_path)
-    with atomic(path) as [temporary]:
-        write_table(temporary, Transformation.compute(K).table(), Metadata(kind="metrics", vocabulary_size=K))
-    with pytest.raises(InputError, match=r"K11\.parquet: holds metrics, expected transformation$"):
-        dcd.transformation(K, tmp_path)

@@ -41,8 +41,7 @@ def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.nd
 
 
 def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size: int) -> Bitmaps:
-    """Make the bitmaps of the keys (data rows) with the transposed tokens `columns` (C, M); `starts` comes
-    from `row_starts`."""
+    """Make the bitmaps of keys with the transposed tokens `columns` (C, M); see `row_starts`."""
     keys = columns.shape[1]
     valid = _packed(np.ones(keys, bool))
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
@@ -91,8 +90,7 @@ def _fill_blocks(rows, following, blocks, numbers, last):
 
 @compiled
 def count_in_row(bitmaps, row, mask):
-    """Return how many keys (data rows) of a row of the index are also in `mask` (all blocks, 8), a bitmap of
-    keys."""
+    """Return how many keys of a row of the index are also in `mask` (all blocks, 8), a bitmap of keys."""
     blocks, numbers = bitmaps.blocks, bitmaps.numbers
     counts = fill(np.uint64(0))
     for at in range(bitmaps.starts[row], bitmaps.starts[row + 1]):

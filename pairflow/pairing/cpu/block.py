@@ -36,8 +36,7 @@ class _BlockModel(models.PrimitiveModel):
 
 
 def zero_blocks(*shape: int) -> np.ndarray:
-    """Return zeros as (*shape, 8) uint64, aligned to whole blocks so that no block straddles two cache
-    lines."""
+    """Return zeros (*shape, 8) uint64, aligned so that no block straddles two cache lines."""
     words = int(np.prod(shape, dtype=np.int64)) * WORDS
     raw = np.zeros(words + WORDS - 1, np.uint64)
     skip = -(raw.ctypes.data // 8) % WORDS

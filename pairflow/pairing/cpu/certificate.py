@@ -28,7 +28,7 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
     """Move the query z (N,) to its source in one go, if only its own data row has weight on the whole way.
 
     The module explains how that is proved (the certificate). If it cannot be proved, z stays unchanged.
-    `table` is the table of step 1. Returns whether z was moved; `work.jumps` is updated only then.
+    `table` is the table of step 1. Returns whether z was moved.
     """
     # `weight` is the bound R, `slack` the least distance of a draw from its threshold, relative to the rate.
     data_row, weight, slack = work.data_row, 1.0, 1.0
@@ -41,7 +41,6 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
             if weight + margin >= slack:
                 break
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
-        work.row_jumps[step - 1] = 0
         rate = rates[step - 1]
         for column in range(len(z)):
             drawn = work.uniforms[column]
@@ -52,11 +51,8 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
                 slack = min(slack, 1.0 - share if leaves else share)
             if leaves:
                 z[column] = other(z[column], column, step, row_words, seed_words, others)
-                work.row_jumps[step - 1] += 1
     if weight + margin < slack:
         work.tries[0] = TRIES
-        for step in range(len(rates)):
-            work.jumps[step] += work.row_jumps[step]
         return True
     work.tries[0] -= 1
     for column in range(len(z)):
@@ -66,8 +62,7 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
 @compiled
 def _weight_of_others(keys, z, data_row, table, work):
-    """Return the bound R at the state z of step 1; 1 if `data_row` is not the nearest key, or not the only
-    one."""
+    """Return the bound R at the state z of step 1; 1 unless `data_row` is the only nearest key."""
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:
             return 1.0

@@ -26,7 +26,7 @@ import numpy as np
 from pairflow.pairing import rule
 from pairflow.pairing.cpu.keys import prepare, sorted_rows
 from pairflow.pairing.cpu.trajectory import pair_queries
-from pairflow.pairing.cpu.workspace import Workspace, workspace
+from pairflow.pairing.cpu.workspace import workspace
 from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 34  # comparisons per task, a fraction of a second: Ctrl-C waits for one task at most
@@ -43,13 +43,11 @@ def pair_rows(
     seed: int,
     threads: int | None = None,
     progress: bool = False,
-    jumps: np.ndarray | None = None,
 ) -> np.ndarray:
     """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes.
 
     The result does not depend on the number of `threads` (None: all that the process may use). `progress`
-    shows a bar. The number of positions that change in each step, over all queries, is added to `jumps` (T,)
-    int64; entry s - 1 belongs to t = s/T.
+    shows a bar.
     """
     dtype = np.min_scalar_type(vocabulary_size - 1)
     keys = prepare(data.astype(dtype, copy=False), vocabulary_size)
@@ -61,21 +59,16 @@ def pair_rows(
     margin = rule.margin(len(data))
 
     local = threading.local()
-    works: list[Workspace] = []
 
     def pair_block(rows: slice) -> None:
         # A thread keeps its workspace from block to block, so that a query starts from the previous counts.
         if not hasattr(local, "work"):
-            local.work = workspace(keys, steps)
-            works.append(local.work)
+            local.work = workspace(keys)
         block = states[rows], numbers[rows]
         pair_queries(keys, *block, rates, tables, margin, np.uint64(seed), vocabulary_size, local.work)
 
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
     run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
-    if jumps is not None:
-        # The order in which the threads have come does not matter for whole numbers.
-        jumps += np.sum([work.jumps for work in works], axis=0, dtype=np.int64)
     sources = np.empty_like(queries)
     sources[order] = states
     return sources

@@ -72,35 +72,27 @@ def pair_rows(
     seed: int,
     threads: int | None = None,
     progress: bool = False,
-    jumps: np.ndarray | None = None,
 ) -> np.ndarray:
     """Pair rows as `frequency_rule.pair_rows` does: the same arguments give the same bytes.
 
     The result does not depend on the number of `threads` (None: all that the process may use). `progress`
-    shows a bar. The number of positions that change in each step, over all queries, is added to `jumps` (T,)
-    int64.
+    shows a bar.
     """
     exact = BackwardSteps(data, prior, steps, seed)
     keys = _prepare(data, prior.shape[1])
     law = _law(exact, len(keys.columns), len(data))
     sources, numbers = queries.copy(), np.asarray(row_numbers, np.uint64)
-    local, lock = threading.local(), threading.Lock()
+    local = threading.local()
 
     def pair_block(rows: slice) -> None:
         if not hasattr(local, "work"):
             local.work = _workspace(len(data), data.shape[1], len(keys.columns))
-        changes = np.zeros(steps, np.int64)
         for z, number in zip(sources[rows], numbers[rows], strict=True):
             state, step = z.astype(np.int64), steps
-            while step := _walk(keys, law, state, number, np.uint64(seed), step, local.work, changes):
-                taken = exact.take(state[None], number[None], step)[0]
-                changes[step - 1] += (taken != state).sum()
-                state[:] = taken
+            while step := _walk(keys, law, state, number, np.uint64(seed), step, local.work):
+                state[:] = exact.take(state[None], number[None], step)[0]
                 step -= 1
             z[:] = state
-        if jumps is not None:
-            with lock:
-                np.add(jumps, changes, out=jumps)
 
     size = max(1, _LOOKUPS // (data.size * steps))
     run_blocks(pair_block, len(queries), size, threads=threads, progress=progress, name="pairing")
@@ -143,9 +135,8 @@ def _workspace(keys: int, length: int, columns: int) -> _Workspace:
 
 
 @compiled
-def _walk(keys, law, z, row, seed, step, work, changes):
-    """Move z (N,) from t = step/T to 0, and count its `changes` (T,) in each step; return the step that the
-    rule must take, or 0 at the source."""
+def _walk(keys, law, z, row, seed, step, work):
+    """Move z (N,) from t = step/T to 0; return the step that the rule must take, or 0 at the source."""
     row_words, seed_words = split(row), split(seed)
     while step > 0:
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
@@ -162,9 +153,7 @@ def _walk(keys, law, z, row, seed, step, work, changes):
                     leaving += 1
         for i in work.leaving[:leaving]:
             _, _, w2, w3 = philox(np.uint64(i), np.uint64(step), *row_words, *seed_words)
-            symbol = np.searchsorted(law.cumulative[i], uniform(w2, w3), side="right")
-            changes[step - 1] += symbol != z[i]
-            z[i] = symbol
+            z[i] = np.searchsorted(law.cumulative[i], uniform(w2, w3), side="right")
         step -= 1
     return 0
 

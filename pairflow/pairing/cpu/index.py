@@ -24,8 +24,7 @@ class Index(NamedTuple):
     none: int
 
     def rows_of_keys(self, columns: np.ndarray, vocabulary_size: int) -> Iterator[np.ndarray]:
-        """For each of `columns` (C, M), the transposed tokens of the keys (data rows), yield which row of the
-        index each token has (M,)."""
+        """Yield, for each of `columns` (C, M) of tokens, which row of the index each token has (M,)."""
         rows = np.empty(vocabulary_size, np.int64)
         for column, first, end in zip(columns, self.first_rows, self.first_rows[1:], strict=False):
             # Entries of other symbols are old or unset, but no token of this column has such a symbol.
@@ -42,8 +41,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Index:
 
 @compiled
 def find_row(index, column, symbol):
-    """Return which row of the index a symbol in a column has, or `none` if no key (data row) has the symbol
-    there."""
+    """Return which row of the index a symbol in a column has, or `none` if no key has the symbol there."""
     low, high = index.first_rows[column], index.first_rows[column + 1]
     while low < high:
         middle = (low + high) // 2

@@ -31,8 +31,7 @@ class State(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Changes of a query's symbols that are not counted yet, and the levels that were found last (`octave` is
-    -1 if none)."""
+    """A query's new symbols that are not counted yet, and the levels found last (`octave` -1: none)."""
 
     number: np.ndarray  # (1,): the number of pending changes
     lost: np.ndarray  # (A,): the index rows of the old symbols

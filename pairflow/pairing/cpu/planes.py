@@ -32,8 +32,7 @@ def planes_for(length: int) -> int:
 
 @compiled
 def move(planes, bitmaps, lost, gained):
-    """Update all match counts after a symbol of the query changed: from that of the row `lost` of the index
-    to that of the row `gained`."""
+    """Update all match counts after a symbol of the query changed from the row `lost` to `gained`."""
     blocks, numbers, starts = bitmaps.blocks, bitmaps.numbers, bitmaps.starts
     old, old_end = starts[lost], starts[lost + 1]
     new, new_end = starts[gained], starts[gained + 1]

@@ -12,11 +12,7 @@ from pairflow.pairing.cpu.numbers import draw, other, split
 @compiled
 def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_size, work):
     """Move the queries in `sources` (b, N), in place, from data rows at t = 1 to sources at t = 0, by
-    Algorithm 1.
-
-    `keys` are the data rows that they are compared with. The number of positions that change in each step is
-    added to `work.jumps`.
-    """
+    Algorithm 1. `keys` are the data rows that they are compared with."""
     seed_words, others = split(seed), np.uint64(vocabulary_size - 1)
     for query in range(len(sources)):
         z, row_words = sources[query], split(row_numbers[query])
@@ -29,9 +25,7 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
         for step in range(len(rates), 0, -1):
             rate = rates[step - 1]
             draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
-            jumps = _move_constants(
-                keys.constants, z, rate, step, row_words, seed_words, others, work.uniforms
-            )
+            _move_constants(keys.constants, z, rate, step, row_words, seed_words, others, work.uniforms)
             count = find_candidates(keys, work.here.rows, work.uniforms, rate, work.candidates)
             if count > 0:
                 leaving, nearest = decide(keys, tables[step - 1], rate, margin, ceiling, count, work)
@@ -43,19 +37,14 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
                 apply_moves(keys, work.here, work.scratch)
                 # Each change adds at most one match.
                 ceiling = min(nearest + leaving, len(keys.columns))
-                jumps += leaving
-            work.jumps[step - 1] += jumps
 
 
 @compiled
 def _move_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
-    """Change constant columns where z still agrees with all keys: w_i is 1. Returns how many change."""
-    jumps = 0
+    """Change constant columns where z still agrees with all keys: w_i is 1."""
     for column in range(len(z)):
         if constants[column] == z[column] and uniforms[column] < rate:
             z[column] = other(z[column], column, step, row_words, seed_words, others)
-            jumps += 1
-    return jumps
 
 
 @compiled

@@ -23,14 +23,12 @@ class Workspace(NamedTuple):
     positions: np.ndarray  # (N',) uint64: 0, 1, 2, ..., padded to whole blocks
     words: np.ndarray  # (N',) uint64: random words, 64 bits for each position
     uniforms: np.ndarray  # (N',): the random numbers of one step, made from them
-    jumps: np.ndarray  # (T,): the positions that changed in each step, over all queries
     data_row: np.ndarray  # (N,): the query's data point, for the certificate
-    row_jumps: np.ndarray  # (T,): changes in each step that are not certified yet
     tries: np.ndarray  # (1,): how often the certificate may still fail
 
 
-def workspace(keys: Keys, steps: int) -> Workspace:
-    """Return the memory of a thread that pairs queries among these keys (data rows) in T = `steps` steps."""
+def workspace(keys: Keys) -> Workspace:
+    """Return the memory of a thread that pairs queries among these keys (data rows)."""
     columns = len(keys.columns)
     words = zero_blocks(2, -(-len(keys.constants) // WORDS)).reshape(2, -1)
     words[0] = np.arange(words.shape[1])
@@ -44,8 +42,6 @@ def workspace(keys: Keys, steps: int) -> Workspace:
         positions=words[0],
         words=words[1],
         uniforms=np.zeros(words.shape[1]),
-        jumps=np.zeros(steps, np.int64),
         data_row=np.zeros(len(keys.constants), keys.tokens.dtype),
-        row_jumps=np.zeros(steps, np.int64),
         tries=np.array([TRIES]),
     )

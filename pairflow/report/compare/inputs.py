@@ -56,28 +56,19 @@ def _read(folder: Path, name: str) -> FinishedExperiment:
     return run
 
 
-def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> None:
-    """Raise InputError if the method is not None and cannot be the baseline."""
-    methods = runs[0].experiment.methods
-    if method is not None and len(runs) > 1:
+def require_comparable(method: str | None, runs: Sequence[FinishedExperiment]) -> None:
+    """Raise InputError if the experiments have different data, or `method` cannot be the baseline."""
+    first, *others = runs
+    if reason := next(filter(None, (explain_difference(first, other) for other in others)), ""):
+        raise InputError(f"expected experiments on the same data: {reason}")
+    methods = first.experiment.methods
+    if method is not None and others:
         raise InputError(
             "--baseline: only for a single folder; of several folders the first one is the baseline"
         )
     if method is not None and method not in methods:
         hint = nearest(method, methods)
-        raise InputError(f"--baseline {method}: not a method of {runs[0].name}{hint}: {', '.join(methods)}")
-
-
-def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExperiment]]:
-    """Group the experiments that have the same data and the same settings of it, in the order given."""
-    groups: list[list[FinishedExperiment]] = []
-    for run in runs:
-        same = [group for group in groups if not explain_difference(group[0], run)]
-        if same:
-            same[0].append(run)
-        else:
-            groups.append([run])
-    return groups
+        raise InputError(f"--baseline {method}: not a method of {first.name}{hint}: {', '.join(methods)}")
 
 
 def explain_difference(one: FinishedExperiment, other: FinishedExperiment) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from pairflow.metrics.metric import leading_evaluation
-from pairflow.report.compare.inputs import explain_difference, group_by_data
 from pairflow.report.findings import Flaws
 from pairflow.report.grid import Grid, list_metrics
 from pairflow.report.headline import find_flaws
@@ -33,9 +32,6 @@ class MetricKind(NamedTuple):
     reference: str
     extractor: str
     counts: tuple[int, ...]
-
-
-Kinds = Mapping[MetricKind, Mapping[str, pd.DataFrame]]  # -> experiment -> its metric rows of the kind
 
 
 @dataclass(frozen=True)
@@ -75,13 +71,9 @@ class ComparedGrid(Grid):
     """A table of a comparison: rows of comparable values, by `RowKey`, and their differences from baselines.
 
     The baseline of a row is the method `baseline` of the same run, or if that is None the same method in the
-    first of `runs`. `counts` are the numbers of samples behind the values. `elsewhere` has texts on the
-    experiments that are missing here because their values of this metric do not compare. `flaws` has what is
-    wrong with the samples of each experiment.
+    first of `runs`. `flaws` has what is wrong with the samples of each experiment.
     """
 
-    counts: tuple[int, ...] = ()
-    elsewhere: Sequence[str] = ()
     runs: Sequence[FinishedExperiment] = ()
     baseline: str | None = None
     flaws: Mapping[str, Flaws] = field(default_factory=dict)
@@ -147,17 +139,15 @@ class ComparedGrid(Grid):
 
 
 @dataclass(frozen=True)
-class DataSection:
+class ComparedRuns:
     """Experiments on the same data, and their tables.
 
-    `baseline` is the name of an experiment, or of a method if there is a single experiment. `apart` says how
-    these data differ from the first section's.
+    `baseline` is the name of an experiment, or of a method if there is a single experiment.
     """
 
-    runs: list[FinishedExperiment]
+    runs: Sequence[FinishedExperiment]
     grids: list[ComparedGrid]
     baseline: str
-    apart: str = ""
 
     @property
     def evaluations(self) -> dict[str, list[ComparedGrid]]:
@@ -179,27 +169,18 @@ class DataSection:
         return min(grids, key=lambda grid: (grid.evaluation != name, not grid.about.leads_as))
 
 
-def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:
-    """Make a section per data set, whose first experiment is the baseline.
+def compare_runs(runs: Sequence[FinishedExperiment], method: str | None = None) -> ComparedRuns:
+    """Compare experiments on the same data with the first.
 
     The methods of a single experiment are compared with `method`, by default UDLM or else the first.
     """
-    groups = group_by_data(runs)
     if len(runs) == 1:
         methods = runs[0].experiment.methods
         method = method or (BASELINE if BASELINE in methods else methods[0])
-    return [
-        DataSection(
-            runs=group,
-            grids=[*_make_grids(group, method)],
-            baseline=method or group[0].name,
-            apart="" if group is groups[0] else explain_difference(groups[0][0], group[0]),
-        )
-        for group in groups
-    ]
+    return ComparedRuns(runs, [*_make_grids(runs, method)], method or runs[0].name)
 
 
-def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
+def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
     """Make the tables of experiments on the same data, in the order of the page."""
     known = list_metrics(runs[0].experiment)
     order, references = [*known], [*REFERENCES, ""]
@@ -213,24 +194,22 @@ def _make_grids(runs: list[FinishedExperiment], method: str | None) -> Iterator[
                 evaluation,
                 kind.metric,
                 known[kind.metric],
-                pd.concat(kinds[kind].values(), ignore_index=True),
+                pd.concat(kinds[kind], ignore_index=True),
                 kind.reference,
                 kind.extractor,
-                counts=kind.counts,
-                elsewhere=[text for run in runs for text in _find_elsewhere(kind, run.name, kinds)],
                 runs=runs,
                 baseline=method,
                 flaws=flaws,
             )
 
 
-def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
+def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> dict[MetricKind, list[pd.DataFrame]]:
     """Group the metric rows by what tables have in common; their column `method` becomes a `RowKey`.
 
     The extractor is ignored for metrics without features, such as distances of pixels.
     """
     known = list_metrics(runs[0].experiment)
-    kinds: dict[MetricKind, dict[str, pd.DataFrame]] = {}
+    kinds: dict[MetricKind, list[pd.DataFrame]] = {}
     for run in runs:
         rows = run.measured
         rows = rows[(rows.evaluation == evaluation) & rows.metric.isin([*known])]
@@ -239,17 +218,9 @@ def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> Kinds:
         rows = rows.assign(extractor=rows.extractor.mask(pixels, ""), method=keys)
         for (metric, reference, extractor), part in rows.groupby([*MetricKind._fields[:3]], sort=False):
             kind = MetricKind(str(metric), str(reference), str(extractor), _count(part.samples))
-            kinds.setdefault(kind, {})[run.name] = part
+            kinds.setdefault(kind, []).append(part)
     return kinds
 
 
 def _count(samples: pd.Series) -> tuple[int, ...]:
     return tuple(sorted(int(count) for count in samples.unique()))
-
-
-def _find_elsewhere(kind: MetricKind, run: str, kinds: Kinds) -> Iterator[str]:
-    """Say in which other tables an experiment has this metric, if it is missing in this table."""
-    for other in kinds if run not in kinds[kind] else ():
-        if run in kinds[other] and other[:2] == kind[:2]:
-            extractor = f" by {other.extractor}" if other.extractor != kind.extractor else ""
-            yield f"{run} has it{extractor} from {count_samples(other.counts)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pairflow.report.compare.sections import ComparedGrid, Contrast, DataSection, RowKey
+from pairflow.report.compare.sections import ComparedGrid, ComparedRuns, Contrast, RowKey
 from pairflow.report.differences import (
     NAMED,
     Comparison,
@@ -14,51 +14,47 @@ from pairflow.report.differences import (
 from pairflow.report.words import join_steps, join_words
 
 
-def write_verdict(sections: Sequence[DataSection]) -> list[str]:
+def write_verdict(compared: ComparedRuns) -> list[str]:
     """Say what is better in what, by how much, and what is undecided; or why nothing compares."""
-    sentences = [sentence for section in sections for sentence in _judge(section)]
-    return sentences or [f"Nothing can be compared: {_explain(sections)}."]
+    return [*_judge(compared)] or [f"Nothing can be compared: {_explain(compared)}."]
 
 
-def _explain(sections: Sequence[DataSection]) -> str:
+def _explain(compared: ComparedRuns) -> str:
     """Say why experiments, or the methods of one, have no comparable values."""
-    first, *others = sections
-    if others:
-        return "; ".join(section.apart for section in others)
-    leading = first.grids[0]
-    same = [grid for grid in first.grids if grid.label == leading.label]
+    leading = compared.grids[0]
+    same = [grid for grid in compared.grids if grid.label == leading.label]
     if len(same) > 1:
         runs = [join_words([*dict.fromkeys(row.run for row in grid.table)]) for grid in same]
         values = [f"{grid.full_label} from {grid.samples}" for grid in same]
         return join_words([f"{run} has {value}" for run, value in zip(runs, values, strict=True)])
-    names = join_words([run.name for run in first.runs])
-    missing = "share no methods" if len(first.runs) > 1 else "has fewer than two methods"
+    names = join_words([run.name for run in compared.runs])
+    missing = "share no methods" if len(compared.runs) > 1 else "has fewer than two methods"
     return f"{names} {missing} at the same number of sampling steps"
 
 
-def _judge(section: DataSection) -> Iterator[str]:
+def _judge(compared: ComparedRuns) -> Iterator[str]:
     """Yield a sentence on each subject by the leading metric, and one with the verdicts by other metrics."""
-    leading = section.leading
+    leading = compared.leading
     if leading is None:
         return
     for subject in dict.fromkeys(contrast.subject for contrast in leading.contrasts):
         contrasts = [contrast for contrast in leading.contrasts if contrast.subject == subject]
-        name = _name(leading, section) + f" of {leading.samples}" * leading.about.counted
-        warnings = _warn(contrasts, single=len(section.runs) == 1)
-        title = f"{subject} against {section.baseline}, {name}"
+        name = _name(leading, compared) + f" of {leading.samples}" * leading.about.counted
+        warnings = _warn(contrasts, single=len(compared.runs) == 1)
+        title = f"{subject} against {compared.baseline}, {name}"
         yield describe_differences(title, leading, list_comparisons(contrasts), warnings)
-    yield from _limit(section, leading)
-    shown = [grid for grid in section.grids if grid.about.best and grid.about.chart and grid is not leading]
-    several = len(section.evaluations) > 1
+    yield from _limit(compared, leading)
+    shown = [grid for grid in compared.grids if grid.about.best and grid.about.chart and grid is not leading]
+    several = len(compared.evaluations) > 1
     counted = {
-        _name(grid, section) + f" ({grid.evaluation})" * several: grid for grid in shown if grid.verdicts
+        _name(grid, compared) + f" ({grid.evaluation})" * several: grid for grid in shown if grid.verdicts
     }
     if counted:
         comparisons = [
             comparison for grid in counted.values() for comparison in list_comparisons(grid.contrasts)
         ]
         counts = "; ".join(f"{name} {count_verdicts(grid.verdicts)}" for name, grid in counted.items())
-        text = f"the differences from {section.baseline} by other measures are: {counts}."
+        text = f"the differences from {compared.baseline} by other measures are: {counts}."
         yield begin_sentence(text, [comparison for comparison in comparisons if comparison.cell.test])
 
 
@@ -70,9 +66,9 @@ def list_comparisons(contrasts: Sequence[Contrast]) -> list[Comparison]:
     ]
 
 
-def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
+def _limit(compared: ComparedRuns, grid: ComparedGrid) -> Iterator[str]:
     """Say where sides with equal steps have unequal network calls, or unequal entropies."""
-    grids = {other.metric: other for other in section.evaluations[grid.evaluation]}
+    grids = {other.metric: other for other in compared.evaluations[grid.evaluation]}
     for contrast in grid.contrasts:
         sides = [contrast.key, contrast.baseline]
         pair = " and ".join(f"{side.method} of {side.run}" for side in sides)
@@ -90,9 +86,9 @@ def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
                 yield text
 
 
-def _name(grid: ComparedGrid, section: DataSection) -> str:
-    """Return a metric's label, with its extractor only if the section has several."""
-    extractors = {other.extractor for other in section.grids} - {""}
+def _name(grid: ComparedGrid, compared: ComparedRuns) -> str:
+    """Return a metric's label, with its extractor only if there are several."""
+    extractors = {other.extractor for other in compared.grids} - {""}
     return grid.full_label if len(extractors) > 1 else grid.label
 
 

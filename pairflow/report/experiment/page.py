@@ -31,7 +31,6 @@ class Parts(TypedDict):
     drawn: Mapping[str, object]
     blocks: list[EvaluationBlock]
     coupling: Mapping[str, object] | None
-    correlation: sheets.CorrelationPart | None
     training: Mapping[str, object] | None
 
 
@@ -43,7 +42,6 @@ def draw(contents: Contents) -> Parts:
         "drawn": page.draw(contents),
         "blocks": evaluation_blocks(contents),
         "coupling": _draw_coupling(contents),
-        "correlation": _draw_correlation(contents),
         "training": _draw_training(contents),
     }
 
@@ -57,7 +55,7 @@ def render(contents: Contents, parts: Parts | None = None) -> str:
         "experiment/template.html"
     )
     parts = parts or draw(contents)
-    blocks, correlation = parts["blocks"], parts["correlation"]
+    blocks, correlation = parts["blocks"], _read_correlation(contents)
     experiment = contents.experiment
     headline = make_headline(contents)
     costs = _step_costs(contents.timings, contents.methods)
@@ -83,6 +81,7 @@ def render(contents: Contents, parts: Parts | None = None) -> str:
         costs=costs,
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
+        correlation=correlation,
         sheets=sheets.list_sheets(contents, headline, blocks, correlation, costs),
     )
 
@@ -97,9 +96,6 @@ def _draw_coupling(contents: Contents) -> dict[str, object] | None:
     return {
         "legend": keys,
         "picture": figures.distances(contents.distances, size if uniform else None, "coupling-distances"),
-        "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
-        "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
-        "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: contents.couplings[name]["hamming_mean"] for name in contents.distances},
         "expected": contents.independent_distance,
         "nearest": max(values.get("hamming_nearest", 0.0) for values in contents.couplings.values()),
@@ -107,8 +103,8 @@ def _draw_coupling(contents: Contents) -> dict[str, object] | None:
     }
 
 
-def _draw_correlation(contents: Contents) -> sheets.CorrelationPart | None:
-    """Draw the total correlation of each method, its standard error, and the ceiling that methods share."""
+def _read_correlation(contents: Contents) -> sheets.CorrelationPart | None:
+    """Return the total correlation of each method, its standard error, and the ceiling that methods share."""
     methods = [name for name in contents.methods if name in contents.correlations]
     settings = contents.experiment.correlation
     if not methods or settings is None:
@@ -117,14 +113,9 @@ def _draw_correlation(contents: Contents) -> sheets.CorrelationPart | None:
     rows = {
         name: (metrics[name]["total_correlation"], metrics[name]["total_correlation_se"]) for name in methods
     }
-    ceiling = metrics[methods[0]]["total_correlation_ceiling"]
-    keys = legend(methods, "correlation")
-    keys.append((key(figures.FLOOR, "correlation-ceiling"), "ceiling"))
     return {
         "rows": rows,
-        "ceiling": ceiling,
-        "legend": keys,
-        "picture": figures.correlations(rows, ceiling, "correlation"),
+        "ceiling": metrics[methods[0]]["total_correlation_ceiling"],
         "bits": math.log2(settings.samples),
         "sources": settings.sources,
     }

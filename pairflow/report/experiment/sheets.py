@@ -6,12 +6,11 @@ from typing import Any, TypedDict
 
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Entry, Part, Sheet
-from pairflow.report.drawing import Legend, Picture
 from pairflow.report.experiment.quality import EvaluationBlock
 from pairflow.report.findings import Headline
 from pairflow.report.grid import REAL, Cell, Grid
 from pairflow.report.stats import REPETITIONS
-from pairflow.report.words import format_count, format_duration, format_percent
+from pairflow.report.words import format_duration
 
 
 class CorrelationPart(TypedDict):
@@ -19,8 +18,6 @@ class CorrelationPart(TypedDict):
 
     rows: dict[str, tuple[float, float]]
     ceiling: float
-    legend: Legend
-    picture: Picture
     bits: float
     sources: int
 
@@ -45,9 +42,13 @@ def list_sheets(
         sheets += block.details.sheets
     if correlation:
         sheets.append(correlation_sheet(contents, correlation))
-    if contents.training_costs:
-        sheets.append(training_sheet(contents))
-    return [*sheets, step_sheet(contents, costs)] if costs else sheets
+    trainings = [asdict(cost) for base in contents.training_costs.values() for cost in base]
+    title = "Training cost of bases, pairing and distillation"
+    times = [
+        Sheet(f"{contents.name}-training-cost", title, [], trainings),
+        Sheet(f"{contents.name}-cost", "Time and memory per step", [], costs),
+    ]
+    return [*sheets, *(sheet for sheet in times if sheet.records)]
 
 
 def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: str) -> Sheet:
@@ -80,67 +81,19 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
         {**asdict(line), **{key: headline.value(key, line) for key in headline.measures}}
         for line in headline.lines
     ]
-    origin = f"evaluation {headline.evaluation}"
-    return _text_sheet(contents, "headline", title, columns, records, "", origin)
+    caption = f"{title}; {contents.name_origin(f'evaluation {headline.evaluation}')}"
+    part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)))
+    return Sheet(f"{contents.name}-headline", title, [part], records)
 
 
 def correlation_sheet(contents: Contents, correlation: CorrelationPart) -> Sheet:
     """List the total correlation per method, and its ceiling; `correlation` is that part of the page."""
-    rows, ceiling = correlation["rows"], correlation["ceiling"]
-    texts = [*(f"{mean:.2f} ± {error:.2f}" for mean, error in rows.values()), f"{ceiling:.2f}"]
-    columns = {"Method": [*rows, "ceiling: draws from the data"], "Total correlation (bits)": texts}
+    rows = {**correlation["rows"], REAL: (correlation["ceiling"], None)}
     records = [
         {"method": method, "total_correlation": mean, "total_correlation_se": error}
-        for method, (mean, error) in {**rows, REAL: (ceiling, None)}.items()
+        for method, (mean, error) in rows.items()
     ]
-    over = f"mean ± standard error over {correlation['sources']:,} source states"
-    return _text_sheet(contents, "correlation", "Total correlation per method", columns, records, "", over)
-
-
-def training_sheet(contents: Contents) -> Sheet:
-    """List the cost of every base training, with its pairing and its distillations."""
-    title = "Training cost of bases, pairing and distillation"
-    rows = [cost for base in contents.training_costs.values() for cost in base]
-    columns = {
-        "Method": [row.method for row in rows],
-        "Work": [row.work for row in rows],
-        "Wall time": [format_duration(row.seconds) for row in rows],
-        "Of base": [format_percent(row.share) for row in rows],
-        "Device time": [format_duration(row.device_seconds) for row in rows],
-        "Samples seen": [format_count(row.samples_seen) for row in rows],
-        "Generated": [format_count(row.samples_generated) for row in rows],
-        "Peak memory (MiB)": [format_count(row.peak_memory_mb) for row in rows],
-        "Device": [row.device or "–" for row in rows],
-    }
-    return _text_sheet(contents, "training-cost", title, columns, [*map(asdict, rows)], "llrrrrrrl")
-
-
-def step_sheet(contents: Contents, costs: Sequence[Mapping[str, Any]]) -> Sheet:
-    """List time and memory of every step of the workflow."""
-    columns = {
-        "Step": [row["step"] for row in costs],
-        "Method": [row["method"] or "–" for row in costs],
-        "Time": [format_duration(row["seconds"]) for row in costs],
-        "Peak memory (MiB)": [format_count(row["memory"]) for row in costs],
-        "Runs": [str(row["runs"]) for row in costs],
-        "Device": [row["device"] or "–" for row in costs],
-    }
-    return _text_sheet(contents, "cost", "Time and memory per step", columns, costs, "llrrrl")
-
-
-def _text_sheet(
-    contents: Contents,
-    name: str,
-    title: str,
-    columns: Mapping[str, Sequence[str]],
-    records: Sequence[Mapping[str, object]],
-    align: str,
-    *origin: str,
-) -> Sheet:
-    """Make a sheet with a table of texts; `columns` has the texts under each heading."""
-    caption = f"{title}; {contents.name_origin(*origin)}"
-    part = Part(caption, list(columns), list(zip(*columns.values(), strict=True)), align)
-    return Sheet(f"{contents.name}-{name}", title, [part], records)
+    return Sheet(f"{contents.name}-correlation", "Total correlation per method", [], records)
 
 
 def _part(table: Grid, caption: str) -> Part:

@@ -1,7 +1,5 @@
 """Walks in which only a row's own weight counts: the lemma, and that the engine makes no wrong byte of it."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -40,13 +38,10 @@ def test_bytes_are_those_of_the_oracle(case, monkeypatch):
     monkeypatch.setattr(
         cpu, "workspace", lambda *sizes: works.append(workspace.workspace(*sizes)) or works[-1]
     )
-    jumps, settings = np.zeros(10, np.int64), {"vocabulary_size": size, "steps": 10, "seed": 3}
+    settings = {"vocabulary_size": size, "steps": 10, "seed": 3}
     queries, numbers = data[:60], np.arange(60)
-    fast = cpu.pair_rows(data, queries, numbers, **settings, threads=1, jumps=jumps)
-    states = [*oracle.backward_states(data, queries, numbers, **settings)]
-    np.testing.assert_array_equal(fast, states[-1])
-    expected = [(before != after).sum() for before, after in itertools.pairwise(states)]
-    assert jumps.tolist() == expected[::-1]
+    fast = cpu.pair_rows(data, queries, numbers, **settings, threads=1)
+    np.testing.assert_array_equal(fast, oracle.pair_rows(data, queries, numbers, **settings))
     [work] = works
     if proven is not None:
         assert work.tries[0] == (TRIES if proven else 0)

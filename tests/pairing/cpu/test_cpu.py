@@ -15,7 +15,6 @@ from pairflow.kinds.molecules.data import prepare as molecules
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.pairing import oracle, rule
-from pairflow.pairing import pair as engine
 from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.cpu import keys
 from pairflow.runtime import progress
@@ -174,13 +173,3 @@ def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         cpu.pair_rows(data, data, np.arange(300), **settings)
     assert len(walked) < 150
-
-
-def test_jumps_of_subsets_are_those_of_their_parts(clustered):
-    data = clustered(80, 6, 4)
-    settings = {"vocabulary_size": 4, "steps": 5, "seed": 2}
-    actual = engine.jumps_per_step(data, np.arange(80), subsets=3, **settings)
-    jumps = np.zeros(5, np.int64)
-    for part in engine.subset_rows(80, 3, 2):
-        cpu.pair_rows(data[part], data[part], part, **settings, jumps=jumps)
-    assert actual.tolist() == (jumps / 80).tolist()

@@ -7,7 +7,6 @@ By default 300 cases run. To run 2,000 of them, which takes a minute:
 A failure names the numbers of its cases; `describe(make_case(number))` says what they are.
 """
 
-import itertools
 import os
 
 import numpy as np
@@ -97,7 +96,7 @@ def describe(case):
 
 
 def is_equal(case):
-    """Whether the engine gives the sources and the jumps of the reference."""
+    """Whether the engine gives the sources of the reference."""
     names = ("vocabulary_size", "steps", "seed")
     settings = {name: case[name] for name in names}
     if case["subsets"] > 1:
@@ -107,12 +106,9 @@ def is_equal(case):
             pair(case["data"], **settings, **options, backend=name) for name in ("cpu", "reference")
         )
         return np.array_equal(fast, slow)
-    jumps = np.zeros(case["steps"], np.int64)
     given = (case["data"], case["queries"], case["numbers"])
-    fast = cpu.pair_rows(*given, **settings, threads=case["threads"], jumps=jumps)
-    states = list(oracle.backward_states(*given, **settings))
-    moved = [np.count_nonzero(after != before) for before, after in itertools.pairwise(states)]
-    return np.array_equal(fast, states[-1]) and jumps.tolist() == moved[::-1]
+    fast = cpu.pair_rows(*given, **settings, threads=case["threads"])
+    return np.array_equal(fast, oracle.pair_rows(*given, **settings))
 
 
 @pytest.mark.parametrize("part", range(PARTS))

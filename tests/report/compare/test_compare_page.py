@@ -1,18 +1,14 @@
 """The page itself: whole, offline, the same each time, legible at both widths and to assistive technology."""
 
-import base64
-import io
 import re
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.compare import figures
+from pairflow.report.compare.numbers import tabulate
 from pairflow.report.compare.page import render
-from pairflow.report.compare.sections import make_sections
-from pairflow.report.compare.sheets import tabulate
+from pairflow.report.compare.sections import compare_runs
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
@@ -38,19 +34,18 @@ def make_run(make, metric_rows):
 @pytest.fixture
 def page(make_run) -> str:
     wide = make_run("b" * 60, 2, network={"name": "mlp", "width": 768})
-    return render(make_sections([make_run(), wide, make_run("c", 1, seeds=(0,))]), "comparison.parquet")
+    return render(compare_runs([make_run(), wide, make_run("c", 1, seeds=(0,))]), "comparison.parquet")
 
 
 def test_every_section_is_there_and_nothing_is_fetched(page, make_run, parse):
     document = parse(page)
-    assert document.headings() == ["verdict", "runs", "section1", "cost", "rules", "metrics"]
+    assert document.headings() == ["verdict", "runs", "metrics-compared", "rules", "metrics"]
     asked = set(re.findall(r'popovertarget="about-(\w+)"', page))
     assert "valid" in asked
     assert asked == set(re.findall(r'id="about-(\w+)"', page))
     assert not {"script", "link", "img"} & {tag for tag, _ in document.tags}
     assert not {"nan", "NFE"} & {*document.words().split()}
-    assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in document.words()
-    assert "<script>" not in render(make_sections([make_run("<script>alert(1)</script>")]), "c.parquet")
+    assert "<script>" not in render(compare_runs([make_run("<script>alert(1)</script>")]), "c.parquet")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
@@ -69,57 +64,25 @@ def raised(run, by, column):
 
 def test_one_training_says_so_and_its_verdicts_have_no_colour(make_run):
     several, one = make_run(), make_run(seeds=(0,))
-    page = render(make_sections([several, raised(several, 20, "seed")]), "comparison.parquet")
+    page = render(compare_runs([several, raised(several, 20, "seed")]), "comparison.parquet")
     assert '<small class="verdict better">better</small>' in page
     assert "In this training" not in page
-    sections = make_sections([one, raised(one, 20, "trial")])
-    assert 'class="verdict' not in render(sections, "comparison.parquet")
-    assert [sentence[:18] for sentence in write_verdict(sections)] == ["In this training, "] * 2
+    compared = compare_runs([one, raised(one, 20, "trial")])
+    assert 'class="verdict' not in render(compared, "comparison.parquet")
+    assert [sentence[:18] for sentence in write_verdict(compared)] == ["In this training, "] * 2
 
 
 def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
     """Nine equal means whose differences have standard error 0.5, times t(1 - 0.05 / 18, 2) = 13.36."""
     run = make_run(seeds=(0,))
-    sections = make_sections([run, raised(run, 0, "trial")])
-    assert "p = 1.000 undecided; about 6.7 would show" in parse(render(sections, "c.parquet")).words()
-    assert write_verdict(sections) == [
+    compared = compare_runs([run, raised(run, 0, "trial")])
+    assert "p = 1.000 undecided; about 6.7 would show" in parse(render(compared, "c.parquet")).words()
+    assert write_verdict(compared) == [
         "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
         "difference of about 6.7 would have shown; warnings about 6 models: under half of its samples are "
         "valid molecules.",
         "In this training, the differences from a by other measures are: off the rules 9 undecided.",
     ]
-
-
-def test_curves_lie_over_one_another_and_differences_are_drawn_with_their_verdicts(make_run):
-    """A panel per method with both experiments; a filled marker for what is decided."""
-    run = make_run()
-    [section] = make_sections([run, raised(run, 20, "seed")])
-    grid, looks = section.leading, figures.choose_looks(section.leading, ["a", "b"])
-    panels = figures.curves(grid, looks, "q")
-    assert list(panels) == ["udlm", "random", "pairflow"]
-    handles, names = panels["udlm"].figure.axes[0].get_legend_handles_labels()
-    assert names == ["a", "b"]
-    one, other = (bars.lines[0].get_ydata() for bars in handles)
-    assert np.subtract(other, one) == pytest.approx([20.0] * 3)
-    forest = figures.forest(grid, looks, section.baseline, "f")
-    assert "b, udlm at 1: +20.0 (" in forest.alt
-    assert forest.alt.count("better") == 9
-    [axes] = forest.figure.axes
-    faces = {line.get_markerfacecolor() for line in axes.lines if line.get_marker() == looks["b"].marker}
-    assert faces == {looks["b"].hex}
-
-
-def test_each_table_can_be_saved(make_run, parse):
-    run = make_run()
-    page = render(make_sections([run, raised(run, 20, "seed")]), "comparison.parquet")
-    files = dict(re.findall(r'download="([^"]*)" href="data:[^,]*,([^"]*)"', page))
-    assert len(files) == 8  # of two metrics: means and differences, as CSV and LaTeX
-    texts = {name: base64.b64decode(text).decode() for name, text in files.items()}
-    rows = pd.read_csv(io.StringIO(texts["comparison-main-valid-train-difference.csv"]))
-    assert rows[rows.method == "udlm"].value.tolist() == pytest.approx([20.0] * 3)
-    assert "baseline_experiment" in rows
-    assert r"udlm & b & $\mathbf{+20.0}$ (+" in texts["comparison-main-valid-train-difference.tex"]
-    assert r"Method & Experiment & 1 & 4 & 32 \\" in texts["comparison-main-valid-train-mean.tex"]
 
 
 def test_what_equal_steps_hide_is_said(make_run, metric_rows):
@@ -131,12 +94,12 @@ def test_what_equal_steps_hide_is_said(make_run, metric_rows):
     text = pd.concat([rows.assign(metric="judge_ppl"), entropy], ignore_index=True)
     data = {"source": "shakespeare", "tokeniser": "characters", "length": 16}
     run = make_run(data=data, methods=("udlm", "mdlm"), correlation=None)
-    sections = make_sections([replace(run, metrics=text)])
-    assert write_verdict(sections)[1:3] == [
+    compared = compare_runs([replace(run, metrics=text)])
+    assert write_verdict(compared)[1:3] == [
         "mdlm of a and udlm of a are compared at equal steps: at 1 sampling step they make 1 and 2 calls of "
         "the network.",
         "mdlm of a and udlm of a differ in entropy at 32 sampling steps, and perplexities can only be "
         "compared at equal entropy: measure several temperatures (evaluations.main.temperatures).",
     ]
-    table = tabulate(sections[0].grids)
+    table = tabulate(compared.grids)
     assert set(table[table.nfe == 4].groupby("method")["calls"].first().items()) == {("mdlm", 4), ("udlm", 5)}

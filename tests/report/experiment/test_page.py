@@ -97,7 +97,6 @@ def test_what_the_page_shows(molecule_page, document, words):
     assert "CC(C</code>" not in molecule_page
     for text in (
         "1,024 samples × 3 trials × 1 seed",
-        "over 800 rows. In all: pairflow 10.50 jumps per row",
         "udlm base training 48 s 100.0 % 1 min 12 s 384,000 – 512 MiB cpu",
         "pairflow pairing 12 s 25.0 % 18 s – – 512 MiB cpu",
         "sample udlm 1 min 14 s 512 MiB 3 cpu",

@@ -1,15 +1,11 @@
-"""Writes the numbers of a comparison: all together in a frame, and its tables as sheets to download."""
+"""Joins the numbers of a comparison in a table."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pairflow.report.compare.sections import ComparedGrid, ComparedRow
-from pairflow.report.downloads import Entry, Part, Sheet
-from pairflow.report.stats import Difference, Estimate
 
 _COLUMNS = {
     **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
@@ -63,42 +59,3 @@ def _shared(grid: ComparedGrid, name: str, nfe: int, row: ComparedRow) -> dict[s
         **{name: getattr(grid, name) for name in ("evaluation", "metric", "reference", "extractor")},
         "samples": samples[0] if len(samples) == 1 else None,
     }
-
-
-def list_sheets(grid: ComparedGrid, title: str, baseline: str) -> dict[str, Sheet]:
-    """Make a sheet of means with deviations, and one of any differences from the baseline with intervals."""
-    sheets = {"means": _sheet(grid, "mean", f"{title}: means", grid.table.values(), _mean)}
-    if grid.contrasts:
-        title = f"{title}: differences from {baseline}, decided ones in bold"
-        sheets["differences"] = _sheet(grid, "difference", title, grid.contrasts, _difference)
-    return sheets
-
-
-def _sheet(
-    grid: ComparedGrid,
-    kind: str,
-    title: str,
-    rows: Iterable[ComparedRow],
-    write: Callable[[ComparedGrid, Any], Entry],
-) -> Sheet:
-    frame = tabulate([grid])
-    records = frame[frame.row == kind].dropna(axis="columns", how="all")
-    printed: list[list[Entry | str]] = [
-        [*row.key, *(write(grid, row.cells[nfe]) if nfe in row.cells else Entry("") for nfe in grid.columns)]
-        for row in rows
-    ]
-    head = ["Method", "Experiment", *map(str, grid.columns)]
-    part = Part(title, head, printed, "ll" + "r" * len(grid.columns))
-    names = ["comparison", grid.evaluation, grid.metric, grid.reference, grid.extractor, kind]
-    return Sheet("-".join(filter(None, names)), title, [part], records.to_dict("records"))
-
-
-def _mean(grid: ComparedGrid, cell: Estimate) -> Entry:
-    return Entry(grid.number(cell.mean), "" if np.isnan(cell.std) else grid.number(cell.std))
-
-
-def _difference(grid: ComparedGrid, cell: Difference) -> Entry:
-    if np.isnan(cell.value):
-        return Entry("")
-    interval = f"{grid.number(cell.low, '+')} to {grid.number(cell.high, '+')}" if cell.test else ""
-    return Entry(grid.number(cell.value, "+"), best=cell.decided, note=interval.replace("−", "-"))

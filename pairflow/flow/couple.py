@@ -1,0 +1,156 @@
+"""Couplings of sources and data in a batch; `config.BASES` assigns them to methods."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pairflow.errors import InputError
+
+Draw = Callable[[int], Tensor]
+"""A function of a training iteration's number; it returns row numbers (B,), or sources (B, ...)."""
+
+Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""A function of sources (B, N) and their numbers (B,); it returns the data rows (B,) for them."""
+
+
+class Coupling(ABC):
+    """Assigns a data row to each source of a batch. Batches are coupled in pools of `count`."""
+
+    def __init__(self, count: int = 1):
+        self.count = count
+
+    @abstractmethod
+    def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
+        """Return a function that gives the data rows of an iteration, in the order of its sources.
+
+        Args:
+            batches: gives the row numbers (B,) of an iteration's batch.
+            x1: all data (M, ...).
+            sources: gives the sources (B, ...) of an iteration.
+            labels: the class (M,) of each data row. Sources are assigned within classes only: otherwise the
+                sources of a class would no longer follow the distribution that sampling starts from.
+
+        Returns:
+            The function from an iteration to the row numbers (B,) that its sources are assigned to.
+        """
+
+
+class Independent(Coupling):
+    """Source b of a batch is paired with data row b of the batch: both are drawn independently."""
+
+    def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
+        return batches
+
+
+class Assignment(Coupling):
+    """A one-to-one coupling of the sources and the data in a pool of `count` batches."""
+
+    @abstractmethod
+    def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+        """Return a permutation `order` (P,) int64: the source x0[p] gets x1[order[p]]; both are (P, ...)."""
+
+    def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
+        return _Assigned(self, batches, x1, sources, labels)
+
+
+class _Assigned:
+    """Gives the row numbers (B,) of an iteration's batch, after an assignment within its pool.
+
+    They are a function of the iteration's number only, so a resumed training run computes them again.
+    """
+
+    def __init__(self, coupling: Assignment, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None):
+        self.coupling, self.batches, self.x1, self.sources = coupling, batches, x1, sources
+        self.labels = labels
+        self._pool: int | None = None
+        self._rows: Sequence[Tensor] = ()
+
+    def __call__(self, iteration: int) -> Tensor:
+        """Return the row numbers (B,) that the sources of an iteration are assigned to."""
+        count = self.coupling.count
+        pool, batch = divmod(iteration, count)
+        if pool != self._pool:
+            iterations = range(pool * count, (pool + 1) * count)
+            rows = torch.cat([self.batches(number) for number in iterations])
+            x0 = torch.cat([self.sources(number) for number in iterations])
+            order = self._order(x0.cpu().numpy(), rows)
+            self._pool, self._rows = pool, rows[torch.from_numpy(order).to(rows.device)].chunk(count)
+        return self._rows[batch]
+
+    def _order(self, x0: np.ndarray, rows: Tensor) -> np.ndarray:
+        """Return a permutation (P,) that assigns `rows` (P,) to sources x0 (P, ...), class by class."""
+        x1 = self.x1[rows].cpu().numpy()
+        if self.labels is None:
+            return self.coupling.order(x0, x1)
+        labels, order = self.labels[rows].cpu().numpy(), np.empty(len(rows), np.int64)
+        for label in np.unique(labels):
+            members = np.flatnonzero(labels == label)
+            order[members] = members[self.coupling.order(x0[members], x1[members])]
+        return order
+
+
+class Transport(Assignment):
+    """Assigns sources to data rows of a pool at the least total cost.
+
+    The cost is the squared distance of continuous rows (OT-CFM, Tong et al. 2024), or the Hamming distance of
+    tokens (Haxholli et al. 2024). Many assignments of tokens cost the same; batches are in random order, so
+    no data row is preferred.
+    """
+
+    def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+        return minibatch_ot(x0, x1)
+
+
+def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+    """Return the permutation (B,) int64 that minimises the sum over b of cost(x0[b], x1[order[b]]).
+
+    `x0` and `x1` are (B, ...). The cost is the squared distance, or the Hamming distance between integers.
+    The solution is exact and takes 8 B^2 bytes and O(B^3) time. Raises InputError unless both are finite and
+    have one shape.
+    """
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
+    flat0, flat1 = (np.asarray(x, dtype=np.float64).reshape(len(x), -1) for x in (x0, x1))
+    if flat0.shape != flat1.shape:
+        raise InputError(f"x1: expected shape {tuple(np.shape(x0))}, found {tuple(np.shape(x1))}")
+    tokens = all(np.issubdtype(np.asarray(x).dtype, np.integer) for x in (x0, x1))
+    # `cdist` divides Hamming distances by N, which does not change the best order.
+    costs = cdist(flat0, flat1, "hamming" if tokens else "sqeuclidean")
+    if not np.isfinite(costs).all():
+        raise InputError("x0 and x1: expected finite numbers, whose squared distances are finite")
+    return linear_sum_assignment(costs)[1]
+
+
+class Semidiscrete(Coupling):
+    """Assigns each source to a data row by a semidiscrete coupling. `assign` maps each class to the function
+    that assigns its sources; without classes the only key is None."""
+
+    def __init__(self, assign: Mapping[int | None, Rows]):
+        super().__init__()
+        self.assign = assign
+
+    def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
+        def rows(iteration: int) -> Tensor:
+            x0 = sources(iteration).cpu().numpy()
+            # Every source of a training has a number of its own, so that no random number is used twice.
+            numbers = iteration * len(x0) + np.arange(len(x0))
+            if labels is None:
+                return torch.from_numpy(self.assign[None](x0, numbers)).to(x1.device)
+            wanted = labels[batches(iteration)].cpu().numpy()
+            assigned = np.empty(len(x0), np.int64)
+            for label in np.unique(wanted):
+                members = wanted == label
+                assigned[members] = self.assign[int(label)](x0[members], numbers[members])
+            return torch.from_numpy(assigned).to(x1.device)
+
+        return rows
+
+
+COUPLINGS: dict[str, type[Coupling]] = {
+    "independent": Independent,
+    "transport": Transport,
+}
