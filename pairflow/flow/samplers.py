@@ -127,8 +127,8 @@ class Sampler:
             where = changing(x, whole)
             if where is not None and self.leaves and (one or self.guides_symbols) and not whole:
                 # Which positions leave is drawn before the network is asked, so that it computes only these.
-                # Their law is then that of a step to s = 1, in which every position leaves. If guidance combines
-                # whole transitions, the probability of leaving depends on the network.
+                # Their law is then that of a step to s = 1, in which every position leaves. If guidance
+                # combines whole transitions, the probability of leaving depends on the network.
                 u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
                 where, s = where & (u < self.leaves(kappa(t), kappa(s))), 1.0
             x = _at(x, where, rows, partial(step, x, t, s, whole))
