@@ -57,8 +57,11 @@ def on_post_template(output_content: str, **_: Any) -> str:
 
 
 def typeset(latex: str) -> str:
-    """MathML of an equation, which browsers draw by themselves; a long one can be scrolled."""
-    return f'<div style="overflow-x: auto">{convert(latex, display="block")}</div>'
+    """MathML of an equation, which browsers draw by themselves; a long one can be scrolled sideways."""
+    # The converter knows no `aligned`: it would show each & and put all lines into one.
+    mathml = convert(latex.replace("{aligned}", "{align*}"), display="block")
+    mathml = re.sub(r'columnalign="(\w+)"', r'style="text-align: \1"', mathml)  # browsers read only the style
+    return f'<div style="overflow: auto hidden; padding-bottom: 0.5em">{mathml}</div>'
 
 
 def inside(markdown: str, prefix: str) -> str:

@@ -22,6 +22,7 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
     tokens = as_array(tokens, name)
     if tokens.ndim != 2:
         remedies = {
+            0: "; read a file by numpy.load",
             1: "; cut a stream into rows of N tokens, by .reshape(-1, N) or --length N",
             3: "; flatten each row, by .reshape(len(rows), -1)",
         }

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.arguments import checked_integer
-from pairflow.arrays import as_array, checked_tokens
+from pairflow.arrays import as_array, checked_pairs, checked_tokens
 from pairflow.artifacts import atomic
 from pairflow.artifacts.pairs import write_pairs
 from pairflow.errors import InputError
@@ -55,7 +55,9 @@ def own_pairs(data: Any, sources: Any, vocabulary_size: int | None, folder: Path
     if vocabulary_size is None or isinstance(data, str | Path):
         raise InputError("sources: only for token rows in memory, with their vocabulary_size")
     path = folder / "sources.parquet"
-    write_pairs(sources, plain(data), path, vocabulary_size=vocabulary_size)
+    size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    x0, x1 = checked_pairs(sources, plain(data), size, ("sources", "data"))
+    write_pairs(x0, x1, path, vocabulary_size=size)
     return path
 
 

@@ -69,6 +69,7 @@ class Grammar:
         for w in reversed(weights.unbind(1)):
             ways = w[:, None] * ends[-1][:, after] * allowed  # (B, S, C)
             end = ways.amax(-1) if greedy else ways.sum(-1)
+            # Only ratios count. Without this division the weights of long rows would underflow.
             ends.append(end / end.amax(-1, keepdim=True).clamp(min=torch.finfo(end.dtype).tiny))
         possible = ends[-1][:, 0] > 0
         state = torch.zeros(len(weights), dtype=torch.long, device=weights.device)

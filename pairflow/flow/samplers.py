@@ -91,7 +91,9 @@ class Sampler:
         plan = plan.fit(x)
         x, given, times, kappa = with_given(x, plan.given), plan.given, plan.times, plan.schedule.kappa
         factors = _factors(denoise, unconditional, plan.guidance)
-        one = len(factors) == 1  # as without guidance
+        one = len(factors) == 1
+        # With a weight of 0 the only factor is the unconditional denoiser. `step` gets it as if it were the
+        # conditional one, for which the weight is 1.
         plan = replace(plan, guidance=1.0 if one else plan.guidance)
 
         def ask(factor: int, x: Tensor, t: float, where: Tensor | None) -> Tensor:
@@ -108,6 +110,7 @@ class Sampler:
                 here = x[where][None]
                 sampler = replace(self, pi=None if self.pi is None else self.pi[where.nonzero()[:, 1]])
             plain = None if one else ask(1, x, t, where)
+            # To `step` an s of 1, as set below, is the end, where the grammar counts.
             own = own if whole else replace(own, grammar=None)
             return sampler.step(here, ask(0, x, t, where), t, s, own, plain, generator)
 
@@ -124,6 +127,8 @@ class Sampler:
             where = changing(x, whole)
             if where is not None and self.leaves and (one or self.guides_symbols) and not whole:
                 # Which positions leave is drawn before the network is asked, so that it computes only these.
+                # Their law is then that of a step to s = 1, in which every position leaves. If guidance
+                # combines whole transitions, the probability of leaving depends on the network.
                 u = torch.rand(x.shape, generator=generator, device=x.device, dtype=torch.float64)
                 where, s = where & (u < self.leaves(kappa(t), kappa(s))), 1.0
             x = _at(x, where, rows, partial(step, x, t, s, whole))

@@ -75,7 +75,9 @@ def margin(keys: int) -> float:
 
     The exact value is sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z). The levels that point 3
     omits have less than TOLERANCE of the sum, and the floors of point 4 lose less than one unit per key from
-    sums of at least 2^51 units. Rounding in float64 is far below both.
+    sums of at least 2^51 units. The numerator of w_i loses no more than the sum does, so the error is
+    at most this loss divided by the rule's own sum; 2 covers that this sum is smaller, and the rounding in
+    float64, which is far less.
     """
     return 2 * (TOLERANCE + keys * 2.0 ** (1 - WEIGHT_BITS))
 

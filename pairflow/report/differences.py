@@ -42,7 +42,7 @@ def describe_differences(
         if same:
             size = _span((abs(comparison.cell.value) for comparison in same), grid)
             ends = [end for comparison in same for end in (comparison.cell.low, comparison.cell.high)]
-            within = f" (95 % intervals: {_span(ends, grid, '+')})" if intervals else ""
+            within = f" (95 % intervals of the differences: {_span(ends, grid, '+')})" if intervals else ""
             parts.append(f"{word} {_locate(same, len(tested), grid.unit)}, by {size}{within}")
     undecided = [comparison for comparison in tested if not comparison.cell.decided]
     if undecided:

@@ -183,6 +183,7 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     if not parent.condition:
         return rows._replace(labels=None)
     same = rows.metadata.condition == parent.condition_facts
+    # A label equal to the number of classes stands for rows without a value, so that it is no error.
     if not same or rows.labels is None or (rows.labels > parent.sizes).any():
         raise InputError(
             f"{data}: its labels are missing, or differ from the classes of the model in {parent.folder}"

@@ -230,7 +230,7 @@ class Model(ModelFolder, ABC):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of labels of each property of a conditional model; empty if it is unconditional."""
+        """The number of classes of each property of a conditional model; empty if it is unconditional."""
         return self.condition.sizes if self.condition else ()
 
     @property

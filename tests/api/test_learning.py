@@ -202,6 +202,7 @@ MISTAKES = {
         "network": type("Encoder", (nn.Module,), {})
     },
     "labels: expected one for each of 200 rows, found 1": {"labels": ["a"]},
+    "sources, data: expected one shape (rows, positions), found": {"sources": SOURCES[:5]},
     "sources: only for token rows": {"data": ["CC", "CO"], "sources": SOURCES},
     "train: unknown key 'training.batchsize'": {"settings": {"training": {"batchsize": 3}}},
     "folder /": {"folder": __file__},

@@ -146,6 +146,20 @@ def test_the_equations_have_their_pointers_and_the_headings_that_modules_cite():
             assert heading in sections, f"{module}: docs/method.md has no '{heading}'"
 
 
+def test_every_line_of_an_equation_has_a_row_on_the_site():
+    for package in ("mkdocs", "latex2mathml"):
+        pytest.importorskip(package)
+    hooks = runpy.run_path(str(ROOT / "docs/hooks.py"))
+    for page, text in TEXTS.items():
+        for latex in hooks["EQUATION"].findall(text):
+            mathml = hooks["typeset"](latex)
+            assert "<mi>&</mi>" not in mathml, f"{page}: {latex}"
+            assert "columnalign" not in mathml, "browsers align columns by their style"
+            assert mathml.count("<mtr>") == ("{aligned}" in latex) * (latex.count("\\\\") + 1), (
+                f"{page}: {latex}"
+            )
+
+
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
     for package in ("mkdocs", "material", "mkdocstrings"):
         pytest.importorskip(package)

@@ -173,6 +173,7 @@ REFUSED = [
         {},
         "tokens: expected a 2-D array (rows, positions), found 1 dimension(s); cut a stream into",
     ),
+    ("rows.npy", {}, "tokens: expected a 2-D array (rows, positions), found 0 dimension(s); read a file by"),
     ({"input_ids": GOOD}, {}, "tokens: expected an array; pass one of 'input_ids' of the mapping"),
     ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 in row 0 and 1 in row 1"),
     ([[]], {}, "tokens: expected at least one row and one position, found shape (1, 0)"),
