@@ -14,7 +14,7 @@ from pairflow.report import drawing
 from pairflow.report.colours import Fill, Style, contrast
 from pairflow.report.drawing import Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Grid
-from pairflow.report.words import format_percent, pluralise, shorten
+from pairflow.report.words import format_percent, shorten
 
 _PANELS = 3  # most small panels in a row
 _PANEL = 0.72  # inches: the height of a panel
@@ -136,24 +136,6 @@ def survivors(shares: pd.DataFrame, real: str, name: str) -> Picture:
         drawing.start_at_zero(axes)
         alt = describe_lines("Samples that are left at each stage, from valid to plausible", lines)
         return drawing.finish(figure, name, alt, lines, named=True)
-
-
-def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Picture:
-    """Draw valid samples against the time to draw them, a line per method through its numbers of steps.
-    `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid."""
-
-    def write(row: Any) -> list[str]:
-        steps = f"{pluralise(row.nfe, 'step')}, {pluralise(row.calls, 'call')}"
-        return [steps, f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
-
-    lines = drawing.make_lines(rows, "seconds", "valid", write)
-    x, y = f"seconds per {samples:,} samples", f"valid of {samples:,}"
-    with line_chart(lines, x, y) as (figure, axes):
-        axes.set_xscale("log")
-        drawing.set_log_ticks(axes.xaxis)
-        drawing.start_at_zero(axes)
-        alt = describe_lines(f"Valid samples by seconds of sampling, evaluation {evaluation}", lines)
-        return drawing.finish(figure, name, alt, lines)
 
 
 def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:

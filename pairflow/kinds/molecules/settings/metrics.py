@@ -125,18 +125,6 @@ _property = partial(
     source="Bickerton et al. 2012, Ertl and Schuffenhauer 2009, Wildman and Crippen 1999; RDKit "
     "(`pairflow/kinds/molecules/structures/descriptors.py`)",
 )
-_speed = partial(
-    _likeness,
-    best="highest",
-    group="speed",
-    description="Molecules that a model makes per second: valid ones, different ones, and different ones "
-    "that are not in the data set (left out if it is complete).",
-    formula="`valid`, `unique_strict`, `novel_strict` of all trials over the wall time of `sample`, without "
-    "start and loading",
-    unit="molecules per second",
-    pitfalls="it depends on what else the machine does; larger trials have more repeats",
-    source="`timings.parquet`; only in reports, not in `metrics.parquet`",
-)
 _NAMES = {"qed": "QED", "logp": "logP", "weight": "molecular weight", "rings": "rings"}
 METRICS = {
     "plausible": _plausible("plausible", leads_as="the number of plausible molecules"),
@@ -225,9 +213,6 @@ METRICS = {
         pitfalls="it falls with the number of valid samples: compare equal numbers, for good models 10,000",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
-    "valid_per_second": _speed("valid per second"),
-    "unique_per_second": _speed("unique per second"),
-    "novel_per_second": _speed("novel per second"),
     **{
         f"{name}_in_class": _in_class(f"in the class of {of}", chart=False, group="targets")
         for name, of in _NAMES.items()
