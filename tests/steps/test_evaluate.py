@@ -210,23 +210,6 @@ def metrics_of(folder, evaluate):
     return set(read_table(folder / "free.parquet", "metrics")[0]["metric"].to_pylist())
 
 
-def test_held_out_molecules_are_compared_with_on_request(metrics, folder, evaluate):
-    """The only one is ethanol, which has no scaffold."""
-    assert evaluate("--moses", out="moses", properties="of-moses").exit_code == 0
-    rows = pd.read_parquet(folder / "moses.parquet")
-    values = rows.pivot(index="metric", columns="trial", values="value")
-    assert set(values.index) - set(metrics.index) == {
-        "held_out_similarity",
-        "held_out_fragments",
-        "held_out_scaffolds",
-    }
-    assert values.loc["held_out_similarity", 0] > 1 / 3  # ethanol, phenol and neopentane
-    assert values.loc["held_out_fragments", 2] != values.loc["held_out_fragments", 2]  # nothing valid
-    assert set(rows[rows.metric.str.startswith("held_out_")].reference) == {"test"}
-    values = values.loc[metrics.index]
-    pd.testing.assert_frame_equal(values, metrics)
-
-
 def test_what_is_undefined_is_null_and_says_nothing(metrics, folder):
     undefined = ["internal_diversity", "nn_similarity", "qed_wasserstein", "weight_wasserstein"]
     assert metrics.loc[undefined, 2].isna().all()

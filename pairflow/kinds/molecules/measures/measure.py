@@ -16,11 +16,11 @@ from pairflow.kinds.molecules.measures import chemistry, plausible, training_mol
 from pairflow.kinds.molecules.measures.counts import canonical, count, count_reasons, spellings
 from pairflow.kinds.molecules.measures.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.measures.plausible import Norms
-from pairflow.kinds.molecules.measures.training_molecules import HELD_OUT_ROWS, DatasetMolecules, common, draw
+from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, common, draw
 from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
 from pairflow.kinds.molecules.settings.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.structures import similarity
-from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, tabulate
 from pairflow.kinds.molecules.structures.standardise import identify_all
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
@@ -47,8 +47,6 @@ def measure_samples(
         values |= chemistry.compare(distinct, sampled.training)
         if sampled.origins is not None:
             values |= measure_variants(sampled.origins.loc[[trial]], texts, described)
-        if settings.moses:
-            values |= chemistry.compare_as_moses(distinct, sampled.held_out)
         shared = {"trial": int(trial), "samples": sampled.metadata.parameters["samples"]}
         rows += _metric_rows(values, **shared)
         if settings.fcd:
@@ -210,7 +208,7 @@ class SampledMolecules:
         self.known_keys = self.known.known_among(self.keys.values())
         asked = read_asked(self.metadata)
         self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}
-        further = (*["fragments"] * settings.moses, *(classes.property for classes in self.asked))
+        further = [classes.property for classes in self.asked]
         further += plausible.DESCRIBED if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         self.described["key"] = self.described.index.map(self.keys)
@@ -229,9 +227,6 @@ class SampledMolecules:
             new = self.described[~self.described["key"].isin(self.known_keys)]
             stages = plausible.survive(new, norms, *work)
             self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
-        if settings.moses:
-            held_out = draw(self.known.held_out, HELD_OUT_ROWS)
-            self.held_out = tabulate((*STRUCTURES, "fragments"), held_out, *work)
 
     def _read_chemnet(self, statistics: Path | None, machine: Machine) -> None:
         if statistics is None:

@@ -218,11 +218,6 @@ class Chemistry(Settings):
         description="Count plausible molecules: different, novel, with the ring systems and atoms "
         "of the training molecules, and few alerts. Methods are then judged by them first.",
     )
-    moses: bool = Field(
-        False,
-        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity); takes "
-        "a few milliseconds per molecule.",
-    )
 
 
 class MoleculeDraws(RealDraws, Chemistry):

@@ -99,19 +99,6 @@ _common = partial(
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _likeness = partial(Metric, chart=False, compared=False, unit="none, 0 to 1")
-_moses = partial(
-    _likeness,
-    best="highest",
-    group="moses",
-    description="How similar different valid molecules are to held-out ones (2,000 at most): SNN, Frag and "
-    "Scaf of MOSES, with `chemistry: {moses: true}`.",
-    formula="mean over molecules of the largest Tanimoto similarity to a held-out one; cosine of the angle "
-    "between the counts of BRICS fragments, and of Bemis-Murcko scaffolds",
-    better="higher; copies have the values of training molecules",
-    pitfalls="they grow with the held-out molecules; MOSES differs in details (repeats, small scaffolds, "
-    "bits)",
-    source="Polykovskiy et al. 2020; Degen et al. 2008 (`pairflow/kinds/molecules/measures/chemistry.py`)",
-)
 _property = partial(
     _likeness,
     best="lowest",
@@ -195,9 +182,6 @@ METRICS = {
         pitfalls="it rises with the size of the training set",
         source="RDKit (`pairflow/kinds/molecules/measures/chemistry.py`)",
     ),
-    "held_out_similarity": _moses("similarity to the nearest held-out molecule"),
-    "held_out_fragments": _moses("fragments as in held-out molecules"),
-    "held_out_scaffolds": _moses("scaffolds as in held-out molecules"),
     "qed_wasserstein": _property("QED"),
     "sa_wasserstein": _property("SA score"),
     "logp_wasserstein": _property("logP"),
@@ -245,7 +229,6 @@ OFF_RULES = {
 GROUPS = {
     "stages": "On the way from novel to plausible",
     "structure": "Pieces, scaffolds, similarity",
-    "moses": "Compared with held-out molecules (MOSES)",
     "properties": "Distance of properties from the training set’s",
     "variants": "Variants of held-out molecules",
     "targets": "How near samples come to what they were asked for",
