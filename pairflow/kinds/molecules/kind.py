@@ -129,11 +129,11 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
     ) -> dict[str, Path]:
-        """Return the files that a floor of this evaluation reads. Samples of the model to start from
-        (`start`) are among them, except in evaluations of variants of molecules."""
+        """Return the files that a floor of this evaluation reads, with samples of the model to start from
+        (`start`), if there is one."""
         real = self.reference.list_files(root, experiment)
         files = {name: path for name, path in real.items() if name in MoleculeFloorFiles._fields}
-        if experiment.parent and experiment.evaluations[evaluation].noise is None:
+        if experiment.parent:
             files["start"] = paths.start_samples(root, experiment.seeds[0], evaluation)
         return files
 

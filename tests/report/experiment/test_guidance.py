@@ -1,4 +1,4 @@
-"""What the page shows of an evaluation at several weights of guidance, or several noises of variants."""
+"""What the page shows of an evaluation at several weights of guidance."""
 
 from dataclasses import replace
 from itertools import product
@@ -120,27 +120,3 @@ def test_the_page_says_how_many_held_out_rows_are_likelier_under_their_class(mak
     contents = replace(contents, metrics=metrics)
     assert contents.likelier == {"udlm": (0.75, 0.25, 250)}
     assert "udlm 75.0 % 25.0 % 250" in parse(render(contents)).words()
-
-
-def test_variants_are_drawn_against_their_noise(make, sampled, parse):
-    values = {
-        "main": {"valid": 900, "novel_strict": 800},
-        "main_n0_1": {"valid": 950, "novel_strict": 250, "origin_similarity": 0.75},
-        "main_n0_4": {"valid": 900, "novel_strict": 700, "origin_similarity": 0.25},
-    }
-    files = product(values, range(2))
-    rows = [sampled(values[name], evaluation=name, method="pairflow", nfe=4, trial=n) for name, n in files]
-    settings = {
-        "data": {"source": "small_molecules", "length": 16},
-        "methods": ["pairflow"],
-        "evaluations": {"main": {"nfe": [4], "noises": [0.1, 0.4]}},
-    }
-    contents = make(settings=settings, metrics=pd.concat(rows, ignore_index=True), properties={})
-    [block] = evaluation_blocks(contents)  # the variants have no block of their own
-    charts = block.details.shown["variants"]
-    assert [*charts] == [4]
-    assert [*charts[4]] == ["similarity to the varied molecule", "novel"]  # plausible ones were not counted
-    similarity = charts[4]["similarity to the varied molecule"].points
-    assert '"noise 0.1","similarity to the varied molecule 0.75"' in similarity
-    assert '"noise 0.4","novel 70.0 %"' in charts[4]["novel"].points
-    assert "Variants of held-out molecules" in parse(render(contents)).words()

@@ -1,5 +1,4 @@
-"""Draws the charts that only pages on molecules have: invalid samples, properties, speed, guidance, and
-variants."""
+"""Draws the charts that only pages on molecules have: invalid samples, properties and guidance."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -159,25 +158,4 @@ def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
         drawing.start_at_zero(axes)
         weights = ", ".join(f"{weight:g}" for weight in sorted(rows.weight.unique()))
         alt = describe_lines(f"{y} by share {x}, {title}, at guidance {weights}", lines)
-        return drawing.finish(figure, name, alt, lines)
-
-
-VARIED = ("origin_similarity", "plausible", "novel_strict")
-
-
-def variants(rows: pd.DataFrame, metric: str, name: str) -> Picture:
-    """Draw a metric of VARIED against the noise of variants, a line per method. `rows` have method, noise and
-    value: a similarity, or a share of the samples in %."""
-    about = METRICS[metric]
-    y = f"{about.label} (% of samples)" if about.counted else about.label
-
-    def write(row: Any) -> list[str]:
-        value = format_percent(row.value / 100) if about.counted else f"{row.value:.2f}"
-        return [f"noise {row.noise:g}", f"{about.label} {value}"]
-
-    lines = drawing.make_lines(rows.sort_values(["method", "noise"], kind="stable"), "noise", "value", write)
-    with line_chart(lines, "noise (share of tokens drawn again)", y) as (figure, axes):
-        axes.set_xlim(left=0)
-        drawing.start_at_zero(axes)
-        alt = describe_lines(f"{y} of variants of held-out molecules, by their noise", lines)
         return drawing.finish(figure, name, alt, lines)

@@ -45,7 +45,6 @@ def describe_molecules(
             "properties": properties,
             "guidance": describe_guidance(contents, evaluation, prefix),
             "nearest": describe_nearest(contents, evaluation),
-            "variants": draw_variants(contents, evaluation, prefix),
         }
     )
 
@@ -181,26 +180,4 @@ def describe_nearest(contents: Contents, evaluation: str) -> dict[str, object] |
             for method in contents.methods
             if (evaluation, method) in shares.index
         ],
-    }
-
-
-def draw_variants(contents: Contents, evaluation: str, prefix: str) -> dict[int, dict[str, Picture]]:
-    """Draw variants of held-out molecules against their noise: for each NFE, the highest first, the charts of
-    `charts.VARIED` by label. Empty without variants."""
-    noises = contents.experiment.noised().get(evaluation, {})
-    rows = contents.measured[contents.measured.evaluation.isin([*noises])]
-    rows = rows[rows.metric.isin(charts.VARIED)]
-    counted = rows.metric.map(lambda metric: METRICS[metric].counted)
-    shares = np.where(counted, 100 * rows.value / rows.samples, rows.value)
-    rows = rows.assign(noise=rows.evaluation.map(noises), value=shares)
-    means = rows.groupby(["nfe", "metric", "method", "noise"], sort=False)["value"].mean().reset_index()
-    return {
-        int(nfe): {
-            METRICS[metric].label: charts.variants(
-                points[points.metric == metric], metric, f"{prefix}-variants-{metric}-nfe{int(nfe)}"
-            )
-            for metric in charts.VARIED
-            if metric in set(points.metric)
-        }
-        for nfe, points in sorted(means.groupby("nfe"), reverse=True)
     }

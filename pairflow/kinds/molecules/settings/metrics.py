@@ -153,16 +153,6 @@ METRICS = {
     "novel_scaffolds": _scaffold("novel scaffolds"),
     "common_scaffolds": _common("with a common scaffold"),
     "common_frameworks": _common("with a common framework"),
-    "origin_similarity": _likeness(
-        "similarity to the varied molecule",
-        group="variants",
-        description="How similar variants are to the held-out molecules that they vary, in evaluations with "
-        "`noise`.",
-        formula="mean Tanimoto similarity (Morgan) of valid samples to their molecules",
-        better="neither; variants should be near and new",
-        pitfalls="one token can change a molecule much; an unchanged one is not novel",
-        source="`pairflow/kinds/molecules/measures/measure.py`",
-    ),
     "internal_diversity": _likeness(
         "internal diversity",
         best="highest",
@@ -230,7 +220,6 @@ GROUPS = {
     "stages": "On the way from novel to plausible",
     "structure": "Pieces, scaffolds, similarity",
     "properties": "Distance of properties from the training set’s",
-    "variants": "Variants of held-out molecules",
     "targets": "How near samples come to what they were asked for",
     "reasons": "Why samples are invalid",
     "spellings": "Counts by spelling",
