@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 class MoleculeCosts(Costs):
     packages = ("RDKit",)
-    takes_long = True
+    in_processes = True
     pace = Pace(prepare=4e-6, sample=1.6e-4, compare=4e-10, row=0.0, token=1.2e-5, most=DESCRIBED_ROWS)
 
     def preparing(self, raw_mb: float) -> Needs:
@@ -200,7 +200,7 @@ class MoleculesKind(Kind[Molecules]):
         """
         from pairflow.kinds.molecules.data.data_sets import store
 
-        store(self.source(settings), settings, task.files, task.parent, task.progress, task.work)
+        store(self.source(settings), settings, task.files, task.parent, task.progress, task.processes)
 
     def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         return True  # also for an unknown model: the user is then asked for the vocabulary of molecules

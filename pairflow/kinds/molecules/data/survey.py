@@ -21,7 +21,6 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.fields import (
     FOREIGN,
-    LOST,
     MAPPED,
     UNKNOWN,
     Row,
@@ -67,7 +66,6 @@ FEATURES = {  # feature whose molecules are counted -> the rule that applies to 
     "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
-    "with stereo marks that RDKit drops": "they mark no stereocentre, or an axis, as of an allene",
     MIXED: "one form is kept, as drawn",
     "with R groups or dummy atoms": "dummies",
     "with metals": "metals",
@@ -301,7 +299,6 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
         molecule.HasProp(MAPPED) == 1,
         any(atom.GetChiralTag() != UNKNOWN for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
-        molecule.HasProp(LOST) == 1,
         has_mixed_stereo(molecule),
         has_dummy(molecule),
         has_metal(molecule),

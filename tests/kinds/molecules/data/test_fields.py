@@ -4,7 +4,7 @@ import pytest
 from rdkit import rdBase
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.fields import FOREIGN, LOST, LOWER, MAPPED, QUERY, read_smiles
+from pairflow.kinds.molecules.data.fields import FOREIGN, LOWER, MAPPED, QUERY, read_smiles
 from pairflow.kinds.molecules.structures.standardise import write_smiles
 
 
@@ -94,18 +94,3 @@ def test_other_notations_are_named():
         assert smiles_of(text) == FOREIGN["SELFIES"]
     for text in ("[Na+].[Cl-]", "[H][H]", "[CH3][CH3]", "[C]", "[O][O]", "[C-]#[O+]"):
         assert smiles_of(text) not in (*FOREIGN.values(), "unparsable")
-
-
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [
-        ("C[C@H](N)O", False),
-        ("C/C=C/C", False),
-        ("CC(F)=[C@]=C(C)Cl", True),
-        ("O[C@H]1CC[C@@]2(CC1)OCCO2", True),
-        ("C/C=C1/CC[C@@H](O)CC1", True),
-        ("C/C(C)=C/C", True),
-    ],
-)
-def test_stereo_marks_that_rdkit_drops_are_known(text, lost):
-    assert read_smiles(text).HasProp(LOST) == lost
