@@ -25,7 +25,6 @@ from pairflow.kinds.molecules.settings import (
     NewLibrary,
     chemistry_settings,
     own_columns,
-    start_settings,
 )
 from pairflow.kinds.molecules.settings.demand import MoleculeDemand
 from pairflow.kinds.molecules.settings.metrics import MoleculeFiles, MoleculeFloorFiles
@@ -123,8 +122,10 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
                 yield Job("sample_start", inputs, {"samples": samples}, settings, gpu=True, seed=seed)
 
     def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> SampleSettings:
-        """Return the settings for sampling from the model that the trainings start from."""
-        return start_settings(experiment, evaluation, seed)
+        """Return settings to draw a trial from the model that the trainings start from, which knows no
+        condition, at the evaluation's largest number of steps."""
+        settings = experiment.sample_settings(evaluation, max(experiment.evaluations[evaluation].nfe), seed)
+        return settings.model_copy(update={"trials": 1, "condition": (), "guidance": 1.0})
 
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""

@@ -17,7 +17,6 @@ FOREIGN["reaction"] = "a reaction, not a molecule"
 NOTHING = "no SMILES"
 QUERY = "a query, not a molecule"
 LOWER = "all letters in lower case, which is for aromatic atoms"
-MAPPED = "mapped"  # property of a molecule whose atom maps were dropped
 _STRAY = re.compile(r"[^!-~]")  # a character that no SMILES has: white space, an invisible one, not ASCII
 _CONTROLS = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
 _NOTHING = {"na", "n/a", "nan", "none", "null"}
@@ -57,9 +56,9 @@ def name_column(header: Iterable[str], column: str) -> str | None:
 
 
 def read_smiles(text: str) -> Chem.Mol:
-    """Read a user's SMILES, perhaps with a CX extension (`CCO |r|`), as RDKit does, but without atom maps: a
-    molecule that had some has the property MAPPED. Raises InputError with the reason to reject the text, such
-    as a character inside it at which RDKit would stop to read."""
+    """Read a user's SMILES, perhaps with a CX extension (`CCO |r|`), as RDKit does, but without atom maps.
+    Raises InputError with the reason to reject the text, such as a character inside it at which RDKit would
+    stop to read."""
     smiles, extension = text, ""
     if " " in text or not (text.isascii() and text.isprintable()):
         core = text.partition("|")[0]
@@ -82,8 +81,6 @@ def read_smiles(text: str) -> Chem.Mol:
         raise InputError(_why_unparsable(plain) if str(error) == UNPARSABLE else str(error)) from None
     if extension and (reason := why_no_molecule(molecule)):
         raise InputError(reason)
-    if plain != smiles:
-        molecule.SetBoolProp(MAPPED, True)
     return molecule
 
 

@@ -21,7 +21,6 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.fields import (
     FOREIGN,
-    MAPPED,
     UNKNOWN,
     Row,
     count_atoms,
@@ -63,7 +62,6 @@ FEATURES = {  # feature whose molecules are counted -> the rule that applies to 
     "with charges, nitro groups aside": "charges",
     RADICALS: "they stay",
     "with isotope labels": "isotopes",
-    "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
     MIXED: "one form is kept, as drawn",
@@ -296,7 +294,6 @@ def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str
         any(map(_is_charged, atoms)),
         any(atom.GetNumRadicalElectrons() for atom in atoms),
         any(atom.GetIsotope() for atom in atoms),
-        molecule.HasProp(MAPPED) == 1,
         any(atom.GetChiralTag() != UNKNOWN for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in bonds),
         has_mixed_stereo(molecule),
