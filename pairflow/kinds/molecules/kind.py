@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pairflow.config import DataSettings, DemandSettings, Experiment, SampleSettings
+from pairflow.config import DataSettings, DemandSettings, Experiment, Settings
 from pairflow.kinds.kind import (
     Costs,
     Drafting,
@@ -121,11 +121,12 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
                 settings = self.start_settings(experiment, name, seed)
                 yield Job("sample_start", inputs, {"samples": samples}, settings, gpu=True, seed=seed)
 
-    def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> SampleSettings:
+    def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> Settings:
         """Return settings to draw a trial from the model that the trainings start from, which knows no
         condition, at the evaluation's largest number of steps."""
-        settings = experiment.sample_settings(evaluation, max(experiment.evaluations[evaluation].nfe), seed)
-        return settings.model_copy(update={"trials": 1, "condition": (), "guidance": 1.0})
+        steps = max(experiment.evaluations[evaluation].nfe)
+        plain = {"trials": 1, "condition": (), "guidance": 1.0}
+        return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)
 
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
