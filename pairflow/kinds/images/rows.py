@@ -114,6 +114,8 @@ class ReferenceStatistics:
             raise InputError(f"{path}: expected statistics of {images.originals} images, found {count}")
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
+        if extractor.all_rows and "features" not in table.column_names:
+            raise InputError(f"{path}: no column 'features', which statistics by {extractor.name} have")
         values = token_array(table["features"]) if extractor.all_rows else np.empty((0, 0))
         return cls(whole, held, np.ascontiguousarray(values.T), metadata)
 
