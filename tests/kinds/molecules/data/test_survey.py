@@ -67,7 +67,7 @@ def test_counts():
     assert found.rejects.values.tolist() == rejected
     firsts = [("unparsable", 2, 3, "x"), ("broken record", 1, 4, "mol3")]
     assert list(first_rejected(found.rejects)) == firsts
-    assert list(found.features.values()) == [1, 1, 0, 1, 1, 1, 0, 0, 0, 3]
+    assert list(found.features.values()) == [1, 1, 0, 1, 0, 1, 1, 0, 0, 0, 0, 3]
     assert found.ions == 1
     assert found.lengths.tolist() == [5, 9, 13, 9, 3, 12]
     assert found.groups.tolist() == [0, 0, 0, 0, 0, 1]
