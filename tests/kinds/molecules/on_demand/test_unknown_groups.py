@@ -70,5 +70,5 @@ def test_scores_and_scaffolds_say_it_and_change_nothing(model, tmp_path):
     text = r"unknown token *C1CCNCC1; the model has it charged, *C1CC[NH2+]CC1"
     assert (row.text, row.tokens, row.reason) == ("CC1CCNCC1", None, text)
     scaffolds, _ = read_scaffolds("C1CCNCC1*")
-    with pytest.raises(InputError, match=r"it is not in the model's vocabulary$"):
+    with pytest.raises(InputError, match="it is not in the model's vocabulary$"):
         Growth(scaffolds, Vocabulary.load(model.vocabulary_file()), 8, list, np.random.default_rng(0))
