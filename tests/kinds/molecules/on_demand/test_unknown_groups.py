@@ -69,6 +69,6 @@ def test_scores_and_scaffolds_say_it_and_change_nothing(model, tmp_path):
     [row] = ScoredMolecules(model).read(path)
     text = r"unknown token *C1CCNCC1; the model has it charged, *C1CC[NH2+]CC1"
     assert (row.text, row.tokens, row.reason) == ("CC1CCNCC1", None, text)
-    scaffolds, _ = read_scaffolds("C1CCNCC1*")
-    with pytest.raises(InputError, match="it is not in the model's vocabulary$"):
+    scaffolds, _ = read_scaffolds("N1CCC(*)CC1")
+    with pytest.raises(InputError, match="it is not in the model's vocabulary; the model has it charged"):
         Growth(scaffolds, Vocabulary.load(model.vocabulary_file()), 8, list, np.random.default_rng(0))
