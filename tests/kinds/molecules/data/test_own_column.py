@@ -46,7 +46,7 @@ def test_commas_are_read_if_the_whole_column_says_what_they_are(fields, numbers,
     assert (values.commas, values.clash) == (commas, None)
 
 
-@pytest.mark.parametrize(
+'@pytest.mark.parametrize(
     ("fields", "named"),
     [
         (["7", "0,5", "1.007", "3,5"], "line 3 has '0,5', but line 4 has '1.007'"),
