@@ -3,18 +3,15 @@
 import multiprocessing
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain
 from types import ModuleType
 from typing import TypeVar
 
 from pairflow.runtime.signals import end_with_parent
 
 Chunk = TypeVar("Chunk")
-Row = TypeVar("Row")
 Result = TypeVar("Result")
 _WAITING = 3  # chunks per process that are read ahead
 
@@ -42,19 +39,6 @@ def map_chunks(work: Callable[[Chunk], Result], chunks: Iterable[Chunk], process
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def map_rows(
-    work: Callable[[Row], Result], rows: Iterable[Row], processes: int, size: int = 512
-) -> list[Result]:
-    """Return `work(row)` of each row, computed in chunks of `size` rows; if there is one, in this process."""
-    every = [*rows]
-    chunks = [every[first : first + size] for first in range(0, len(every), size)]
-    return [*chain.from_iterable(map_chunks(partial(_map, work), chunks, min(processes, len(chunks))))]
-
-
-def _map(work: Callable[[Row], Result], rows: Sequence[Row]) -> list[Result]:
-    return [*map(work, rows)]
 
 
 @contextmanager

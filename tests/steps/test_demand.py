@@ -129,6 +129,7 @@ def test_plausible_molecules_have_nothing_unusual(sample, made, model, done, tmp
     assert all(table[name].max() <= norms.limits[name] for name in ("new_rings", "new_atoms", "severity"))
     rarity = [MEASURES["rarity"](Chem.MolFromSmiles(smiles), norms) for smiles in table["smiles"]]
     assert max(rarity) <= norms.limits["rarity"]
+    assert "chembl_alerts" in table
     assert sample("y.csv", properties=True, count=200).exit_code == 0
     assert set(pd.read_csv(tmp_path / "y.csv")["plausible"]) == {"yes", "no"}
 
@@ -578,26 +579,29 @@ def test_a_score_that_cannot_be_given_is_refused(score, refused, out, options, t
     refused(score(out, **options), "score", text)
 
 
-def test_a_prefix_is_kept(sample, tmp_path):
+def test_a_prefix_is_kept_and_the_share_with_its_structure_is_said(sample, tmp_path):
     for name, options in (("a", {"prefix": "CC("}), ("b", {"prefix": "C1C", "sampler": "euler", "nfe": 2})):
         assert sample(f"{name}.csv", raw=True, **options).exit_code == 0
         strings = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False).smiles
         assert strings.str.startswith(options["prefix"]).all()
-    sample("x.smi", prefix="CO")
+    run = sample("x.smi", prefix="CO")
     methanol = Chem.MolFromSmiles("CO")
     assert all(Chem.MolFromSmiles(text).HasSubstructMatch(methanol) for text in smiles_of(tmp_path / "x.smi"))
+    assert re.search(r"20 molecules .*\(100\.0% of them with the substructure CO\) from ", run.stderr)
     assert sample("p.parquet", prefix="CO").exit_code == 0
     assert read_table(tmp_path / "p.parquet", "molecules")[1].parameters["prefix"] == "CO"
 
 
 def test_a_template_leaves_its_stars_open(sample, tmp_path):
-    sample("x.csv", raw=True, template="C*C*O", count=40)
+    run = sample("x.csv", raw=True, template="C*C*O", count=40)
     strings = pd.read_csv(tmp_path / "x.csv", keep_default_na=False).smiles
     whole = [text for text in strings if len(text) >= 5]
     assert whole
     assert all(text[0] == "C" for text in strings)
     assert all((text[2], text[4]) == ("C", "O") for text in whole if "<" not in text)
     assert len({text[1] for text in whole}) > 1
+    share = sum(len(text) < 5 for text in strings) / 40
+    assert f", {share:.1%} of them end within the template, " in run.stderr
 
 
 @pytest.mark.parametrize("folder", ["udlm", "udlm+dcd"])

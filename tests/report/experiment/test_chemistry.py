@@ -74,6 +74,13 @@ def test_every_measured_metric_is_in_one_table_with_the_decimals_that_it_needs(b
     assert missing["qed_wasserstein"] == "–"
 
 
+def test_reasons_have_a_chart_per_method_with_all_numbers_in_words(found):
+    assert list(found["reasons"]) == list(METHODS)
+    text = found["reasons"]["udlm"].alt
+    assert "syntax: 924.0 at 1, 300.0 at 32; ring closure: 60.0 at 1" in text
+    assert found["reasons"]["pairflow"].svg.count("<pattern") == 4  # not told apart by colour alone
+
+
 def test_properties_are_drawn_at_both_ends_with_their_distance(found):
     assert list(found["properties"]) == [32, 1]  # the most steps first
     labels = ["QED", "SA score", "logP", "molecular weight (g/mol)"]
@@ -84,10 +91,10 @@ def test_properties_are_drawn_at_both_ends_with_their_distance(found):
     assert "udlm: " in many["picture"].alt
 
 
-def test_without_histograms_that_part_is_left_out(make):
+def test_without_histograms_those_parts_are_left_out(make):
     [block] = evaluation_blocks(make())
     bare = block.details.shown
-    assert bare["properties"] == {}
+    assert (bare["reasons"], bare["properties"]) == ({}, {})
     assert [group.title for group in block.groups] == ["Counts by spelling"]
 
 

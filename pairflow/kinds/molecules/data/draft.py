@@ -22,7 +22,7 @@ from pairflow.errors import InputError
 from pairflow.files import Json, opened, split_lines, suffix_of
 from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.data_sets import MoleculeFile
-from pairflow.kinds.molecules.data.draft_condition import ask_for_classes, find_condition
+from pairflow.kinds.molecules.data.draft_condition import ask_for_classes, find_condition, suggest_columns
 from pairflow.kinds.molecules.data.library import Row
 from pairflow.kinds.molecules.data.prepare import SPECIALS
 from pairflow.kinds.molecules.data.reading import canonicalise, read_molecule
@@ -136,6 +136,10 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
     surveyed = bar(rows, total=len(rows), desc="survey", unit="row", quiet=request.quiet)
     counts = Survey(surveyed, rules, library.unit_of(file), available_cpus(), total)
     advice, unused = [*_advice(counts, settings, fields)], None
+    if not condition and not settings.held_out:  # which goes with no condition on a column
+        repeated = library.repeated_names(file, sheet) if library.is_table(file) else ()
+        single = {name: values for name, values in fields.items() if name not in repeated}
+        advice += suggest_columns(single)
     if condition:
         condition = condition.fitted(counts)
         data["condition"] = condition.entry()

@@ -1,7 +1,7 @@
 """Chooses the condition of an experiment that `pairflow new` suggests, and says what it makes of the file."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isqrt
 from pathlib import Path
@@ -13,7 +13,9 @@ import pandas as pd
 from pairflow.arguments import nearest
 from pairflow.config import check
 from pairflow.data.draft import Entry
+from pairflow.data.split import is_held_out
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.own_column import OwnColumn, divide, find_classes
 from pairflow.kinds.molecules.data.survey import Survey
 from pairflow.kinds.molecules.settings import COMPUTED, Conditioning
@@ -136,3 +138,28 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
         f"{size:,} {name}{end}" for size, name, end in zip(sizes, classes.names, [*ends, ""], strict=False)
     ]
     return f"Of the molecules that were read: {', '.join(rows)}."
+
+
+def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield sentences that name the columns of a table which could be a condition, if there are any. Columns
+    of names, identifiers and splits are left out, and so is what `choose_classes` refuses."""
+    options = dict[str, list[str]]()
+    for name, fields in columns.items():
+        is_split = all(is_held_out(field) is not None for field in fields)
+        is_identifier = len({*fields}) == len(fields) and all(map(str.isdecimal, fields))
+        if is_split or is_identifier or library.name_column([name], ""):
+            continue
+        try:
+            rows = ((row, field, "") for row, field in enumerate(fields))
+            column = OwnColumn(name, "row", rows)
+            named = choose_classes(column, column.lines).settings.named()
+        except InputError:
+            continue
+        what = "the classes of a column" if named else "low, middle or high values of a column of numbers"
+        known = column.numbers[np.isfinite(column.numbers)]
+        few = len(known) <= (len(fields) - column.reasons.count("empty")) / 2 or len(np.unique(known)) < 3
+        if few and not named:
+            continue
+        options.setdefault(what, []).append(f"{name}: `--condition {shlex.quote(name)}`")
+    for what, names in options.items():
+        yield f"Samples can be asked for {what}. {', '.join(names)}."

@@ -158,6 +158,12 @@ def read_fields(
             yield number, "" if fault else field, fault
 
 
+def repeated_names(path: Path, sheet: str | None = None) -> set[str]:
+    """Return the names that several columns of a table have."""
+    with tabular.open_table(path, sheet=sheet) as table:
+        return {name for name in table.header if table.header.count(name) > 1}
+
+
 def first_fields(path: Path, number: int, sheet: str | None = None) -> dict[str, list[str]]:
     """Return the fields of the first `number` rows of a table, or of the records of an SDF file, by their
     column."""

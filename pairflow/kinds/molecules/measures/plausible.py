@@ -23,6 +23,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.measures.counts import canonical, count
 from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, some
 from pairflow.kinds.molecules.structures.descriptors import (
+    CHEMBL,
     DESCRIPTORS,
     alerts,
     ring_systems,
@@ -122,11 +123,13 @@ def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
-    and atoms, NIBR's severity score, and the names of the alerts."""
+    and atoms, NIBR's severity score, the names of the alerts, and of ChEMBL's alerts, which do not count."""
     values = {name: measure(molecule, norms) for name, measure in MEASURES.items()}
     within = all(value <= norms.limits[name] for name, value in values.items())
     shown = {name: values[name] for name in ("new_rings", "new_atoms", "severity")}
-    return {"plausible": "yes" if within else "no", **shown, "alerts": "; ".join(alerts(molecule))}
+    named = {"alerts": alerts(molecule), "chembl_alerts": alerts(molecule, CHEMBL)}
+    texts = {column: "; ".join(groups) for column, groups in named.items()}
+    return {"plausible": "yes" if within else "no", **shown, **texts}
 
 
 def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.DataFrame:

@@ -5,8 +5,8 @@ its canonical SMILES without stereochemistry, which graphs do not have, and dist
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from pairflow.kinds.molecules.data.survey import read_found
 from pairflow.kinds.molecules.measures.training_molecules import CHEMNET_ROWS, chemnet_features, some
 from pairflow.kinds.molecules.settings import Molecules
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.runtime.processes import map_rows
+from pairflow.runtime.processes import map_chunks
 
 _CHUNK = 2_000  # rows that are sent to a process at a time
 
@@ -104,13 +104,22 @@ def read_published(name: str, threads: int = 1, progress: bool = False) -> tuple
 
 def spell(rows: Iterable[Row], threads: int = 1) -> list[str | None]:
     """Return the canonical SMILES of each row, without stereochemistry; None if it is no molecule."""
-    return map_rows(_spell, rows, threads, _CHUNK)
+    every = [*rows]
+    chunks = [every[first : first + _CHUNK] for first in range(0, len(every), _CHUNK)]
+    return [*chain.from_iterable(map_chunks(_spell, chunks, threads if len(chunks) > 1 else 1))]
 
 
-def _spell(row: Row) -> str | None:
-    with rdBase.BlockLogs(), suppress(InputError):
-        return Chem.MolToSmiles(read_molecule(row), isomericSmiles=False)
-    return None
+def _spell(rows: Sequence[Row]) -> list[str | None]:
+    with rdBase.BlockLogs():
+        return [_spell_row(row) for row in rows]
+
+
+def _spell_row(row: Row) -> str | None:
+    try:
+        molecule = read_molecule(row)
+    except InputError:
+        return None
+    return Chem.MolToSmiles(molecule, isomericSmiles=False)
 
 
 def _moments(molecules: Sequence[str], progress: bool) -> Moments:

@@ -29,9 +29,10 @@ from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, describe, tabulate
 from pairflow.kinds.molecules.structures.similarity import Neighbours
 from pairflow.kinds.molecules.structures.standardise import UNPARSABLE, identify, say_rules, write_smiles
-from pairflow.runtime.processes import map_rows
+from pairflow.runtime.processes import map_chunks
 
-_MANY = 8_000  # rows; for fewer no other process is started
+_CHUNK = 512  # rows that are sent to a process at a time
+_FEW = 16  # chunks for which no other process is started
 _CHARGED = re.compile(r"[+-]\d*(:\d+)?\]")  # at the end of an atom in brackets
 
 
@@ -144,29 +145,33 @@ def _read(
     rows = [*read_found(path, progress=progress)]
     if out:
         _writer(out, len(rows))
-    processes = threads if len(rows) > _MANY else 1
-    return map_rows(partial(_standardise, rules), rows, processes)
+    chunks = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]
+    processes = threads if len(chunks) > _FEW else 1
+    return [*chain.from_iterable(map_chunks(partial(_standardise, rules), chunks, processes))]
 
 
-def _standardise(rules: LibraryRules, row: Row) -> Standardised:
-    """Standardise the molecule of a row."""
+def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]:
+    """Standardise the molecules of rows."""
+    standardised, uncharged = [], rules.model_copy(update={"charges": "neutralise"})
     with rdBase.BlockLogs():
-        try:
-            molecule = read_molecule(row)
-        except InputError as error:
-            return Standardised(row.name, row.text, reason=str(error))
-        refused = False
-        try:
-            _, smiles = canonicalise(molecule, rules)
-            key = neutral = identify(smiles, rules.identity)
-            if _CHARGED.search(smiles):
-                uncharged = rules.model_copy(update={"charges": "neutralise"})
-                neutral = identify(canonicalise(molecule, uncharged)[1], rules.identity)
-        except InputError:
-            smiles = write_smiles(molecule)
-            key = neutral = identify(smiles, rules.identity)
-            refused = True
-        return Standardised(row.name, row.text, smiles, key, neutral, refused=refused)
+        for row in rows:
+            try:
+                molecule = read_molecule(row)
+            except InputError as error:
+                standardised.append(Standardised(row.name, row.text, reason=str(error)))
+                continue
+            refused = False
+            try:
+                _, smiles = canonicalise(molecule, rules)
+                key = neutral = identify(smiles, rules.identity)
+                if _CHARGED.search(smiles):
+                    neutral = identify(canonicalise(molecule, uncharged)[1], rules.identity)
+            except InputError:
+                smiles = write_smiles(molecule)
+                key = neutral = identify(smiles, rules.identity)
+                refused = True
+            standardised.append(Standardised(row.name, row.text, smiles, key, neutral, refused=refused))
+    return standardised
 
 
 def _count_invalid(rows: Iterable[Standardised]) -> dict[str, int]:

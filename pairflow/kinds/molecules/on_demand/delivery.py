@@ -21,12 +21,12 @@ from pairflow.artifacts import Metadata, read_metadata
 from pairflow.config import check
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.errors import InputError
-from pairflow.flow.given import OPEN, given_row, given_start
+from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules.data.groups import join_groups, tokenize_groups
 from pairflow.kinds.molecules.data.known import KnownMolecules
 from pairflow.kinds.molecules.data.library import unit_of
-from pairflow.kinds.molecules.data.prepare import BOS, PAD, UnknownToken, Vocabulary
+from pairflow.kinds.molecules.data.prepare import BOS, EOS, PAD, UnknownToken, Vocabulary
 from pairflow.kinds.molecules.data.reading import canonicalise, read_molecule
 from pairflow.kinds.molecules.data.survey import read_found
 from pairflow.kinds.molecules.measures.plausible import Norms, describe_oddities
@@ -145,6 +145,7 @@ class MoleculeDelivery(Delivery):
         self.selection = Selection(
             settings.raw, settings.unique, self.known, self.filters, seeds, identity, settings.neutral
         )
+        self._early = 0  # samples that end within the template
         if self.growth:
             self.growth.begin()
 
@@ -156,6 +157,7 @@ class MoleculeDelivery(Delivery):
     def decode(self, tokens: list[int]) -> str:
         if self.growth:
             return self.growth.assemble(tokens)
+        self._early += EOS in tokens[: count_given(self.given)]
         return self.vocabulary.decode(tokens)
 
     def keep(self, text: str) -> str | None:
@@ -214,10 +216,22 @@ class MoleculeDelivery(Delivery):
         if not (settings.raw or settings.novel or settings.neutral or self.model.known is None):
             known = self._read_known()
             text += f" ({sum(molecule in known for molecule in smiles):,} of them in the data set)"
+        if settings.prefix is not None and not settings.raw and smiles:
+            with rdBase.BlockLogs():
+                start = Chem.MolFromSmiles(settings.prefix)
+            if start is None:
+                text += " (the prefix is no molecule by itself, so that no substructure is looked for)"
+            else:
+                share = sum(
+                    Chem.MolFromSmiles(molecule).HasSubstructMatch(start) for molecule in smiles
+                ) / len(smiles)
+                text += f" ({share:.1%} of them with the substructure {settings.prefix})"
         (_, valid), *filters = self.selection.shares().items()
         kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
         shares = f"{valid:.1%} valid" + f"; of the samples that reached each filter, {kept}" * bool(kept)
         text += f" from {counts.total():,} samples ({shares})"
+        if settings.template is not None:
+            text += f", {self._early / counts.total():.1%} of them end within the template"
         if settings.novel or settings.like:
             text += say_standardised(rules_of(self.model))
         elif settings.unique and (identity := self.selection.identity) != "smiles":

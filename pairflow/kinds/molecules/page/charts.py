@@ -1,6 +1,6 @@
-"""Draws the charts that only pages on molecules have."""
+"""Draws the charts that only pages on molecules have: invalid samples, properties and guidance."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -12,14 +12,44 @@ from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report import drawing
 from pairflow.report.colours import Fill, Style, contrast
 from pairflow.report.drawing import Picture, describe, describe_lines, line_chart
+from pairflow.report.grid import Grid
 from pairflow.report.words import format_percent, shorten
 
 _PANELS = 3  # most small panels in a row
 _PANEL = 0.72  # inches: the height of a panel
 _TRAINING = "training molecules"
+REASONS = {
+    "invalid_empty": Fill("muted"),
+    "invalid_syntax": Fill("blue", "////"),
+    "invalid_ring": Fill("orange", "||||"),
+    "invalid_valence": Fill("green", "xxxx"),
+    "invalid_kekulize": Fill("purple", "----"),
+}
 TRAINING = Fill("rule")
 _REAL = Style("ink", "", ":")
 _CONTROLS = Style("muted", "s", "--"), Style("muted", "d", ":"), Style("muted", "^", "-.")
+
+
+def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
+    """Draw the invalid samples of one method at each number of steps, stacked by reason. `tables` has a table
+    for each reason; the rest of `samples` is valid. `name` is the name of the drawing."""
+    steps = tables[0].columns
+    calls = tables[0].calls.get(method, steps)
+    counts = {}
+    with drawing.canvas(drawing.LOW) as (figure, axes):
+        below = np.zeros(len(steps))
+        for table in tables:
+            cells = table.rows[method]
+            texts = (f"{cell.text} at {nfe}" for nfe, cell in zip(steps, cells, strict=True))
+            counts[table.label] = ", ".join(texts)
+            values = np.nan_to_num([cell.mean for cell in cells])
+            look = REASONS[table.metric].options
+            axes.bar(range(len(steps)), values, 0.7, below, **look, label=table.label)
+            below += values
+        axes.set_xticks(range(len(steps)), map(str, calls))
+        axes.grid(visible=False, axis="x")
+        axes.set(ylim=(0, samples), xlabel="calls of the network", ylabel=f"invalid of {samples:,}")
+        return drawing.finish(figure, name, describe(f"Invalid samples of {method} by reason", counts))
 
 
 def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:

@@ -1,4 +1,4 @@
-"""Makes the part of the section on quality that only molecules have."""
+"""Makes the part of the section on quality that only molecules have: invalid samples, properties."""
 
 from collections.abc import Mapping
 
@@ -25,12 +25,24 @@ def describe_molecules(
 ) -> Details:
     """Return the details of one evaluation for its section of the page. `measured` has a table for each
     metric, and `prefix` makes the names of drawings unique."""
+    rows = contents.measured[contents.measured.evaluation == evaluation]
+    properties = draw_properties(contents, evaluation, measured, prefix)
+    reasons, fills = {}, {}
+    if members := [table for table in measured.values() if table.about.group == "reasons"]:
+        samples = int(rows.samples.max())
+        fills = {table.label: charts.REASONS[table.metric] for table in members}
+        reasons = {
+            method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
+            for method in members[0].rows
+        }
     return Details(
         {
             "training": legend(["training molecules"], f"{prefix}-training", lambda _: charts.TRAINING),
+            "reasons": reasons,
+            "legend": legend(fills, f"{prefix}-reasons", fills.__getitem__),
             "survivors": draw_survivors(contents, evaluation, measured, prefix),
             "start": compare_with_start(contents, evaluation, measured),
-            "properties": draw_properties(contents, evaluation, measured, prefix),
+            "properties": properties,
             "guidance": describe_guidance(contents, evaluation, prefix),
             "nearest": describe_nearest(contents, evaluation),
         }

@@ -6,6 +6,7 @@ The rules are on fragments, charges, isotopes, stereochemistry, metals and dummi
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache, partial
+from itertools import chain
 
 from rdkit import Chem, rdBase
 from rdkit.Chem.MolStandardize import rdMolStandardize
@@ -13,7 +14,7 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import LONGEST, Standardisation
-from pairflow.runtime.processes import map_rows
+from pairflow.runtime.processes import map_chunks
 
 MOST_ATOMS = LONGEST  # RDKit takes too long to write larger molecules, and crashes on the largest
 _COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 without hydrogen
@@ -145,8 +146,13 @@ def identify_all(smiles: Iterable[str], identity: str, threads: int = 1) -> dict
     names = [*dict.fromkeys(smiles)]
     if identity == "smiles":
         return dict(zip(names, names, strict=True))
-    keys = map_rows(partial(identify, identity=identity), names, threads, _CHUNK)
-    return dict(zip(names, keys, strict=True))
+    chunks = [names[first : first + _CHUNK] for first in range(0, len(names), _CHUNK)]
+    keys = map_chunks(partial(_identify, identity), chunks, min(threads, len(chunks)))
+    return dict(zip(names, chain.from_iterable(keys), strict=True))
+
+
+def _identify(identity: str, smiles: Iterable[str]) -> list[str]:
+    return [identify(text, identity) for text in smiles]
 
 
 def say_rules(rules: Standardisation) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.draft_condition import choose_classes
+from pairflow.kinds.molecules.data.draft_condition import choose_classes, suggest_columns
 from pairflow.kinds.molecules.data.own_column import OwnColumn, find_classes, read_numbers
 
 NAN = np.nan
@@ -54,6 +54,7 @@ def test_a_column_with_two_decimal_signs_is_refused(column, fields):
         InputError, match=f"^column 'y': {lines[0]}, but {lines[1]}; expected numbers with one "
     ):
         column(*fields)
+    assert not [*suggest_columns({"y": fields * 9})]
 
 
 def test_relations_and_units_beside_a_column_count(tmp_path):
@@ -100,6 +101,26 @@ def test_classes_hold_without_some_of_the_rows():
 )
 def test_classes_are_few_numbers_or_frequent_names(fields, classes):
     assert find_classes(fields) == classes
+
+
+def test_columns_are_suggested_as_conditions():
+    columns = {
+        "pIC50": ["5.1", "", "6e0", "7"],
+        "censored": ["1", "2", "3", ">10"],
+        "comma": ["1,5", "2,5", "3"],
+        "mostly text": ["1", "2", "3", "x", "y", "z"],
+        "two values": ["0", "1"] * 10,
+        "group": ["in", "out"] * 10,
+        "not finite": ["1", "2", "nan", "inf"],
+        "half empty": ["", "1", "", "2", " ", "3", ""],
+        "percent": ["99,0 %", "1,0 %"] * 10,  # no names of classes
+        "two signs": ["1,5", "2.5", "3"],
+        "split": ["train", "test"] * 10,
+        "CID": [str(number) for number in range(900, 920)],
+    }
+    numbers, classes = suggest_columns(columns)
+    assert [name for name in columns if name in numbers] == ["pIC50", "censored", "comma", "half empty"]
+    assert [name for name in columns if name in classes] == ["two values", "group"]
 
 
 @pytest.fixture

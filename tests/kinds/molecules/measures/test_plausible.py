@@ -13,6 +13,7 @@ from pairflow.kinds.molecules.measures.measure import read_norms
 from pairflow.kinds.molecules.measures.plausible import count_left, find_norms, is_plausible, survive
 from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules
 from pairflow.kinds.molecules.structures.descriptors import (
+    CHEMBL,
     EXCLUDED,
     alerts,
     ring_systems,
@@ -66,7 +67,8 @@ def test_each_atom_has_a_number_that_only_its_neighbours_decide():
 def test_alerts_have_names_and_a_severity():
     aldehyde, propane = (Chem.MolFromSmiles(text) for text in ("CCC=O", "CCC"))
     assert alerts(aldehyde) == ["Brenk: aldehyde", "NIH: aldehyde", "pairflow: aliphatic aldehyde"]
-    assert alerts(propane) == []
+    assert alerts(propane) == alerts(propane, CHEMBL) == []
+    assert "ChEMBL23_Dundee: aldehyde" in alerts(aldehyde, CHEMBL)
     assert severity(propane) == 0
     assert severity(Chem.MolFromSmiles("CC(=O)OC(=O)C")) == EXCLUDED  # an anhydride
 
