@@ -170,12 +170,13 @@ def bundle(name: str, files: Any) -> Callable:
 
 
 on_device = together(device, threads, quiet)
+resume_folder = click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for saved states, from which an interrupted run resumes.  [default: next to the output]",
+)
 _resume = (
-    click.option(
-        "--resume",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder for saved states, from which an interrupted run resumes.  [default: next to the output]",
-    ),
+    resume_folder,
     click.option(
         "--save-every",
         type=RealRange(0),

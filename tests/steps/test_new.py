@@ -239,11 +239,12 @@ def prepare(project, done):
     return run
 
 
-def test_a_condition_says_what_becomes_of_repeated_molecules(project, prepare):
+@pytest.mark.parametrize(("replicates", "label"), [("first", 0), ("median", 2), ("reject", 3)])
+def test_a_condition_says_what_becomes_of_repeated_molecules(project, prepare, replicates, label):
     """What `new` says is what `preprocess` does, and says."""
     rows = [f"{text},{n}" for n, text in enumerate(SMILES)] + [f"{SMILES[4]},4.0", f"{SMILES[5]},999", "x,7"]
     (project / "a.csv").write_text("\n".join(["smiles,y", *rows]))
-    run = made("a.csv", "--condition", "y")
+    run = made("a.csv", "--condition", "y", "--replicates", replicates)
     said = "1 molecule has several numbers, which differ by up to 994 (lines 7, 303): "
     assert said in run.stdout
     reason = "the molecule, first in line 7, has several values"
@@ -252,7 +253,7 @@ def test_a_condition_says_what_becomes_of_repeated_molecules(project, prepare):
     stderr, labels = prepare()
     assert "pairflow preprocess: note: y: 303 of 303 rows have a number. 1 molecule has" in stderr
     assert said in stderr
-    assert labels[5] == 2  # of 5 and 999 the median, which is high
+    assert labels[5] == label  # of 5 and 999; 3 is no value
 
 
 @pytest.mark.parametrize("names", [("0", "1"), ("GPCR", "ion channel", "kinase")])
@@ -355,6 +356,7 @@ def test_names(file, name):
         ("a.smi", "C", ["--name", "a b"], "settings: name: string should match pattern"),
         ("{a}.smi", "\n".join(ODD), [], "{a}.smi: braces in a name are wildcards to Snakemake; rename the"),
         ("b.rejected.csv", "smiles\nC\n", ["--name", "b"], "b.rejected.csv: is an input of this command"),
+        ("a.smi", "C", ["--replicates", "first"], "replicates: expected only with a condition (--condition)"),
         ("a.smi", RINGS, ["--split", "scaffold"], "split: the smallest of 1"),
     ],
 )

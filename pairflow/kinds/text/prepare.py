@@ -2,13 +2,14 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ Parts = Mapping[str, Iterable[str]]
 
 _NO_LETTERS = re.compile("[^a-z]+")
 _SHOWN = 200  # characters of a rejected piece that are stored
+_NAMED = 5  # characters that a note names
 
 
 class Rejected(NamedTuple):
@@ -44,6 +46,7 @@ class PreparedText:
 
     Rows of `train` (M, N) overlap if `stride` is below N; rows of `validation` (V, N) and `judge` (J, N) do
     not. `rejected` lists the pieces that were left out, with the columns `place`, `text` and `reason`.
+    `notes` are sentences for the user.
     """
 
     train: np.ndarray
@@ -51,6 +54,7 @@ class PreparedText:
     judge: np.ndarray
     tokeniser: Tokeniser
     rejected: pd.DataFrame
+    notes: tuple[str, ...] = ()
 
     @property
     def symbols(self) -> int:
@@ -83,7 +87,25 @@ def prepare(
     rows["train"] = rows["train"][chosen == "train"]
     table = pd.DataFrame(reasons, columns=Rejected._fields)
     table = table.assign(text=table.text.str[:_SHOWN])
-    return PreparedText(**rows, tokeniser=tokeniser, rejected=table)
+    notes = tuple(_remark_invisible(texts, tokeniser)) if isinstance(tokeniser, Characters) else ()
+    return PreparedText(**rows, tokeniser=tokeniser, rejected=table, notes=notes)
+
+
+def _remark_invisible(parts: Parts, tokeniser: Tokeniser) -> Iterator[str]:
+    """Yield how often the text has control characters and the like, or U+FFFD, which stands for lost ones."""
+    invisible = [
+        symbol
+        for symbol in tokeniser.tokens
+        if len(symbol) == 1 and (category(symbol)[0] == "C" or symbol == "\ufffd") and symbol not in "\t\n"
+    ]
+    counts = {
+        f"U+{ord(symbol):04X}": sum(text.count(symbol) for texts in parts.values() for text in texts)
+        for symbol in invisible
+    }
+    if counts:
+        named = [f"{name} ({count:,} times)" for name, count in counts.items()]
+        more = ", ..." * (len(named) > _NAMED)
+        yield f"Invisible or lost characters of the text are symbols: {', '.join(named[:_NAMED])}{more}."
 
 
 def normalise(text: str, settings: Text) -> str:
@@ -170,6 +192,8 @@ def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path |
     prepared = source.read(settings, load_tokeniser(parent) if parent else None)
     if len(prepared.rejected):
         print(f"pairflow preprocess: note: {summarise(prepared.rejected)}", file=sys.stderr)
+    for note in prepared.notes:
+        print(f"pairflow preprocess: note: {note}", file=sys.stderr)
     tokeniser = prepared.tokeniser
     write_prepared(
         files,

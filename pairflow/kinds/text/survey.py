@@ -112,8 +112,9 @@ def draft_text(request: DraftRequest, reason: str) -> Draft:
         content=f"{rows:,} training rows of text.",
         table=table_lines(f"{path} (text, {reason})", _lines(prepared, data, len(text.files()))),
         rejected=prepared.rejected,
-        advice=tuple(
-            _advice(kind, lines, has_records, guessed=not (settings.rows or request.taken_as == "rows"))
+        advice=(
+            *prepared.notes,
+            *_advice(kind, lines, has_records, guessed=not (settings.rows or request.taken_as == "rows")),
         ),
     )
 

@@ -85,7 +85,10 @@ def test_a_folder_holds_fasta_or_other_text(read):
         read(fasta | {"c.txt": "This is\nno FASTA."}, rows="lines")
 
 
-def test_binary_data_are_refused(read):
+def test_invisible_characters_are_counted_and_binary_data_are_refused(read):
+    prepared = read({"a.txt": "To be,\tor\u00a0not\r\n\ufeffto be. \x0c" * 20})
+    assert prepared.notes[0].endswith(" symbols: U+000C (20 times), U+FEFF (20 times).")
+    assert not read({"a.txt": "To be, or not to be. " * 20}).notes
     with pytest.raises(InputError, match=r"a\.txt: a NUL character, .* not text \(line 3\)$"):
         read({"a.txt": "To be\r\nor not\nto \0be" * 20})
     table = "".join(f"{text}\n" for text in ["text", "a\0b", *["tea"] * 40])

@@ -128,7 +128,7 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
         settings = settings.model_copy(update={"representation": chosen})
     condition = None
     if settings.condition:
-        condition = find_condition(settings.condition, fields, file, sheet)
+        condition = find_condition(settings.condition, fields, file, settings.replicates, sheet)
     source = MoleculeFile(file, settings.held_out and Path(settings.held_out), settings.split_column)
     every = source.rows(column or "smiles", not request.quiet, sheet)
     rules = check(Molecules, {**data, "length": LONGEST, **chosen_rules(settings)}, str(file))

@@ -16,9 +16,9 @@ from pairflow.data.draft import Entry
 from pairflow.data.split import is_held_out
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.data import library
-from pairflow.kinds.molecules.data.own_column import OwnColumn, divide, find_classes
+from pairflow.kinds.molecules.data.own_column import OwnColumn, divide, find_classes, has_decimal_commas
 from pairflow.kinds.molecules.data.survey import Survey
-from pairflow.kinds.molecules.settings import COMPUTED, Conditioning
+from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
 
 
 class DraftCondition(NamedTuple):
@@ -36,7 +36,7 @@ class DraftCondition(NamedTuple):
         if self.column is None:
             return self
         column = self.column.without(counts.rejects["number"])
-        return choose_classes(column, counts.lines, counts.repeats)
+        return choose_classes(column, self.settings.replicates, counts.lines, counts.repeats)
 
     def describe(self, counts: Survey, unused: Path) -> Iterator[str]:
         """Yield sentences that tell the user how the column is used, and which classes the model learns.
@@ -78,6 +78,7 @@ def find_condition(
     name: str,
     header: Iterable[str],
     file: Path,
+    replicates: Replicates = "median",
     sheet: str | None = None,
 ) -> DraftCondition:
     """Return the condition on a column of numbers or classes of a file, or else on a property that RDKit
@@ -86,7 +87,7 @@ def find_condition(
     if name in header:
         column = OwnColumn.read(file, name, sheet=sheet)
         try:
-            return choose_classes(column, column.lines)
+            return choose_classes(column, replicates, column.lines)
         except InputError:
             if name not in COMPUTED:
                 raise
@@ -100,6 +101,7 @@ def find_condition(
 
 def choose_classes(
     column: OwnColumn,
+    replicates: Replicates,
     lines: Sequence[int] | np.ndarray,
     repeats: Iterable[tuple[int, int]] = (),
 ) -> DraftCondition:
@@ -107,9 +109,9 @@ def choose_classes(
     numbers. No class is empty. `lines` has the number of the first row of each molecule, and `repeats` pairs
     each further row with the first row of its molecule. Raises InputError if there are no two classes."""
     names = find_classes(column.fields_at(lines))
-    column = column.divided(names).combined(repeats)
+    column = column.divided(names).combined(repeats, replicates)
     for classes in [names] if names else [3, 2]:
-        settings = {"column": column.name, "classes": classes}
+        settings = {"column": column.name, "classes": classes, "replicates": replicates}
         condition = check(Conditioning, settings, "--condition")
         with suppress(InputError):
             for part in _parts(column.at(lines), margin=not names):
@@ -143,7 +145,7 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield sentences that name the columns of a table which could be a condition, if there are any. Columns
     of names, identifiers and splits are left out, and so is what `choose_classes` refuses."""
-    options = dict[str, list[str]]()
+    options, commas = dict[str, list[str]](), has_decimal_commas(columns.values())
     for name, fields in columns.items():
         is_split = all(is_held_out(field) is not None for field in fields)
         is_identifier = len({*fields}) == len(fields) and all(map(str.isdecimal, fields))
@@ -151,8 +153,8 @@ def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
             continue
         try:
             rows = ((row, field, "") for row, field in enumerate(fields))
-            column = OwnColumn(name, "row", rows)
-            named = choose_classes(column, column.lines).settings.named()
+            column = OwnColumn(name, "row", rows, commas=commas)
+            named = choose_classes(column, "median", column.lines).settings.named()
         except InputError:
             continue
         what = "the classes of a column" if named else "low, middle or high values of a column of numbers"

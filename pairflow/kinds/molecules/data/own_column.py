@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from pairflow.data.classes import Classes
+from pairflow.data.tabular import layout_of
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.data import library
-from pairflow.kinds.molecules.settings import Conditioning
+from pairflow.kinds.molecules.settings import Conditioning, Replicates
 
 Field = tuple[int, str, str]  # of `library.read_fields`
 _RUNS = 6  # of lines, that a message names
@@ -26,12 +27,20 @@ _MISSING = re.compile(r"n[./]?\s?[ad]\.?|nan|none|null|missing|#n/a|[-–—?]+"
 _QUALIFIER = re.compile(r"^(?:[<>=≤≥~≈±≃]+|ca\.?|approx\.?|about)\s*", re.IGNORECASE)
 _FLAGS = re.IGNORECASE | re.ASCII
 _NUMERIC = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?", _FLAGS)  # in any notation
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", _FLAGS)
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+", re.ASCII)  # perhaps separated by these signs
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", _FLAGS)  # perhaps with points between thousands
+_COMMAS = "with decimal commas"
 _RELATIONS, _UNITS = {"relation", "qualifier", "operator"}, {"unit", "units"}  # last words of columns
 _LOGARITHM = re.compile(r"p(?:chembl|[A-Z])|\w?log", re.ASCII)  # a column without a unit
 _FIRST = 1000  # rows that show how a table is written
 _UNCLEAR, _QUALIFIED = "a comma, not clearly decimal", "with < or > or the like"
+
+
+def _notation(decimal: str, thousands: str) -> re.Pattern[str]:
+    whole = rf"\d+|[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+"
+    return re.compile(rf"[+-]?(?:(?:{whole})(?:{decimal}\d*)?|{decimal}\d+)(?:e[+-]?\d+)?", _FLAGS)
+
+
+_PLAIN, _POINT, _COMMA = _notation(r"\.", "(?!)"), _notation(r"\.", ","), _notation(",", r"\.")
 
 
 class Values(NamedTuple):
@@ -40,37 +49,52 @@ class Values(NamedTuple):
     Attributes:
         numbers: the number in each field (R,), NaN for none.
         reasons: why a field has no number, else "".
-        commas: whether numbers have decimal commas.
-        clash: two rows that are written in contradictory ways, if any, such as 0,5 beside 1.007, which may be
-            1007, or 1.025 beside 988.
+        notation: how numbers are written, if not plainly, such as with decimal commas.
+        clash: two rows that are written in contradictory ways, if any.
+        points: a row whose point may separate thousands, if this is so in all rows with a point.
     """
 
     numbers: np.ndarray
     reasons: list[str]
-    commas: bool = False
+    notation: str = ""
     clash: tuple[int, int] | None = None
+    points: int | None = None
 
 
 def read_numbers(fields: Sequence[str]) -> Values:
-    """Return the plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Commas are decimal
-    if all numbers of the column agree and one has no other reading."""
+    """Return the plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas,
+    and commas or points between thousands, are read if all numbers of the column agree and one has no other
+    reading."""
     texts = [field.strip() for field in fields]
-    bare = [_QUALIFIER.sub("", text, count=1) for text in texts]
+    bare = [_QUALIFIER.sub("", text, 1) if "," in text or "." in text else "" for text in texts]
     written = [text for text in dict.fromkeys(bare) if _NUMERIC.fullmatch(text)]
-    with_comma, with_point = ([text for text in written if sign in text] for sign in ",.")
-    large = [text for text in written if len(text) > 2 and text.isdecimal()]
-    others = with_comma or (large if all(map(_THOUSANDS.fullmatch, with_point)) else [])
-    clash = (bare.index(others[0]), bare.index(with_point[0])) if others and with_point else None
-    single = all(_PLAIN.fullmatch(text.replace(",", ".")) for text in with_comma)
-    commas = single and not with_point and not all(map(_THOUSANDS.fullmatch, with_comma))
+    commas = [text for text in written if "," in text]
+    several = [text for text in written if "," in text or text.count(".") > 1]
+    certain = [text for text in several if _COMMA.fullmatch(text) and not _POINT.fullmatch(text)]
+    point = next((text for text in written if "," not in text and text.count(".") == 1), None)
+    agree = bool(certain) and all(map(_COMMA.fullmatch, written))
+    pattern, table, notation, clash = _PLAIN, dict[int, str | None](), "", None
+    if certain and point and not (agree and any("." in text for text in certain)):
+        clash = bare.index(certain[0]), bare.index(point)  # 0,5 and 1.007, which may be 1007
+    elif agree:
+        pattern, table = _COMMA, {ord("."): None, ord(","): "."}
+        notation = _COMMAS if commas else "with points between thousands"
+    elif commas and all(map(_POINT.fullmatch, written)) and not all(map(_COMMA.fullmatch, commas)):
+        pattern, table, notation = _POINT, {ord(","): None}, "with commas between thousands"
+    pointed = [text for text in written if "." in text and pattern is _PLAIN]
+    points = bare.index(pointed[0]) if pointed and all(map(_GROUPED.fullmatch, pointed)) else None
     numbers, reasons = np.full(len(texts), np.nan), [""] * len(texts)
     for row, text in enumerate(texts):
-        plain = text.replace(",", ".") if commas else text
-        if _PLAIN.fullmatch(plain) and isfinite(number := float(plain)):
+        if pattern.fullmatch(text) and isfinite(number := float(text.translate(table))):
             numbers[row] = number
         else:
             reasons[row] = _reason(text)
-    return Values(numbers, reasons, commas, clash)
+    return Values(numbers, reasons, notation, clash, points)
+
+
+def has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
+    """Return whether one of several columns holds numbers with decimal commas."""
+    return any(read_numbers(fields).notation == _COMMAS for fields in columns)
 
 
 def _reason(text: str) -> str:
@@ -129,10 +153,12 @@ class OwnColumn:
         unit: str,
         rows: Iterable[Field],
         classes: Sequence[str] = (),
+        commas: bool = False,
     ):
-        """Make the column of `rows`, see `library.read_fields`. Raises InputError if their numbers contradict
-        each other in how they are written."""
-        self.name, self.unit, rows = name, unit, [*rows]
+        """Make the column of `rows`, see `library.read_fields`, of a table that may have decimal `commas`.
+        Raises InputError if their numbers contradict each other in how they are written, or if points may
+        stand between thousands."""
+        self.name, self.unit, self._commas, rows = name, unit, commas, [*rows]
         self.lines, self.fields = [line for line, *_ in rows], [field.strip() for _, field, _ in rows]
         self._faults = [fault for *_, fault in rows]
         self._row = {line: row for row, line in enumerate(self.lines)}
@@ -147,6 +173,8 @@ class OwnColumn:
         its numbers have several units."""
         unit, rows = library.unit_of(table), [*library.read_fields(table, name, sheet)]
         columns = library.first_fields(table, _FIRST, sheet)
+        layout = layout_of(table) if library.format_of(table) == "CSV" else None
+        commas = has_decimal_commas(columns.values()) or (layout is not None and layout.separator == ";")
         if not classes and not find_classes([field for _, field, _ in rows]):
             units = None if _LOGARITHM.match(name) else _beside(columns, name, _UNITS)
             relations = _beside(columns, name, _RELATIONS)
@@ -154,21 +182,30 @@ class OwnColumn:
                 _require_one_unit(name, unit, rows, library.read_fields(table, units, sheet))
             if relations:
                 rows = [*_with_relations(rows, library.read_fields(table, relations, sheet))]
-        return cls(name, unit, rows, classes)
+        return cls(name, unit, rows, classes, commas)
 
     def _read(self, classes: Sequence[str]) -> None:
         self.classes, self._repeated = tuple(classes), ""
         self._differing: dict[int, int] = {}  # row: the first row with its molecule
         values = read_numbers(self.fields)
-        self.numbers, self._commas = values.numbers, values.commas
+        self.numbers, self._notation = values.numbers, values.notation
         reasons = zip(values.reasons, self._faults, strict=True)
         self.reasons = ["rejected" if fault and reason else reason for reason, fault in reasons]
         if values.clash and not classes:
-            rows = dict.fromkeys(values.clash)  # a single one may have both signs
-            named = [f"{self.unit} {self.lines[row]} has {self.fields[row]!r}" for row in rows]
+            first, second = (
+                f"{self.unit} {self.lines[row]} has {self.fields[row]!r}" for row in values.clash
+            )
             raise InputError(
-                f"column {self.name!r}: {', but '.join(named)}; expected numbers with one decimal sign, and "
-                "with no sign between thousands, such as 0.5 and 1007"
+                f"column {self.name!r}: {first}, but {second}; expected numbers with one decimal sign, "
+                "such as 0.5 and 1007"
+            )
+        large = any(len(field) > 2 and field.isdecimal() for field in self.fields)
+        if values.points is not None and not classes and (self._commas or large):
+            field = self.fields[values.points]
+            raise InputError(
+                f"column {self.name!r}: {self.unit} {self.lines[values.points]} has {field!r}, which may be "
+                f"{field.replace('.', '')} with points between thousands, or {field}0 with a decimal point; "
+                "write it in one of these ways"
             )
         if classes:
             number = {name: number for number, name in enumerate(classes)}
@@ -193,12 +230,12 @@ class OwnColumn:
         column._read(self.classes)
         return column
 
-    def combined(self, repeats: Iterable[tuple[int, int]]) -> "OwnColumn":
-        """Return the same column, in which the first row of each molecule has the value that counts for it:
-        the median, or the most frequent class, if there is only one.
+    def combined(self, repeats: Iterable[tuple[int, int]], replicates: Replicates) -> "OwnColumn":
+        """Return the same column, in which the first row of each molecule has the value that counts for it.
 
         `repeats` has each row that repeats a molecule, and the first row with this molecule, by their numbers
-        in the file.
+        in the file. Of different values `replicates` says which one counts: the first, the median (the most
+        frequent class, if there is only one), or none (reject).
         """
         first = np.arange(len(self.lines))
         for line, original in repeats:
@@ -208,20 +245,28 @@ class OwnColumn:
             return self
         column, values = copy(self), pd.Series(self.numbers[rows], rows).groupby(first[rows])
         different = values.nunique() > 1
-        counts = _most_frequent(values) if self.classes else values.median()
+        counts = values.first()  # that is no NaN
+        if replicates == "median":
+            counts = _most_frequent(values) if self.classes else values.median()
+        elif replicates == "reject":
+            counts = counts.mask(different)
         column.numbers = self.numbers.copy()
         column.numbers[counts.index] = counts
         known = rows[np.isfinite(self.numbers[rows])]
         column._differing = {row: first[row] for row in known.tolist() if different[first[row]]}
         if number := int(different.sum()):
-            what = f"several numbers, which differ by up to {(values.max() - values.min()).max():.4g}"
-            counting = "their median"
+            what = "several numbers, which differ by up to {:.4g}"
+            counting = {"first": "the first", "median": "their median", "reject": "none"}[replicates]
             if self.classes:
-                what = "several classes"
-                counting = "the most frequent one (none if several are equally frequent)"
+                what, median = (
+                    "several classes",
+                    "the most frequent one (none if several are equally frequent)",
+                )
+                counting = median if replicates == "median" else counting
             column._repeated = (
-                f"{number:,} molecule{'s have' if number > 1 else ' has'} {what} "
-                f"({self._places([*column._differing])}): {counting} counts"
+                f"{number:,} molecule{'s have' if number > 1 else ' has'} "
+                + what.format((values.max() - values.min()).max())
+                + f" ({self._places([*column._differing])}): {counting} counts (replicates: {replicates})"
             )
         return column
 
@@ -235,9 +280,9 @@ class OwnColumn:
 
     def tally(self) -> str:
         """Say how many rows have a value, and where the others are."""
-        what = "class" if self.classes else "number" + " with decimal commas" * self._commas
+        what, notation = "class" if self.classes else "number", f" {self._notation}" * bool(self._notation)
         read, total = self.reasons.count(""), len(self.fields)
-        text = f"{self.name}: {read:,} of {total:,} rows have a {what}"
+        text = f"{self.name}: {read:,} of {total:,} rows have a {what}{'' if self.classes else notation}"
         places: dict[str, list[int]] = {}
         for row, reason in enumerate(self.reasons):
             if reason:

@@ -272,7 +272,7 @@ def label_molecules(
             continue
         column = OwnColumn.read(table, str(setting.column), setting.named(), sheet)
         pairs = [(line, column.lines[first]) for line, first in repeats if first in kept]
-        column = column.combined(pairs)
+        column = column.combined(pairs, setting.replicates)
         print(f"pairflow preprocess: note: {escaped(column.summarise())}", file=sys.stderr)
         values.append(column.numbers[molecules["row"]])
     condition = Properties(

@@ -1,15 +1,18 @@
-"""Finds a group that a model does not know with other charges that it knows."""
+"""Finds what a model has in place of a group that it does not know: other charges, or the nearest group."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
-from rdkit import Chem, rdBase
+from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.groups import join_groups, tokenize_groups
+from pairflow.kinds.molecules.data.groups import CUT, is_group, join_groups, tokenize_groups
 
 _MOST_ATOMS = 8  # of a group whose charges are changed, so that there are few ways
 _MOST_CHANGES = 2  # of charges in a group at once
@@ -35,15 +38,19 @@ class KnownGroups:
         return left
 
     def explain(self, tokens: Sequence[str]) -> str:
-        """Say whether the model has the first unknown group of a molecule with another charge; empty if it
-        has not."""
+        """Say what the model has in place of the first unknown group of a molecule: the group with another
+        charge, or the nearest group."""
         first = self._unknown(tokens)[0]
         if first not in self._advice:
-            other = next(self._with_fewer_unknown(tokens), [])
-            known = next((token for token in Counter(other) - Counter(tokens) if token in self.tokens), "")
-            form = "charged" if _CHARGE.search(known) else "neutral"
-            self._advice[first] = f"the model has it {form}, {known}" if known else ""
+            self._advice[first] = self._explain(first, tokens)
         return self._advice[first]
+
+    def _explain(self, group: str, tokens: Sequence[str]) -> str:
+        if other := next(self._with_fewer_unknown(tokens), None):
+            known = next(token for token in Counter(other) - Counter(tokens) if token in self.tokens)
+            return f"the model has it {'charged' if _CHARGE.search(known) else 'neutral'}, {known}"
+        near = self._nearest(group)
+        return f"the nearest group that the model has is {near}" if near else ""
 
     def _unknown(self, tokens: Sequence[str]) -> list[str]:
         return [token for token in tokens if token not in self.tokens]
@@ -60,6 +67,30 @@ class KnownGroups:
                 written = tokenize_groups(whole)
                 if len(self._unknown(written)) < len(unknown):
                     yield written
+
+    def _nearest(self, group: str) -> str:
+        """Return the known group whose Morgan fingerprint is nearest, of those with as many cuts if there are
+        any; empty if the model knows no group."""
+        cuts, wanted = group.count(CUT), _fingerprint(group)
+        prints = {token: known for token, known in self._prints.items() if token.count(CUT) == cuts}
+        prints = prints or self._prints
+        if wanted is None or not prints:
+            return ""
+        likenesses = DataStructs.BulkTanimotoSimilarity(wanted, [*prints.values()])
+        return min(zip(prints, likenesses, strict=True), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))[
+            0
+        ]
+
+    @cached_property
+    def _prints(self) -> dict[str, Any]:
+        return {token: _fingerprint(token) for token in sorted(self.tokens) if is_group(token)}
+
+
+def _fingerprint(group: str) -> Any:
+    """Return the Morgan fingerprint of a group; None if RDKit cannot read it."""
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(group)
+    return None if molecule is None else GetMorganGenerator(radius=2).GetSparseCountFingerprint(molecule)
 
 
 def _other_charges(group: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pairflow.kinds.molecules.settings.experiment import (
     Molecules,
     NewLibrary,
     Notation,
+    Replicates,
     Standardisation,
     chemistry_settings,
     identity_of,

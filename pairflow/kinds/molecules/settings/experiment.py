@@ -71,6 +71,7 @@ Metals = Annotated[
     Literal["keep", "reject"],
     Field(description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row."),
 ]
+Replicates = Literal["first", "median", "reject"]
 Computed = Literal["qed", "logp", "weight", "rings"]  # by RDKit, for a condition
 COMPUTED: tuple[str, ...] = get_args(Computed)
 DESCRIBED_ROWS = 250_000  # most training molecules that samples are compared with, because RDKit takes time
@@ -143,13 +144,17 @@ class Conditioning(Settings):
     column: str | None = Field(
         None,
         min_length=1,
-        description="Column of your own table with a number or the name of a class for each molecule. If a "
-        "molecule has different ones in several rows, the median counts, or the most frequent class.",
+        description="Column of your own table with a number or the name of a class for each molecule.",
     )
     classes: Division = Field(
         3,
         description="The number of classes, quantiles of the training rows: low, middle, high; q1, q2, ...; "
         "or the names of the classes in the column, such as [inactive, active].",
+    )
+    replicates: Replicates = Field(
+        "median",
+        description="Which value of the column counts if a molecule has different ones in several rows: the "
+        "first, the median (the most frequent class), or none of them (reject).",
     )
 
     def name(self) -> str:
@@ -365,6 +370,17 @@ class NewLibrary(LibraryRules, NewSettings):
         description="Column of numbers or classes of the table, or property (qed, logp, weight, rings), of "
         "which samples can then be asked for low, middle or high values, or for a class.",
     )
+    replicates: Replicates = Field(
+        "median",
+        description="Which value of the column of --condition counts if a molecule has different ones in "
+        "several rows: the first, the median (the most frequent class), or none of them (reject).",
+    )
     split: Split = "random"
     split_column: SplitColumn = None
     max_too_long_share: LongShare = 0.001
+
+    @model_validator(mode="after")
+    def _replicates_fit(self) -> "NewLibrary":
+        if "replicates" in self.model_fields_set and not self.condition:
+            raise ValueError("replicates: expected only with a condition (--condition)")
+        return self

@@ -27,34 +27,58 @@ NAN = np.nan
 def test_only_plain_finite_numbers_are_read(field, number, reason):
     values = read_numbers([field])
     np.testing.assert_array_equal(values.numbers, [number])
-    assert (values.reasons, values.commas) == ([reason], False)
+    assert (values.reasons, values.notation) == ([reason], "")
 
 
 @pytest.mark.parametrize(
-    ("fields", "numbers", "commas"),
+    ("fields", "numbers", "notation"),
     [
-        (["5,1", "1,234", "7", ">9,5"], [5.1, 1.234, 7, NAN], True),
-        (["1,234,567", "12"], [NAN, 12], False),
-        (["1,234", "5,678", "12"], [NAN, NAN, 12], False),  # both readings
-        (["5,1", "1,2,3", "4"], [NAN, NAN, 4], False),
-        (["1.234.567", "0.5"], [NAN, 0.5], False),
+        (["5,1", "1,234", "7", ">9,5", "1.234,5"], [5.1, 1.234, 7, NAN, 1234.5], "with decimal commas"),
+        (["1,234.5", "1,234", "5.1"], [1234.5, 1234, 5.1], "with commas between thousands"),
+        (["1,234,567", "12"], [1234567, 12], "with commas between thousands"),
+        (["1,234", "5,678", "12"], [NAN, NAN, 12], ""),  # both readings
+        (["1.234,5", "2.000"], [1234.5, 2000], "with decimal commas"),
+        (["5,1", "1,2,3", "4"], [NAN, NAN, 4], ""),
     ],
 )
-def test_commas_are_read_if_the_whole_column_says_what_they_are(fields, numbers, commas):
+def test_commas_are_read_if_the_whole_column_says_what_they_are(fields, numbers, notation):
     values = read_numbers(fields)
     np.testing.assert_array_equal(values.numbers, numbers)
-    assert (values.commas, values.clash) == (commas, None)
+    assert (values.notation, values.clash) == (notation, None)
 
 
-@pytest.mark.parametrize("fields", [["7", "0,5", "1.007", "3,5"], ["7", "1,234.5", "5.1"], ["<2,5", ">2.5"]])
+@pytest.mark.parametrize(
+    "fields", [["7", "0,5", "1.007", "3,5"], ["7", "1.234.567", "0.5"], ["<2,5", ">2.5"]]
+)
 def test_a_column_with_two_decimal_signs_is_refused(column, fields):
-    first, second = (next(field for field in fields if sign in field) for sign in ",.")
-    lines = [f"line {fields.index(field) + 2} has '{field}'" for field in (first, second)]
+    lines = [f"line {fields.index(field) + 2} has '{field}'" for field in fields if field != "7"]
     with pytest.raises(
         InputError, match=f"^column 'y': {lines[0]}, but {lines[1]}; expected numbers with one "
     ):
         column(*fields)
     assert not [*suggest_columns({"y": fields * 9})]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "field"),
+    [
+        ("s;y\nC;100\nC;>1.025\n", 3, ">1.025"),
+        ("s;y\nC;1.000\nC;2.000\n", 2, "1.000"),  # by the separator
+        ("s\ty\nC\t1.025\nC\t988\n", 2, "1.025"),  # by the number of 100 or more
+        ("s;y\nC;988\nC;1.025\nC;0.5\n", None, ""),
+        ("s\ty\nC\t1.025\nC\t12\n", None, ""),
+    ],
+)
+def test_points_that_may_stand_between_thousands_are_refused(tmp_path, text, row, field):
+    (tmp_path / "a.csv").write_text(text)
+    if not row:
+        assert OwnColumn.read(tmp_path / "a.csv", "y").reasons.count("") > 1
+        return
+    expected = (
+        f"line {row} has {field!r}, which may be {field.replace('.', '')} with points between thousands, "
+    )
+    with pytest.raises(InputError, match=f"^column 'y': {expected}or {field}0 with a decimal point; write"):
+        OwnColumn.read(tmp_path / "a.csv", "y")
 
 
 def test_relations_and_units_beside_a_column_count(tmp_path):
@@ -83,8 +107,8 @@ def test_classes_hold_without_some_of_the_rows():
     values = [*range(60), *[99] * 60]
     own = OwnColumn("y", "row", ((row, str(value), "") for row, value in enumerate(values)))
     with pytest.raises(InputError, match="well under half of them equal to the largest"):
-        choose_classes(own, own.lines)
-    assert choose_classes(own, own.lines[:100]).settings.classes == 2
+        choose_classes(own, "median", own.lines)
+    assert choose_classes(own, "median", own.lines[:100]).settings.classes == 2
 
 
 @pytest.mark.parametrize(
@@ -154,11 +178,19 @@ def test_rejected_rows_of_the_table_are_not_called_empty(column):
 REPEATS = [(4, 2), (6, 2), (5, 3), (8, 7)]  # lines 2, 4, 6; 3, 5; 7, 8
 
 
-def test_of_different_numbers_of_a_molecule_the_median_counts(column):
-    own = column("5", "3", "9.9", "3", "6", "", "8").combined(REPEATS)
-    np.testing.assert_array_equal(own.at([2, 3, 7]), [6, 3, 8])
+@pytest.mark.parametrize(
+    ("replicates", "counting", "said"),
+    [
+        ("first", [5, 3, 8], "the first"),
+        ("median", [6, 3, 8], "their median"),
+        ("reject", [NAN, 3, 8], "none"),
+    ],
+)
+def test_of_different_numbers_of_a_molecule_one_counts(column, replicates, counting, said):
+    own = column("5", "3", "9.9", "3", "6", "", "8").combined(REPEATS, replicates)
+    np.testing.assert_array_equal(own.at([2, 3, 7]), counting)
     text = "1 molecule has several numbers, which differ by up to 4.9 (lines 2, 4, 6)"
-    assert f"{text}: their median counts." in own.summarise()
+    assert f"{text}: {said} counts (replicates: {replicates})." in own.summarise()
     several = [
         [line, field, "the molecule, first in line 2, has several values"]
         for line, field in ((2, "5"), (4, "9.9"), (6, "6"))
@@ -167,6 +199,6 @@ def test_of_different_numbers_of_a_molecule_the_median_counts(column):
 
 
 def test_of_different_classes_of_a_molecule_the_most_frequent_one_counts(column):
-    own = column("b", "a", "a", "b", "a", "c", "b", classes=("a", "b")).combined(REPEATS)
+    own = column("b", "a", "a", "b", "a", "c", "b", classes=("a", "b")).combined(REPEATS, "median")
     np.testing.assert_array_equal(own.at([2, 3, 7]), [0, NAN, 1])  # a of b, a, a; a tie; b beside none
     assert "y: 6 of 7 rows have a class; the others: 1 none of the classes (line 7; the" in own.tally()

@@ -1,4 +1,4 @@
-"""Other charges of a group that a model does not know, by known answers."""
+"""What a model has in place of a group that it does not know, by known answers."""
 
 from types import SimpleNamespace
 
@@ -25,11 +25,11 @@ KNOWN += ["*[NH+]1CCC(*)CC1", "*N1CCOCC1", "*C1CC1"]
         ("CN1CCC(O)CC1", "C[NH+]1CCC(O)CC1", "the model has it charged, *[NH+]1CCC(*)CC1"),
         ("C[NH+]1CCOCC1", "CN1CCOCC1", "the model has it neutral, *N1CCOCC1"),
         ("C[NH2+]C", "CNC", "the model has it neutral, *N*"),
-        ("CC1CCC1", None, ""),
-        ("CCl", None, ""),
+        ("CC1CCC1", None, "the nearest group that the model has is *C1CC1"),
+        ("CCl", None, "the nearest group that the model has is *C"),
     ],
 )
-def test_another_charge_of_a_group(smiles, other, advice):
+def test_another_charge_or_the_nearest_group(smiles, other, advice):
     groups, tokens = KnownGroups([*SPECIALS, *KNOWN]), tokenize_groups(Chem.CanonSmiles(smiles))
     found = groups.recharge(tokens)
     assert (found and join_groups(found)) == (other and Chem.CanonSmiles(other))
@@ -52,14 +52,14 @@ def test_seeds_that_are_left_out_or_have_other_charges_are_named(model, tmp_path
     first, second = note.splitlines()
     assert first == (
         f"{path}: 4 of 6 molecules cannot be varied (line 3 (c): unparsable; line 4 (d): unknown token *Cl; "
-        "line 5 (e): too long (9 tokens, limit 6); ...)"
+        "the nearest group that the model has is *C; line 5 (e): too long (9 tokens, limit 6); ...)"
     )
     assert second == f"{path}: 1 of 6 molecules are varied with other charges (line 2 (b): CC1CC[NH2+]CC1)"
     assert all(seed.tokens.shape == (8,) for seed in seeds)
     path.write_text("CC\n")
     assert read_seeds(path, model)[1] == ""
     path.write_text("CCl\n")
-    with pytest.raises(InputError, match=r"no molecule that the model can vary: unknown token \*Cl"):
+    with pytest.raises(InputError, match=r"no molecule that the model can vary: unknown token \*Cl; the"):
         read_seeds(path, model)
 
 
@@ -69,6 +69,6 @@ def test_scores_and_scaffolds_say_it_and_change_nothing(model, tmp_path):
     [row] = ScoredMolecules(model).read(path)
     text = r"unknown token *C1CCNCC1; the model has it charged, *C1CC[NH2+]CC1"
     assert (row.text, row.tokens, row.reason) == ("CC1CCNCC1", None, text)
-    scaffolds, _ = read_scaffolds("N1CCC(*)CC1")
-    with pytest.raises(InputError, match="it is not in the model's vocabulary; the model has it charged"):
+    scaffolds, _ = read_scaffolds("C1CCNCC1*")
+    with pytest.raises(InputError, match="it is not in the model's vocabulary; the nearest group that the"):
         Growth(scaffolds, Vocabulary.load(model.vocabulary_file()), 8, list, np.random.default_rng(0))
