@@ -25,7 +25,7 @@ for kind in map(load_kind, KINDS):
             experiment=only(kind.name),
         conda:
             "../envs/cpu.yaml"
-        threads: CORES if kind.costs.in_processes else 1
+        threads: CORES if kind.costs.takes_long else 1
         resources:
             mem_mb=preparing("memory_mb"),
             runtime=preparing("minutes"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pairflow.flow.grammar import Grammar
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.report.kind_page import KindPage
+    from pairflow.runtime.resume import LongWork
     from pairflow.training.model import DiscreteModel
 
 D = TypeVar("D", bound=DataSettings)  # the section `data` of an experiment
@@ -38,13 +39,13 @@ class Preprocessing(NamedTuple):
         files: the path of each file of `DataSettings.prepared`, by its name without suffix.
         parent: the vocabulary.json of the model from which a training will start, if there is one.
         progress: whether to show progress bars.
-        processes: the number of processes at work, if `Costs.in_processes`.
+        work: the processes and the saved state of a long preprocessing.
     """
 
     files: Mapping[str, Path]
     parent: Path | None
     progress: bool
-    processes: int | None = None
+    work: "LongWork"
 
 
 class Needs(NamedTuple):
@@ -81,12 +82,12 @@ class Costs:
     Attributes:
         pace: the speed of its jobs, for the estimate.
         packages: the packages that it needs, by their names in `pairflow doctor`.
-        in_processes: whether preprocessing takes several processes.
+        takes_long: whether preprocessing takes several processes, and resumes after an interruption.
     """
 
     pace: ClassVar[Pace] = Pace()
     packages: ClassVar[tuple[str, ...]] = ()
-    in_processes: ClassVar[bool] = False
+    takes_long: ClassVar[bool] = False
 
     def preparing(self, raw_mb: float) -> Needs:
         """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""

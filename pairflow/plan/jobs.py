@@ -63,7 +63,7 @@ def _data_jobs(
     raw = {key: root.parent.parent / file for key, file in own.items() if file}
     inputs = raw | paths.parent_vocabulary(parent, data.keeps_symbols)
     prepared = {Path(name).stem: paths.data(root, name) for name in data.prepared}
-    yield Job("preprocess", inputs, prepared, data, threads=None if kind.costs.in_processes else 1)
+    yield Job("preprocess", inputs, prepared, data, threads=None if kind.costs.takes_long else 1)
     yield from kind.reference.jobs(root, experiment)
     if not kind.floor or not kind.floor.is_measured(experiment):
         return

@@ -46,6 +46,14 @@ class ResumeOptions(NamedTuple):
         return folder / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
 
 
+class LongWork(NamedTuple):
+    """How a step does long work: in how many processes, where it saves finished parts, and its record."""
+
+    processes: int
+    resume: ResumeOptions
+    provenance: Provenance
+
+
 @functools.cache
 def code_digest() -> str:
     """Return a hash of pairflow's source files, so that other code never continues what this code has

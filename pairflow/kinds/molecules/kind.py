@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 class MoleculeCosts(Costs):
     packages = ("RDKit",)
-    in_processes = True
+    takes_long = True
     pace = Pace(prepare=4e-6, sample=1.6e-4, compare=4e-10, row=0.0, token=1.2e-5, most=DESCRIBED_ROWS)
 
     def preparing(self, raw_mb: float) -> Needs:
@@ -202,7 +202,7 @@ class MoleculesKind(Kind[Molecules]):
         """
         from pairflow.kinds.molecules.data.data_sets import store
 
-        store(self.source(settings), settings, task.files, task.parent, task.progress, task.processes)
+        store(self.source(settings), settings, task.files, task.parent, task.progress, task.work)
 
     def is_made_by(self, description: Mapping[str, object], symbols: str) -> bool:
         return True  # also for an unknown model: the user is then asked for the vocabulary of molecules

@@ -1,5 +1,6 @@
 """Sources of molecules. A new data set is an entry of `DATA_SETS` in the settings."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from pairflow.runtime.threads import granted_threads
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.data.prepare import PreparedMolecules, Vocabulary
+    from pairflow.kinds.molecules.data.reading import SavedChunks
+    from pairflow.runtime.resume import LongWork
 
 
 class MoleculeSource(DataSource):
@@ -52,17 +55,19 @@ class MoleculeSource(DataSource):
         progress: bool = False,
         parent: "Vocabulary | None" = None,
         processes: int | None = None,
+        saved: "SavedChunks | None" = None,
     ) -> "PreparedMolecules":
         """Fetch the raw file, and turn it into token rows in several processes (None: one per thread).
 
-        Raises InputError as `fetch` and `prepare` do, and if the number of rows is not the published one.
+        `saved` has what an interrupted run has read. Raises InputError as `fetch` and `prepare` do, and if
+        the number of rows is not the published one.
         """
         from pairflow.kinds.molecules.data.prepare import prepare
 
         rows = self.rows(settings.column, progress, settings.sheet)
         named = rows if self.named else (row._replace(name="") for row in rows)
         processes = processes or granted_threads()
-        prepared = prepare(named, settings, self.validation_rows(), parent, processes)
+        prepared = prepare(named, settings, self.validation_rows(), parent, processes, saved)
         number = len(prepared.smiles) + len(prepared.rejected)
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
@@ -139,15 +144,22 @@ def store(
     files: Mapping[str, Path],
     parent: Path | None,
     progress: bool,
-    processes: int | None = None,
+    work: "LongWork | None" = None,
 ) -> None:
-    """Prepare a data set in several processes, and write its token rows, canonical SMILES with their hashes,
-    and rejected rows."""
+    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows. By
+    `work` it takes several processes, and resumes."""
     from pairflow.kinds.molecules.data.prepare import MASK, PAD, Vocabulary, label_molecules
+    from pairflow.kinds.molecules.data.reading import SavedChunks
 
     parameters = settings.model_dump(mode="json")
     symbols = Vocabulary.load(parent) if parent else None
-    prepared = source.read(settings, progress, symbols, processes)
+    saved = None
+    raw = source.fetch()
+    if work and raw.is_file() and os.access(raw, os.R_OK):  # else `read` says what is wrong
+        identity = {"parameters": parameters, "inputs": _digests(source, parent)}
+        saved = SavedChunks(work, files["train"], identity)
+    processes = work.processes if work else None
+    prepared = source.read(settings, progress, symbols, processes, saved)
     parts = {"train": prepared.train, "validation": prepared.validation}
     identities = prepared.smiles["key" if "key" in prepared.smiles else "smiles"]
     row_format: dict[str, Any] = {"padding": PAD, "mask": MASK}
@@ -173,6 +185,8 @@ def store(
         },
         **row_format,
     )
+    if saved:
+        saved.remove()
 
 
 def _digests(source: MoleculeSource, parent: Path | None) -> dict[str, str]:

@@ -17,6 +17,8 @@ FOREIGN["reaction"] = "a reaction, not a molecule"
 NOTHING = "no SMILES"
 QUERY = "a query, not a molecule"
 LOWER = "all letters in lower case, which is for aromatic atoms"
+MAPPED = "mapped"  # property of a molecule whose atom maps were dropped
+LOST = "lost"  # property of a molecule of whose stereochemistry RDKit has not kept all
 _STRAY = re.compile(r"[^!-~]")  # a character that no SMILES has: white space, an invisible one, not ASCII
 _CONTROLS = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
 _NOTHING = {"na", "n/a", "nan", "none", "null"}
@@ -40,13 +42,15 @@ UNKNOWN = Chem.ChiralType.CHI_UNSPECIFIED
 class Row(NamedTuple):
     """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
     cannot use the row, `reason` says why, and `text` is something to recognise the row by. `part` is
-    HELD_OUT if the user's own split holds the row out."""
+    HELD_OUT if the user's own split holds the row out. `lost` says whether `text` lacks stereochemistry of
+    the file."""
 
     number: int
     text: str
     name: str = ""
     reason: str = ""
     part: str = ""
+    lost: bool = False
 
 
 def name_column(header: Iterable[str], column: str) -> str | None:
@@ -56,9 +60,9 @@ def name_column(header: Iterable[str], column: str) -> str | None:
 
 
 def read_smiles(text: str) -> Chem.Mol:
-    """Read a user's SMILES, perhaps with a CX extension (`CCO |r|`), as RDKit does, but without atom maps.
-    Raises InputError with the reason to reject the text, such as a character inside it at which RDKit would
-    stop to read."""
+    """Read a user's SMILES, perhaps with a CX extension (`CCO |r|`), as RDKit does, but without atom maps: a
+    molecule that had some has the property MAPPED. Raises InputError with the reason to reject the text, such
+    as a character inside it at which RDKit would stop to read."""
     smiles, extension = text, ""
     if " " in text or not (text.isascii() and text.isprintable()):
         core = text.partition("|")[0]
@@ -81,7 +85,22 @@ def read_smiles(text: str) -> Chem.Mol:
         raise InputError(_why_unparsable(plain) if str(error) == UNPARSABLE else str(error)) from None
     if extension and (reason := why_no_molecule(molecule)):
         raise InputError(reason)
+    if plain != smiles:
+        molecule.SetBoolProp(MAPPED, True)
+    if _loses_stereo(plain, molecule):
+        molecule.SetBoolProp(LOST, True)
     return molecule
+
+
+def _loses_stereo(smiles: str, molecule: Chem.Mol) -> bool:
+    """Return whether RDKit has not kept all marks of stereochemistry, such as an allene's."""
+    if "@" in smiles:
+        marked = smiles.count("@") - smiles.count("@@")  # @@ is one mark
+        if marked > sum(atom.GetChiralTag() != UNKNOWN for atom in atoms_of(molecule)):
+            return True
+    directed = "/" in smiles or "\\" in smiles
+    bonds = map(molecule.GetBondWithIdx, range(molecule.GetNumBonds() if directed else 0))
+    return directed and all(bond.GetStereo() <= Chem.BondStereo.STEREOANY for bond in bonds)
 
 
 def why_foreign(text: str) -> str:

@@ -23,9 +23,9 @@ from pairflow.data.classes import Properties
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.files import escaped, shown
-from pairflow.kinds.molecules.data.fields import Row
+from pairflow.kinds.molecules.data.fields import LOST, Row
 from pairflow.kinds.molecules.data.own_column import OwnColumn, divide
-from pairflow.kinds.molecules.data.reading import ReadMolecules, say_too_long
+from pairflow.kinds.molecules.data.reading import ReadMolecules, SavedChunks, say_too_long
 from pairflow.kinds.molecules.data.representations import Representation, get_representation
 from pairflow.kinds.molecules.settings import Conditioning, Molecules, Notation
 from pairflow.kinds.molecules.structures.descriptors import compute
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pairflow.flow.grammar import Grammar
 
 BOS, EOS, MASK, PAD, UNK = range(5)
-_MIXED = "mixed stereo"  # what is counted
+_MIXED = "mixed stereo"  # what is counted, as LOST is
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
 
@@ -161,9 +161,13 @@ class PreparedMolecules:
 
 def _note_kept(read: ReadMolecules, settings: Molecules) -> None:
     """Say on stderr how many molecules are kept in one form only, and how many are left out of a split."""
-    if settings.stereo == "keep" and (count := read.counts[_MIXED]):
-        text = "molecules have racemic or relative stereocentres: one form of each is kept, as drawn"
-        print(f"pairflow preprocess: note: {count:,} {text}", file=sys.stderr)
+    words = {
+        _MIXED: "have racemic or relative stereocentres: one form of each is kept, as drawn",
+        LOST: "have stereo marks that RDKit drops: they mark no stereocentre, or an axis, as of an allene",
+    }
+    for name, text in words.items() if settings.stereo == "keep" else ():
+        if count := read.counts[name]:
+            print(f"pairflow preprocess: note: {count:,} molecules {text}", file=sys.stderr)
     if settings.own_split and read.in_both:
         print(
             f"pairflow preprocess: note: {read.in_both:,} rows are left out, because they repeat a "
@@ -178,6 +182,7 @@ def prepare(
     validation_rows: Sequence[int] | None = None,
     parent: Vocabulary | None = None,
     processes: int = 1,
+    saved: SavedChunks | None = None,
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of N = `settings.length`, split into training and validation.
 
@@ -188,14 +193,14 @@ def prepare(
     `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it, and so does the
     user's own split, which rows have as their `part`. Without either `split_rows` draws one. The vocabulary
     has the tokens of the `parent`, if there is one, and all tokens of the molecules. `processes` is the
-    number of processes at work.
+    number of processes at work, and `saved` has what an interrupted run has read.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
     if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
     split leaves no validation rows or fewer training rows than `training_rows`.
     """
     length, share = settings.length, settings.max_too_long_share
-    read = ReadMolecules(rows, settings, length, processes, _count_mixed)
+    read = ReadMolecules(rows, settings, length, processes, _count_stereo, saved)
     overlong = len(read.too_long)
     if overlong > share * (total := overlong + len(read)):
         raise InputError(
@@ -241,8 +246,9 @@ def prepare(
     )
 
 
-def _count_mixed(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
-    return [_MIXED] if standardised and has_mixed_stereo(molecule) else []
+def _count_stereo(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str]:
+    present = {_MIXED: has_mixed_stereo(molecule), LOST: molecule.HasProp(LOST)} if standardised else {}
+    return [name for name, found in present.items() if found]
 
 
 def as_series(texts: pa.LargeStringArray) -> pd.Series:

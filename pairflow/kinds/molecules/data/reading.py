@@ -3,26 +3,30 @@
 Memory holds about 200 bytes of each molecule: texts as Arrow arrays, tokens as numbers of one or two bytes.
 """
 
+import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress, islice
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from rdkit import Chem, rdBase
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.fields import HELD_OUT, Row, read_smiles
+from pairflow.kinds.molecules.data.fields import HELD_OUT, LOST, Row, read_smiles
 from pairflow.kinds.molecules.data.known import hash_text
 from pairflow.kinds.molecules.data.representations import get_representation
 from pairflow.kinds.molecules.settings import Molecules, Standardisation
 from pairflow.kinds.molecules.structures.standardise import identify, scaffold, standardise, write_smiles
 from pairflow.runtime.processes import map_chunks
+from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_costs, remove_states
 
 _CHUNK = 512  # rows that are sent to a process at a time
+_SAVED = 100  # chunks that are saved together, so that a stopped run loses at most 51,200 rows
 _FEW = 16  # chunks for which no other process is started
 Count = Callable[[Chem.Mol, Chem.Mol | None], Iterable[str]]
 """Names what is to be counted in a molecule, before and after standardisation (None if a rule rejects it)."""
@@ -32,7 +36,10 @@ def read_molecule(row: Row) -> Chem.Mol:
     """Read the molecule of a raw row, not yet standardised. Raises InputError if the row is no molecule."""
     if row.reason:
         raise InputError(row.reason)
-    return read_smiles(row.text.strip())
+    molecule = read_smiles(row.text.strip())
+    if row.lost:
+        molecule.SetBoolProp(LOST, True)
+    return molecule
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation, text: str = "") -> tuple[Chem.Mol, str]:
@@ -101,6 +108,39 @@ def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]])
     return _Chunk(len(rows), molecules, _numbers(written), [*numbers], rejected, counts)
 
 
+class SavedChunks:
+    """The chunks of rows that an interrupted run has read, saved in files of _SAVED chunks each."""
+
+    def __init__(self, work: LongWork, out: Path, identity: Mapping[str, Any]):
+        self.files = StateFiles(work.resume.state_folder(out, "preprocess", identity), ".json")
+        self.spent, self.provenance = self.files.folder / "spent", work.provenance
+        self.number, self.pending = 0, list[_Chunk]()
+        add_earlier_costs(self.spent, work.provenance)
+
+    def load(self, chunks: Iterator[Any]) -> Iterator[_Chunk]:
+        """Yield the chunks that were read, and skip their rows in `chunks`."""
+        while path := self.files.find(str(self.number)):
+            saved = json.loads(path.read_bytes()[:-SEAL])
+            for (rows, molecules, written, tokens, rejected, counts), _ in zip(saved, chunks, strict=False):
+                read = [_Molecule(*molecule) for molecule in molecules]
+                reasons = [(row, text, reason, number) for row, text, reason, number in rejected]
+                yield _Chunk(rows, read, _numbers(written), tokens, reasons, Counter(counts))
+            self.number += 1
+
+    def add(self, chunk: _Chunk) -> None:
+        """Add a chunk, and save the last _SAVED ones if there are so many."""
+        self.pending.append(chunk)
+        if len(self.pending) == _SAVED:
+            self.provenance.write(self.spent)
+            content = json.dumps([each._replace(written=each.written.tolist()) for each in self.pending])
+            self.files.save(str(self.number), lambda file: file.write(content.encode()))
+            self.number, self.pending = self.number + 1, []
+
+    def remove(self) -> None:
+        """Remove the files of a finished step."""
+        remove_states(self.files.folder)
+
+
 def _numbers(values: Sequence[int] | np.ndarray) -> np.ndarray:
     """Return numbers as an array of the smallest unsigned type that holds them."""
     numbers = np.asarray(values, np.uint32)
@@ -156,6 +196,7 @@ class ReadMolecules:
         length: int,
         processes: int = 1,
         count: Count | None = None,
+        saved: "SavedChunks | None" = None,
     ):
         self.repeats: list[tuple[int, int]] = []
         self.total, self.tokens, self.counts = 0, dict[str, int](), Counter[str]()
@@ -170,9 +211,13 @@ class ReadMolecules:
         numbered = enumerate(rows)
         chunks = iter(lambda: [*islice(numbered, _CHUNK)], [])
         read = partial(_read, settings, count)
+        for chunk in saved.load(chunks) if saved else ():
+            self._add(chunk, length, first)
         few = map(read, islice(chunks, _FEW))
         for chunk in chain(few, map_chunks(read, chunks, processes)):
             self._add(chunk, length, first)
+            if saved:
+                saved.add(chunk)
         if settings.min_count > 1:
             self._leave_out_rare(settings.min_count)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 
 from rdkit import Chem, rdBase
@@ -22,6 +22,8 @@ from pairflow.kinds.molecules.structures.standardise import (
 _LINE = re.compile(r"\n(?:[AGV]  |M  (?!CHG|ISO|RAD|END|V30))")
 _WORD = re.compile("=(?<!CHG=)(?<!MASS=)(?<!RAD=)(?<!CFG=)(?<!VAL=)")  # the same in V3000
 _ABBREVIATION = re.compile(r"\nG  [ \d]{6}\n(.*)")  # which RDKit skips
+_WEDGE = re.compile(r"\n[ \d]{9}  [16](?!\S)")
+_WEDGES = {*product(["_MolFileBondStereo"], (1, 6)), *product(["_MolFileBondCfg"], (1, 3))}
 _SIGN = re.compile(r"\*|\[([A-Z][a-z]?|[a-z])\]")
 _LONGEST_RECORD = 100_000  # lines
 _STEREO, _AS_DRAWN = Chem.CXSmilesFields.CX_ENHANCEDSTEREO, Chem.SmilesWriteParams()
@@ -56,7 +58,7 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
         elif "MDLV30/STE" in text and has_mixed_stereo(molecule):
             yield Row(number, Chem.MolToCXSmiles(molecule, _AS_DRAWN, _STEREO), name)
         else:
-            yield Row(number, smiles, name)
+            yield Row(number, smiles, name, lost=_loses_wedge(molecule, text))
     if not named:
         raise InputError(f"{path}: no data item {column!r}")
 
@@ -90,6 +92,15 @@ def _free_amines(molecule: Chem.Mol) -> None:
         for atom in molecule.GetAtoms():
             if atom.GetAtomicNum() == 7 and atom.GetTotalNumHs():
                 atom.SetChiralTag(UNKNOWN)
+
+
+def _loses_wedge(molecule: Chem.Mol, block: str) -> bool:
+    """Return whether a bond is drawn as a wedge that makes no stereocentre, such as at an axis of
+    chirality."""
+    if not (_WEDGE.search(block) or " CFG=" in block):
+        return False
+    wedges = (bond for bond in molecule.GetBonds() if _WEDGES & {*bond.GetPropsAsDict(True).items()})
+    return any(bond.GetBeginAtom().GetChiralTag() == UNKNOWN for bond in wedges)
 
 
 def _say_problem(block: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from rdkit import rdBase
 
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.fields import FOREIGN, LOWER, QUERY, read_smiles
+from pairflow.kinds.molecules.data.fields import FOREIGN, LOST, LOWER, MAPPED, QUERY, read_smiles
 from pairflow.kinds.molecules.structures.standardise import write_smiles
 
 
@@ -54,7 +54,8 @@ def test_an_extension_of_more_than_a_molecule_is_named(text, reason):
 
 def test_atom_maps_are_dropped():
     mapped = read_smiles("[CH3:1][O:2][c:3]1[cH:4][cH:5][cH:6][cH:7][cH:8]1")
-    assert write_smiles(mapped) == "COc1ccccc1"
+    assert (write_smiles(mapped), mapped.HasProp(MAPPED)) == ("COc1ccccc1", 1)
+    assert not read_smiles("c1cc:ccc1").HasProp(MAPPED)
     assert smiles_of("[13CH3:1][N+:20]([CH3:2])([CH3:3])[CH3:4]") == "C[N+](C)(C)[13CH3]"
     assert smiles_of("[CH3:1][C@:2]([CH3:3])([H:4])[OH:5]") == "CC(C)O"  # no centre without maps
     assert smiles_of("[*:1]CC[*:2]") == "*CC*"
@@ -93,3 +94,18 @@ def test_other_notations_are_named():
         assert smiles_of(text) == FOREIGN["SELFIES"]
     for text in ("[Na+].[Cl-]", "[H][H]", "[CH3][CH3]", "[C]", "[O][O]", "[C-]#[O+]"):
         assert smiles_of(text) not in (*FOREIGN.values(), "unparsable")
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("C[C@H](N)O", False),
+        ("C/C=C/C", False),
+        ("CC(F)=[C@]=C(C)Cl", True),
+        ("O[C@H]1CC[C@@]2(CC1)OCCO2", True),
+        ("C/C=C1/CC[C@@H](O)CC1", True),
+        ("C/C(C)=C/C", True),
+    ],
+)
+def test_stereo_marks_that_rdkit_drops_are_known(text, lost):
+    assert read_smiles(text).HasProp(LOST) == lost
