@@ -1,7 +1,6 @@
 # A model -> samples at one number of steps.
 rule sample:
     input:
-        unpack(asked(lambda job: paths.rows_to_vary(job.root, job.experiment, job.evaluation))),
         model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{method}/model.json",
     output:
@@ -19,11 +18,10 @@ rule sample:
         runtime=grown(240),
     params:
         settings=asked(lambda job: job.experiment.sample_settings(job.evaluation, job.nfe, job.seed)),
-        rows=lambda wildcards, input: options(input, ["held_out"]),
     shell:
         "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/sample"
-        " --model $(dirname {input.model:q}) {params.rows:q} --out {output.samples:q} > {log:q} 2>&1"
+        " --model $(dirname {input.model:q}) --out {output.samples:q} > {log:q} 2>&1"
 
 
 # The model that trainings start from -> samples at an evaluation's largest number of steps, before any training.
@@ -39,4 +37,3 @@ use rule sample as sample_start with:
     threads: share("sample_start")
     params:
         settings=asked(lambda job: job.kind.floor.start_settings(job.experiment, job.evaluation, job.seed)),
-        rows=[],

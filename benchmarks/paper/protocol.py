@@ -22,7 +22,6 @@ _FREE = (  # settings that change no value of the tables
         "evaluations.*.shown",
         "evaluations.*.temperatures",
         "evaluations.*.guidances",
-        "evaluations.*.noises",
         "distillation.*.ema_decay",
     ),  # an inherited average keeps the base's decay
 )

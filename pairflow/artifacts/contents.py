@@ -126,7 +126,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
         **dict.fromkeys(("samples", "training"), NUMBER),
     },
     "ChemNet statistics": _MOMENTS,
-    "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="kept")},
+    "reference": {**_MOMENTS, **_HELD_MOMENTS, "features": replace(_FLOATS, width="count", optional=True)},
 }
 
 _FACTS: dict[str, tuple[type | UnionType, str]] = {  # the type of each entry of the metadata, also in words
@@ -145,7 +145,7 @@ _PARAMETERS: dict[str, _Parameters] = {  # that a file of each kind has
     "shard of vector pairs": _SHARD,
     "samples": _LINEAGE,
     "vector samples": _LINEAGE,
-    "reference": {"extractor": str, "count": (4, _MOST), "kept": (1, _MOST)},
+    "reference": {"extractor": str, "count": (4, _MOST)},
     "ChemNet statistics": {"count": (1, _MOST)},
 }
 _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property histograms")

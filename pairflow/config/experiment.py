@@ -137,7 +137,7 @@ class CommonExperiment(Settings):
     @field_validator("evaluations")
     @classmethod
     def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-        """Insert after each evaluation its copies at further temperatures, guidance weights and noises."""
+        """Insert after each evaluation its copies at further temperatures and guidance weights."""
         every: dict[str, Evaluation] = {}
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():
@@ -160,13 +160,6 @@ class CommonExperiment(Settings):
     def guided(self) -> dict[str, dict[str, float]]:
         """Return the evaluations with several guidance weights: {"main": {"main": 1.0, "main_g2": 2.0}}."""
         return self._repeated("guidances")
-
-    def noised(self) -> dict[str, dict[str, float]]:
-        """Return the evaluations of variants by their noises: {"main": {"main_n0_1": 0.1}}."""
-        return {
-            name: {repeated: noise for repeated, noise in values.items() if noise is not None}
-            for name, values in self._repeated("noises").items()  # an evaluation may have none itself
-        }
 
     def _repeated(self, further: str) -> dict[str, Json]:
         """Return the values of a setting in each evaluation with a list of them, the key `further` of

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pairflow.artifacts import read_table, token_array, token_column, token_dtype
+from pairflow.artifacts import token_column, token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey
@@ -16,7 +15,7 @@ from pairflow.runtime.resume import BlockKey
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pairflow.training.model import DiscreteModel, Model
+    from pairflow.training.model import Model
 
 
 class Trials(NamedTuple):
@@ -38,7 +37,6 @@ class Trials(NamedTuple):
 def trials(
     model: "Model",
     settings: SampleSettings | FlowSampleSettings,
-    held_out: Path | None = None,
     sources: "Tensor | None" = None,
     given: "Tensor | None" = None,
 ) -> Trials:
@@ -66,8 +64,6 @@ def trials(
             from pairflow.generate.choice import with_grammar  # of molecules: it imports RDKit
 
             model = with_grammar(model)
-        if settings.noise is not None:
-            return _variants(model, settings, settings.noise, held_out)
         update, denoiser = settings, model
 
         def draw(batch: BlockKey) -> np.ndarray:
@@ -83,36 +79,3 @@ def trials(
         calls = settings.count_calls(settings.nfe)
         return Trials("samples", calls, draw, lambda drawn: {"tokens": token_column(drawn, symbols)})
     raise InputError(f"{model.folder}: --solver is needed with a model of a continuous flow, and only then")
-
-
-def _variants(
-    model: "DiscreteModel", settings: SampleSettings, noise: float, held_out: Path | None
-) -> Trials:
-    """Return samples that are variants of the R rows in a file: sample number i of each trial varies row i
-    mod R, which their table has in the column `origin`. Raises InputError without a file."""
-    import torch
-
-    from pairflow.generate.variants import vary
-
-    if held_out is None:
-        raise InputError("--held-out: needed with --noise, for rows to vary")
-    table, metadata = read_table(held_out, "tokens")
-    metadata.require_same_vocabulary(model.vocabulary, held_out, model.folder)
-    metadata.require_same_data(model.data, held_out, model.folder)
-    metadata.require_split("validation", held_out)
-    rows = token_array(table["tokens"])
-    numbers = np.arange(settings.samples) % len(rows)
-    dtype = token_dtype(model.corruption.symbols)
-
-    def draw(batch: BlockKey) -> np.ndarray:
-        trial, first, count = batch
-        origins = torch.from_numpy(rows[numbers[first : first + count]].astype(np.int64))
-        plan = model.plan(settings, settings.nfe, count, first)
-        varied = vary(model, plan, origins, noise, settings.seed, "sample", trial, first)
-        return varied.numpy().astype(dtype)
-
-    def columns(drawn: np.ndarray) -> Mapping[str, object]:
-        symbols, origins = model.vocabulary_size, rows[np.tile(numbers, settings.trials)]
-        return {"tokens": token_column(drawn, symbols), "origin": token_column(origins, symbols)}
-
-    return Trials("samples", settings.count_calls(settings.nfe), draw, columns)

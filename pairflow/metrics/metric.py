@@ -31,7 +31,6 @@ class Metric:
         features: whether it depends on the feature extractor of its rows.
         digits: the least number of decimals.
         compared: whether the reference or the extractor of its rows matters.
-        signed: whether it may be negative.
         description: what it is, in whole sentences; metrics with the same one are explained together.
         formula, unit, pitfalls, source: what is to be known of it; empty where there is nothing to say.
         better: which values are better, if `best` does not say it all.
@@ -49,7 +48,6 @@ class Metric:
     features: bool = True
     digits: int = 1
     compared: bool = True
-    signed: bool = False
     description: str = ""
     formula: str = ""
     unit: str = ""

@@ -160,7 +160,7 @@ def _evaluations(root: Path, experiment: Experiment, kind: AnyKind) -> Iterator[
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
-        inputs = _model(root, run.seed, run.method) | paths.rows_to_vary(root, experiment, run.evaluation)
+        inputs = _model(root, run.seed, run.method)
         yield Job("sample", inputs, samples, sampling, gpu=True, **names)
         for name in comparisons:
             outputs = {folder: paths.measured(root, run, folder, name) for folder in reference.outputs}

@@ -45,13 +45,6 @@ def real_files(root: Path) -> dict[str, Path]:
     return {"tokens": real_rows(root, "train"), "validation": real_rows(root, "test")}
 
 
-def rows_to_vary(root: Path, experiment: Experiment, evaluation: str) -> dict[str, Path]:
-    """Return the file of the rows of which an evaluation with noise draws variants."""
-    protocol = experiment.evaluations.get(evaluation)  # the settings of the job name one that is unknown
-    noised = protocol is not None and protocol.noise is not None
-    return {"held_out": real_rows(root, "test")} if noised else {}
-
-
 def pairs(root: Path, seed: int, coupling: str) -> Path:
     return root / f"seed{seed}" / "pairs" / f"{coupling}.parquet"
 

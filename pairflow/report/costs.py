@@ -1,4 +1,4 @@
-"""Computes from recorded timings what training and sampling cost."""
+"""Computes from recorded timings what training costs."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,6 @@ from pairflow.config import Experiment
 from pairflow.config.methods import PAIRINGS
 from pairflow.report.words import name_distillation
 
-RUN = ["evaluation", "method", "nfe", "seed"]
 _MEASURES = ("seconds", "device_seconds", "samples_seen", "peak_memory_mb")
 
 
@@ -43,16 +42,6 @@ def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, l
     timings = timings.reindex(columns=list(columns)).astype(dict.fromkeys(_MEASURES, "float64"))
     bases = timings.loc[timings.step == "train", "method"].dropna().unique()
     return {base: _costs(base, timings, experiment) for base in bases}
-
-
-def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
-    """Select the wall times of drawing samples, in columns evaluation, method, nfe, seed, seconds and device.
-
-    A row is for all trials of a run. All columns of `timings` but step are optional.
-    """
-    times = timings.reindex(columns=["step", *RUN, "seconds", "device"])
-    times = times.astype({"evaluation": object, "method": object})
-    return times[times.step == "sample"].drop(columns="step").dropna(subset="seconds")
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:

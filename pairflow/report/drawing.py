@@ -15,7 +15,6 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 from matplotlib import ticker
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
@@ -184,15 +183,11 @@ def make_log(axes: Axes, lines: Iterable[Line]) -> None:
     axes.set_yscale("log", nonpositive="clip")
     low = max(np.nanmin(means - errors), np.nanmin(means) / 3)
     axes.set_ylim(low / 1.2, 1.2 * np.nanmax(means + errors))
-    set_log_ticks(axes.yaxis)
-
-
-def set_log_ticks(axis: Axis) -> None:
-    """Set few round ticks, so that their labels do not overlap."""
-    low, high = axis.get_view_interval()
-    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-    axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.10g}"))
-    axis.set_minor_locator(ticker.NullLocator())
+    # Few round ticks, so that their labels do not overlap.
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.10g}"))
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
 
 
 def _name_ends(axes: Axes, lines: Sequence[Line]) -> None:

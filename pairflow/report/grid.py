@@ -257,10 +257,9 @@ class Grid(Generic[Row]):
         """Return whether an improvement by `cell.visible`, about the smallest that the test could decide, is
         possible.
 
-        If lower is better, no improvement is larger than the baseline's value, unless the metric may be
-        negative.
+        If lower is better, no improvement is larger than the baseline's value.
         """
-        return self.about.best != "lowest" or self.about.signed or cell.visible <= cell.base
+        return self.about.best != "lowest" or cell.visible <= cell.base
 
     def verdict(self, cell: Difference) -> str:
         """Return `better`, `worse` (`higher`, `lower` for a metric without a best value) or `undecided`."""

@@ -40,12 +40,11 @@ _ACROSS = 2  # pictures per line
 class Details:
     """What the section on an evaluation shows only for one kind of data.
 
-    `shown` has the values for the macros of the kind's section. `tables` are further grids to download, by
-    title, and `sheets` are further tables of another form.
+    `shown` has the values for the macros of the kind's section. `sheets` are further tables to
+    download.
     """
 
     shown: Mapping[str, object] = field(default_factory=dict)
-    tables: Mapping[str, list[Grid]] = field(default_factory=dict)
     sheets: Sequence[Sheet] = ()
 
 

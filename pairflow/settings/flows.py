@@ -36,7 +36,7 @@ DISCRETE = Flow(
     losses=("nelbo", "cross_entropy"),
     sampling=SampleSettings,
     keys=("noise", "correlation", "pairing.coverage", "pairing.subsets", "training.ignore_padding"),
-    protocol=(*Update.model_fields, "noise", "temperatures", "noises"),
+    protocol=(*Update.model_fields, "temperatures"),
     baselines=("udlm",),
 )
 CONTINUOUS = Flow(

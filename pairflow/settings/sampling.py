@@ -139,23 +139,11 @@ class MeasuredAt(Settings):
         return " ".join([*(f"--{name} {value}" for name, value in options.items()), *flags])
 
 
-Noise = Annotated[float, Field(gt=0, le=1)]
-
-
 class Sampling(GuidedUpdate):
     """Settings of a sampler, and of how many samples it draws in how many trials."""
 
     samples: Samples = 1024
     trials: Trials = 10
-    noise: Noise | None = Field(
-        None,
-        description="Draw variants of held-out rows: the share of a row's tokens that is drawn again.",
-    )
-
-    def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
-        """Return the number of network calls for a sample, as in `GuidedUpdate`. Variants of rows (with
-        `noise`) have no greedy tail."""
-        return super().count_calls(nfe, tail_revises and self.noise is None)
 
 
 class SampleSettings(Sampling):
@@ -184,7 +172,7 @@ class FlowSampleSettings(Settings):
 
 
 # The key of an evaluation's further values -> the setting that has them, one in each copy of the evaluation.
-REPEATED = {"temperatures": "temperature", "guidances": "guidance", "noises": "noise"}
+REPEATED = {"temperatures": "temperature", "guidances": "guidance"}
 
 
 class Evaluation(Sampling):
@@ -202,10 +190,6 @@ class Evaluation(Sampling):
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),
         description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
-    )
-    noises: tuple[Noise, ...] = Field(
-        (),
-        description="Also draw variants of held-out rows: shares of a row's tokens that are drawn again.",
     )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
@@ -231,7 +215,7 @@ class Evaluation(Sampling):
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """Copies of this evaluation by name, such as main_t0_7 (temperature), main_g2 and main_n0_1."""
+        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7) and main_g2 (guidance 2)."""
         once = {**dict.fromkeys(REPEATED, ()), "shown": None}  # copies are not copied again
         return {
             f"{name}_{setting[0]}{value:g}".replace(".", "_"): self.model_copy(update=once | {setting: value})

@@ -1,6 +1,5 @@
 """Draws samples from a model: token rows for an evaluation, or molecules, text or images on demand."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,12 +7,11 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Provenance, digest
+from pairflow.artifacts import Provenance
 from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
-from pairflow.errors import InputError
 from pairflow.runtime.resume import ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
-from pairflow.steps.options import any_model, existing, on_device, out, resumable
+from pairflow.steps.options import any_model, on_device, out, resumable
 
 AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 
@@ -32,14 +30,9 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
     help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
     "or .html for a page to look through), text (.txt, .csv) or images (.png, .npy).",
 )
-@existing(
-    "--held-out", required=False, help="Held-out token rows (Parquet), of which --noise makes variants."
-)
 @resumable
 @on_device
-def main(
-    settings: AnySettings, model: Path, out: Path, held_out: Path | None, resume, device, threads, quiet
-):
+def main(settings: AnySettings, model: Path, out: Path, resume, device, threads, quiet):
     """Sample from a model: as many molecules, texts or images as you ask for, or an evaluation's samples.
 
     With --count it writes valid molecules, filtered if you wish, texts or images; the suffix of --out decides
@@ -62,15 +55,13 @@ def main(
     \b
       pairflow sample --model models/condot --solver euler --nfe 4 --samples 5000 --out samples.parquet
     """
-    if held_out and (isinstance(settings, DemandSettings) or getattr(settings, "noise", None) is None):
-        raise InputError("--held-out: only with --noise, and without --count")
     provenance = Provenance()
     with provenance.uncounted():
         from pairflow.runtime.device import choose
 
         device = choose(device, threads, provenance)
     if not isinstance(settings, DemandSettings):
-        return _draw_trials(settings, model, held_out, out, device, quiet, resume, provenance)
+        return _draw_trials(settings, model, out, device, quiet, resume, provenance)
     from pairflow.generate.demand import SampleStream, deliver
 
     stream = SampleStream(model, settings, device)
@@ -83,7 +74,6 @@ def main(
 def _draw_trials(
     settings: SampleSettings | FlowSampleSettings,
     folder: Path,
-    held_out: Path | None,
     out: Path,
     device,
     quiet: bool,
@@ -98,10 +88,8 @@ def _draw_trials(
 
         model = Model.load(folder, device=device)
         model.warm_up()
-    drawing = trials(model, settings, held_out)
+    drawing = trials(model, settings)
     metadata = model.metadata(drawing.kind, {"method": model.method, **settings.model_dump(mode="json")})
-    if held_out:
-        metadata = replace(metadata, inputs={**metadata.inputs, "held_out": digest(held_out)})
     table = ResumableTable(out, metadata, model.method, resume, provenance, device)
     blocks = split_rows(settings.samples, model.batch_rows)
     batches = [(trial, *block) for trial in range(settings.trials) for block in blocks]

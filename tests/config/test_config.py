@@ -156,20 +156,6 @@ def test_an_evaluation_is_repeated_at_each_temperature():
         check(Configuration, changed("evaluations.main.temperatures", [1]), "x")
 
 
-def test_an_evaluation_is_repeated_at_each_noise_of_variants():
-    values = changed("evaluations.main.noises", [0.05, 1])
-    values["experiments"]["demo"]["evaluations"]["main"]["temperatures"] = [0.7]
-    experiment = check(Configuration, values, "x").experiments["demo"]
-    assert experiment.noised() == {"main": {"main_n0_05": 0.05, "main_n1": 1.0}}
-    assert experiment.frontiers() == {"main": {"main": 1.0, "main_t0_7": 0.7}}
-    assert [experiment.sample_settings(name, 4, 0).noise for name in ("main", "main_n0_05")] == [None, 0.05]
-    calls = [experiment.count_calls("udlm", 4, name) for name in ("main", "main_n0_05")]
-    assert calls == [5, 4]  # variants have no greedy tail
-    values["experiments"]["demo"]["evaluations"]["main_n1"] = {"nfe": [1]}
-    with pytest.raises(InputError, match=r"'main_n1' is the name of 'main' at noise 1; choose"):
-        check(Configuration, values, "x")
-
-
 def moons(**pairing):
     """Only the shipped experiment `two_moons_d2`, with other settings of its pairing."""
     values = SHIPPED["experiments"]["two_moons_d2"] | {"pairing": pairing}

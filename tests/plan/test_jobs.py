@@ -34,7 +34,6 @@ EXPERIMENTS = SHIPPED | {
         "methods": ["udlm", "pairflow"],
         "evaluations": {"high": {"nfe": [4], "condition": "qed=high", "guidances": [0, 2.5]}},
     },
-    "varied": SHIPPED["demo"] | {"evaluations": {"main": {"nfe": [1], "samples": 8, "noises": [0.1]}}},
     "tuned": SHIPPED["demo"] | {"data": {"source": "my.smi", "length": 16}, "from": "models/zinc"},
     "tuned_norms": SHIPPED["demo"]
     | {
@@ -42,7 +41,7 @@ EXPERIMENTS = SHIPPED | {
         "from": "models/zinc",
         "chemistry": {"plausible": True},
         "evaluations": {
-            "main": {"nfe": [1, 4], "samples": 8, "noises": [0.1]},
+            "main": {"nfe": [1, 4], "samples": 8},
             "cold": {"nfe": [2], "temperature": 0.7},
         },
     },

@@ -59,10 +59,10 @@ def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
 
 
 @pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])
-@pytest.mark.parametrize("metric", ["valid", "kd"])
+@pytest.mark.parametrize("metric", ["valid", "fd"])
 def test_a_single_point_of_one_method_is_drawn(metric, cells):
     [axes] = figures.quality(given_table(metric, [1], {"a": cells}), [1024], "q").figure.axes
-    assert (axes.get_yscale() == "log") == (metric == "kd" and cells[0].mean > 0)
+    assert (axes.get_yscale() == "log") == (metric == "fd" and cells[0].mean > 0)
 
 
 def test_ids_of_two_drawings_differ_and_references_follow():

@@ -13,14 +13,12 @@ SAID = ["4 steps, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 
 
 @pytest.fixture(scope="module")
 def html(make) -> str:
-    """Four methods in three charts of quality and one of speed, three of them in two charts of training."""
+    """Four methods in three charts of quality, three of them in two charts of training."""
     contents = make()
-    timings = contents.timings.assign(evaluation="main")
-    timings.loc[timings.step == "sample", "nfe"] = [1, 4, 32] * 3
     fourth = contents.metrics[contents.metrics.method == "random"].assign(method="mdlm")
     metrics = pd.concat([contents.metrics, fourth])
     settings = {"methods": ["udlm", "random", "pairflow", "mdlm"]}
-    changes = {"settings": settings, "metrics": metrics, "timings": timings, "couplings": {}}
+    changes = {"settings": settings, "metrics": metrics, "couplings": {}}
     html = render(make(**changes, correlations={}, samples={}))
     assert len(html.encode()) < MOST
     return html
@@ -97,7 +95,7 @@ def test_pointed_sorted_and_copied_it_is_accessible(html, open_page, unfold, vio
     charts(page).last.locator(".chart").focus()
     page.keyboard.press("ArrowRight")
     page.locator("#quality table").first.get_by_role("button", name="1", exact=True).click()
-    for title in ("Settings", "More measurements", "Speed against quality"):
+    for title in ("Settings", "More measurements"):
         unfold(page, title)
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="What is valid?").first.click()

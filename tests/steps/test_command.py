@@ -17,7 +17,7 @@ def modes_of(command: click.Command) -> dict:
 
 
 def test_the_help_of_an_option_has_the_text_of_every_mode():
-    """Meaning, default and mode: `--noise` of `sample` is of held-out rows, or of --like."""
+    """Meaning, default and mode: `--nfe` of `sample` is required, or with --count chosen by metrics."""
     shared = set()
     for name in (*COMMANDS, *STEPS):
         command = main.get_command(None, name)
@@ -37,4 +37,4 @@ def test_the_help_of_an_option_has_the_text_of_every_mode():
                     assert ("" in where) or sorted(modes) == sorted(where)
                     assert "" not in where or not set(modes) & set(where)
                     shared.add((name, key))
-    assert {("sample", "noise"), ("sample", "nfe"), ("sample", "seed"), ("teach", "count")} <= shared
+    assert {("sample", "nfe"), ("sample", "seed"), ("teach", "count")} <= shared

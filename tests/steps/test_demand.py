@@ -25,7 +25,7 @@ from pairflow.artifacts import (
 )
 from pairflow.config import DemandSettings
 from pairflow.generate import demand
-from pairflow.kinds.molecules.data.known import KnownMolecules
+from pairflow.kinds.molecules.data.known import KNOWN, KnownMolecules
 from pairflow.kinds.molecules.data.prepare import Vocabulary
 from pairflow.kinds.molecules.measures.plausible import MEASURES, Norms
 from pairflow.kinds.molecules.on_demand import files
@@ -272,7 +272,8 @@ def test_molecules_are_standardised_as_the_data_of_the_model(sample, step, model
     """A salt is varied and scored as its largest fragment, if that is a rule of the data."""
     known, metadata = KnownMolecules.load(model / "known.parquet"), read_metadata(model / "known.parquet")
     shared = {"vocabulary": metadata.vocabulary, "data": metadata.data}
-    known.save(model / "known.parquet", **shared, parameters=metadata.parameters | {"fragments": "largest"})
+    changed = Metadata(kind=KNOWN, **shared, parameters=metadata.parameters | {"fragments": "largest"})
+    write_table(model / "known.parquet", known.table, changed)
     facts = json.loads((model / "model.json").read_text()) | {"known": digest(model / "known.parquet")}
     del facts["checksum"]
     write_description(model / "model.json", facts, model / "model.safetensors")

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from rdkit import Chem, DataStructs
-from rdkit.Chem import rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, read_metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules.data.library import Row
@@ -40,8 +38,8 @@ def folder(tmp_path_factory, describe):
     return root
 
 
-def samples(path, trials, words, origins=()):
-    """Write samples, as variants of the molecules `origins` if there are any."""
+def samples(path, trials, words):
+    """Write samples."""
 
     def encode(texts):
         return token_column(
@@ -50,7 +48,6 @@ def samples(path, trials, words, origins=()):
 
     table = {
         "tokens": encode([text for texts in trials for text in texts]),
-        **({"origin": encode(origins * len(trials))} if origins else {}),
         "trial": pa.array([trial for trial, texts in enumerate(trials) for _ in texts], pa.int32()),
     }
     facts = {"method": "udlm", "nfe": 2, "seed": 0, "samples": len(trials[0]) if trials else 8}
@@ -188,43 +185,6 @@ def test_the_start_of_a_fine_tuning_is_a_control(folder, describe, step, done):
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert "start.parquet" in refused.stderr
     assert "do not belong together: vocabulary" in refused.stderr
-
-
-def test_variants_are_compared_with_the_molecules_that_they_vary(folder, evaluate):
-    """By hand: CCO with itself, spelt otherwise, with a carbon less, and a string that is no molecule."""
-    words = Vocabulary.load(folder / "vocabulary.json")
-    samples(folder / "variants.parquet", [["CCO", "OCC", "CO", "C("]] * 2, words, origins=["CCO"] * 4)
-    assert evaluate(samples="variants", out="varied", properties="of-varied").exit_code == 0
-    rows = read_table(folder / "varied.parquet", "metrics")[0].to_pandas()
-    values = rows[rows.trial == 1].set_index("metric").value
-    ones, others = map(Chem.MolFromSmiles, ("CCO", "CO"))
-    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
-    similarity = DataStructs.TanimotoSimilarity(morgan.GetFingerprint(ones), morgan.GetFingerprint(others))
-    assert values.origin_similarity == pytest.approx((1 + 1 + similarity) / 3)
-    assert not any(name.startswith("origin") for name in metrics_of(folder, evaluate))
-
-
-def metrics_of(folder, evaluate):
-    """The names of the metrics of samples that are no variants."""
-    assert evaluate(out="free", properties="of-free").exit_code == 0
-    return set(read_table(folder / "free.parquet", "metrics")[0]["metric"].to_pylist())
-
-
-def test_held_out_molecules_are_compared_with_on_request(metrics, folder, evaluate):
-    """The only one is ethanol, which has no scaffold."""
-    assert evaluate("--moses", out="moses", properties="of-moses").exit_code == 0
-    rows = pd.read_parquet(folder / "moses.parquet")
-    values = rows.pivot(index="metric", columns="trial", values="value")
-    assert set(values.index) - set(metrics.index) == {
-        "held_out_similarity",
-        "held_out_fragments",
-        "held_out_scaffolds",
-    }
-    assert values.loc["held_out_similarity", 0] > 1 / 3  # ethanol, phenol and neopentane
-    assert values.loc["held_out_fragments", 2] != values.loc["held_out_fragments", 2]  # nothing valid
-    assert set(rows[rows.metric.str.startswith("held_out_")].reference) == {"test"}
-    values = values.loc[metrics.index]
-    pd.testing.assert_frame_equal(values, metrics)
 
 
 def test_what_is_undefined_is_null_and_says_nothing(metrics, folder):

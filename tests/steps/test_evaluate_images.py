@@ -18,7 +18,7 @@ from pairflow.kinds.images import extractors
 from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.extractors import DinoV2
 from pairflow.kinds.images.kind import KIND
-from pairflow.kinds.images.measures import kernel_distance, nearest
+from pairflow.kinds.images.measures import nearest
 from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings, extractor_settings
 from pairflow.kinds.images.steps import reference
@@ -123,7 +123,7 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
     shared = {"method": "udlm", "nfe": 4, "seed": 0, "evaluation": "main", "samples": 70, "extractor": name}
     assert all((rows[key] == value).all() for key, value in shared.items())
     counted = rows.fillna({"trial": -1}).groupby(["metric", "trial"])["reference"].apply(list).to_dict()
-    of_trial = {"fd": ["train", "test"], "kd": ["train", "test"], "nn_l2": ["train"], "nn_copies": ["train"]}
+    of_trial = {"fd": ["train", "test"], "nn_l2": ["train"], "nn_copies": ["train"]}
     assert counted == {
         **{(key, trial): value for key, value in of_trial.items() for trial in (0, 1)},
         ("rank_deficient", -1): ["train", "test"],
@@ -139,8 +139,6 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
             assert distance == pytest.approx(
                 frechet_distance(Moments.from_features(found), Moments.from_features(real)), rel=1e-5
             )
-            [distance] = metric(out, "kd", trial=trial, reference=of)
-            assert distance == pytest.approx(kernel_distance(found, real), rel=1e-5)
         [distance] = metric(out, "nn_l2", trial=trial)
         assert distance == pytest.approx(255 * nearest(part, images[0].tokens)[0].mean())
     likely, noise = metric(out, "fd", reference="train")
@@ -167,7 +165,6 @@ def test_real_against_real_is_near_and_has_no_steps(data):
     assert len(found) == 4
     assert max(found) < noise / 5
     assert len(metric(out, "nn_l2", reference="train")) == 2
-    assert abs(np.mean(metric(out, "kd", reference="train"))) < 0.1
 
 
 def test_the_floor_of_the_digits_is_the_same_on_every_machine(tmp_path):
@@ -179,14 +176,12 @@ def test_the_floor_of_the_digits_is_the_same_on_every_machine(tmp_path):
         changes = ("--tokens", files[of], "--out", tmp_path / f"{name}-reference.parquet")
         run("reference", tmp_path, *changes)
     out = run("floor", tmp_path, "--samples", 1000)
-    expected = {"fd": (0.0744040765, 0.3732289156), "kd": (-0.0029444800, 0.0011801874)}
-    for name, values in expected.items():
-        found = [metric(out, name, reference=reference) for reference in ("train", "test")]
-        assert np.ravel(found) == pytest.approx(values, rel=1e-6)
+    found = [metric(out, "fd", reference=reference) for reference in ("train", "test")]
+    assert np.ravel(found) == pytest.approx((0.0744040765, 0.3732289156), rel=1e-6)
 
 
 def test_the_halves_have_nothing_in_common(experiment):
-    """The draws are of one, the distance is from the other: also the rows of the kernel distance."""
+    """The draws are of one, the distance is from the other."""
     ours, theirs = image_rows.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
@@ -250,7 +245,7 @@ def with_references(data, folder, *flags) -> list:
     return [*flags, *references]
 
 
-def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkeypatch, tmp_path):
+def test_inception_with_the_published_checksum_gives_fid_and_is(data, monkeypatch, tmp_path):
     """A stand-in network, so that rows and not weights are tested."""
     directions = torch.from_numpy(np.random.default_rng(0).normal(size=(192, 5)).astype(np.float32))
 
@@ -259,13 +254,13 @@ def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkey
         return features, torch.softmax(features, dim=1)
 
     def stand_in(settings, device):
-        return extractors.Extractor("inception", 5, network, distance="fid", kernel="kid")
+        return extractors.Extractor("inception", 5, network, distance="fid")
 
     monkeypatch.setitem(extractors.EXTRACTORS, "inception", stand_in)
     flags = with_references(data, tmp_path, "--extractor", "inception")
     out = run("evaluate", data, *flags, "--out", tmp_path / "metrics.parquet")
     rows = pd.read_parquet(out)
-    assert set(rows["metric"]) == {"fid", "kid", "is", "nn_l2", "nn_copies", "rank_deficient"}
+    assert set(rows["metric"]) == {"fid", "is", "nn_l2", "nn_copies", "rank_deficient"}
     assert (rows["extractor"] == "inception").all()
     assert all(1 < value < 5 for value in metric(out, "is"))
     assert rows[rows["metric"] == "is"]["reference"].isna().all()
@@ -290,7 +285,7 @@ def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
     assert len(metric(floors, "nn_cosine")) == 2
     assert 0.5 < max(metric(floors, "nn_cosine")) < 1
     for path in (out, floors):
-        assert set(pd.read_parquet(path)["metric"]) == {"fd", "kd", "nn_cosine", "rank_deficient"}
+        assert set(pd.read_parquet(path)["metric"]) == {"fd", "nn_cosine", "rank_deficient"}
         assert read_table(path, "metrics")[1].parameters["pixels"] is False
 
 

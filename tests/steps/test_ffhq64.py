@@ -42,7 +42,7 @@ def stand_ins(monkeypatch):
         return torch.nn.functional.adaptive_avg_pool2d(images, 4).flatten(1) @ DIRECTIONS, None
 
     made = {
-        "inception": extractors.Extractor("inception", 5, network, distance="fid", kernel="kid"),
+        "inception": extractors.Extractor("inception", 5, network, distance="fid"),
         "dinov2": extractors.Extractor("dinov2-0a", 5, network, all_rows=True),
     }
     monkeypatch.setattr(extractors, "load", lambda settings, *_: made[settings.extractor])
@@ -81,8 +81,8 @@ def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, run_call, stand_in
     assert finished["ffhq64"].reduced  # whatever its label says: images are missing
     assert set(metrics["reference"].dropna()) == {"train"}
     by_extractor = metrics[metrics["evaluation"] == "main"].groupby("extractor")["metric"].apply(set)
-    assert by_extractor["inception"] == {"fid", "kid", "nn_l2", "nn_copies", "rank_deficient"}
-    assert by_extractor["dinov2-0a"] == {"fd", "kd", "nn_cosine", "rank_deficient"}
+    assert by_extractor["inception"] == {"fid", "nn_l2", "nn_copies", "rank_deficient"}
+    assert by_extractor["dinov2-0a"] == {"fd", "nn_cosine", "rank_deficient"}
     for words in (
         "thumbnails128x128 has 8 of the 70,000 images",
         "none, so no NLL is measured",

@@ -136,9 +136,7 @@ def read_folder(
     for reason, count in sorted(Counter(left_out.values()).items()):
         example = next(name for name, why in left_out.items() if why == reason)
         notes.append(f"files and folders that were left out: {count:,} {reason}, such as {example}")
-    stems = {str(path.with_suffix("")).lower() for path in paths}
-    remarks["have the name of another one, with another suffix"] = len(paths) - len(stems)
-    notes += [f"{count:,} of {len(paths):,} images {remark}" for remark, count in sorted((+remarks).items())]
+    notes += [f"{count:,} of {len(paths):,} images {remark}" for remark, count in sorted(remarks.items())]
     return RawImages(images, notes=tuple(f"{folder}: {note}" for note in notes))
 
 

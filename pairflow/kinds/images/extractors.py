@@ -1,8 +1,8 @@
 """Networks whose features are used to compare images ("extractors").
 
-The Fréchet distance is called FID, and the kernel distance KID, only for features of the Inception network
-with FID's published weights. With other networks they are called `fd` and `kd`, and metric rows name the
-network in the column `extractor`. See docs/method.md, "Distances between images".
+The Fréchet distance is called FID only for features of the Inception network with FID's published weights.
+With other networks it is called `fd`, and metric rows name the network in the column `extractor`. See
+docs/method.md, "Distances between images".
 
 The folder `SHIPPED` has small classifiers, whose features have a mean square of 1 over training images.
 They compute in double precision, so that distances are the same on every machine, to more digits than a
@@ -55,7 +55,7 @@ class Extractor:
 
     Attributes:
         name: its name in metric rows, with 8 digits of the weights' SHA-256 unless the weights are FID's.
-        distance, kernel: the names of the Fréchet and the kernel distance of its features.
+        distance: the name of the Fréchet distance of its features.
         shape: the only (channels, H, W) that the network takes; None for any.
         all_rows: whether the features of every training image are stored, to find the nearest.
     """
@@ -64,7 +64,6 @@ class Extractor:
     dimension: int
     network: Network
     distance: str = "fd"
-    kernel: str = "kd"
     shape: tuple[int, int, int] | None = None
     batch: int = 64
     all_rows: bool = False
@@ -236,7 +235,7 @@ def _inception(settings: ExtractorSettings, device: torch.device | str) -> Extra
 
     published = sha256 == INCEPTION.sha256
     if published:
-        return Extractor("inception", 2048, run, distance="fid", kernel="kid", device=device)
+        return Extractor("inception", 2048, run, distance="fid", device=device)
     return Extractor(f"inception-{sha256[:8]}", 2048, run, device=device)
 
 

@@ -12,7 +12,7 @@ from pairflow.artifacts import token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
-from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
+from pairflow.kinds.images.measures import inception_score, most_similar, nearest
 from pairflow.kinds.images.rows import ImageRows, ReferenceStatistics, extract, halves
 from pairflow.kinds.images.settings import ComparisonSettings, ExtractorSettings, FloorSettings, RealImages
 from pairflow.metrics.continuous import average_paths
@@ -39,7 +39,7 @@ def measure_samples(
         if settings.pixels:
             measured += compared.neighbours(drawn.values[rows])
         for name, part in compared.references.items():
-            measured += compared.distances(features, name, part.whole, part.kernel)
+            measured.append(compared.distance(features, name, part.whole))
         return measured + compared.likeness(features) + average_paths(table, rows)
 
     measured = compared.real.measure_table(samples, table, metadata, measure)
@@ -57,13 +57,13 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
     train, test, references = compared.train, compared.test, compared.references
     half = halves(train.originals)[0]
     # Draws from one half of the training images are compared with the other half, and with all test images.
-    others = {"train": (references["train"].held, references["train"].held_kernel)}
+    others = {"train": references["train"].held}
     if "test" in references:
-        others["test"] = (references["test"].whole, references["test"].kernel)
+        others["test"] = references["test"].whole
     rows: Rows = []
     for trial, drawn in draw_trials(settings, "train", half):
         features, scores = compared.describe(train, drawn, machine.progress)
-        measured = [row for name, real in others.items() for row in compared.distances(features, name, *real)]
+        measured = [compared.distance(features, name, moments) for name, moments in others.items()]
         rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured + scores]
     # No model has memorised test images: their nearest training images show what distance is usual.
     draws = draw_trials(settings, "test", np.arange(test.originals)) if "test" in references else ()
@@ -73,7 +73,7 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
             measured += compared.likeness(references["test"].features[drawn])
         rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured]
     samples = min(settings.samples, len(half))
-    counts = {name: (samples, moments.count) for name, (moments, _) in others.items()}
+    counts = {name: (samples, moments.count) for name, moments in others.items()}
     rows += [row | {"samples": samples} for row in compared.rank("floor", counts)]
     named = {"extractor": compared.extractor.name}
     rows = [row | named | {"method": "data"} for row in rows]
@@ -118,15 +118,11 @@ class ImageComparison:
         score = [_row("is", inception_score(np.concatenate(probabilities)), None)] if scored else []
         return np.concatenate(features), score
 
-    def distances(
-        self, features: np.ndarray, reference: str, moments: Moments, kernel: tuple[np.ndarray, float]
-    ) -> Rows:
-        """Compute Fréchet and kernel distance of `features` from `reference`, the train or test images."""
-        frechet = frechet_distance(Moments.from_features(features), moments)
-        return [
-            _row(self.extractor.distance, frechet, reference),
-            _row(self.extractor.kernel, kernel_distance(features, *kernel), reference),
-        ]
+    def distance(self, features: np.ndarray, reference: str, moments: Moments) -> dict[str, object]:
+        """Compute the Fréchet distance of `features` from `reference`, the train or test images."""
+        return _row(
+            self.extractor.distance, frechet_distance(Moments.from_features(features), moments), reference
+        )
 
     def neighbours(self, values: np.ndarray) -> Rows:
         """Compare images, given as `ImageRows.values` (B, N), with the training images.

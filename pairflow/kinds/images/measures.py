@@ -4,7 +4,6 @@ An extractor, a network of the module `extractors`, computes features and probab
 is in `metrics.frechet`. See docs/method.md, "Distances between images".
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 
-# Rows of a kernel matrix, and of a distance matrix, that are in memory at a time.
-_KERNEL_ROWS = 2048
+# Rows of a distance matrix that are in memory at a time.
 _SAMPLE_ROWS, _DATA_ROWS = 1024, 4096
 
 
@@ -37,38 +35,6 @@ def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
         ratio = np.divide(part, marginal, out=np.ones_like(part), where=(part > 0) & (marginal > 0))
         scores.append(float(np.exp((part * np.log(ratio)).sum(axis=1).mean())))
     return float(np.mean(scores))
-
-
-def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:
-    """Return the kernel distance of features (m, D) and (n, D), with the kernel k(x, y) = (x.y / D + 1)^3.
-
-    It is the unbiased estimate of their squared maximum mean discrepancy, so values slightly below 0 occur.
-    On Inception's features it is the KID of Binkowski et al. 2018, who average over subsets of the rows; all
-    pairs of rows, as here, have the same expectation and a smaller variance. `within` is
-    `mean_kernel(reference)`, if it is known already.
-    """
-    x, y = np.asarray(samples, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    across = sum(float(block.sum()) for _, block in _kernel(x, y)) / (len(x) * len(y))
-    return mean_kernel(x) + (mean_kernel(y) if within is None else within) - 2 * across
-
-
-def mean_kernel(features: ArrayLike) -> float:
-    """Return the mean of `kernel_distance`'s k(x, y) over ordered pairs of distinct rows of `features` (n,
-    D)."""
-    features = np.asarray(features, dtype=np.float64)
-    count = len(features)
-    if count < 2:
-        raise InputError(f"kernel distance: expected at least 2 rows, found {count}")
-    total = sum(
-        float(block.sum() - np.trace(block[:, first:])) for first, block in _kernel(features, features)
-    )
-    return total / (count * (count - 1))
-
-
-def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield blocks of rows of the kernel matrix k(x_i, y_j), each with the index of its first row."""
-    for first in range(0, len(x), _KERNEL_ROWS):
-        yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
 
 
 def nearest(

@@ -12,12 +12,9 @@ from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array
 from pairflow.errors import InputError
 from pairflow.kinds.images.extractors import Extractor
-from pairflow.kinds.images.measures import mean_kernel
 from pairflow.kinds.images.prepare import to_images
 from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
-
-KERNEL_ROWS = 5000  # the kernel distance uses at most this number of real images
 
 
 @dataclass(frozen=True)
@@ -91,34 +88,18 @@ class ReferenceStatistics:
     """Statistics of the features of real images, with which samples are compared.
 
     `whole` and `held` are the moments of all images and of the held-out half (see `halves`). `features`
-    (n, D) are the features of the images with the numbers `rows` (n,).
+    (M, D) are the features of all images, empty unless the extractor has `all_rows`.
     """
 
     whole: Moments
     held: Moments
-    rows: np.ndarray
     features: np.ndarray
     metadata: Metadata
 
-    @cached_property
-    def kernel(self) -> tuple[np.ndarray, float]:
-        """What the kernel distance needs of the real images: their features (n, D), and the mean of the
-        kernel over pairs of them."""
-        return self._kernel(kernel_rows(self.whole.count))
-
-    @cached_property
-    def held_kernel(self) -> tuple[np.ndarray, float]:
-        """The same as `kernel`, of images in the held-out half only."""
-        return self._kernel(np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1]))
-
-    def _kernel(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
-        features = self.features[np.isin(self.rows, rows)]
-        return features, mean_kernel(features)
-
     def table(self) -> pa.Table:
-        """Make a table with a row per feature: its mean, its covariances, and its values on images `rows`."""
-        columns = {**self.whole.columns(), **self.held.columns("held_")}
-        return pa.table({**columns, "features": row_column(self.features.T)})
+        """Make a table with a row per feature: its mean, its covariances, and perhaps its values."""
+        values = {"features": row_column(self.features.T)} if len(self.features) else {}
+        return pa.table({**self.whole.columns(), **self.held.columns("held_"), **values})
 
     @classmethod
     def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
@@ -129,48 +110,35 @@ class ReferenceStatistics:
             raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
         if metadata.inputs.get("tokens") != digest(images.path):
             raise InputError(f"{path}: was made from a file other than {images.path}")
-        count, kept = facts["count"], facts["kept"]
-        if count != images.originals or kept > count:
-            part = f"{kept} of {count}"
-            raise InputError(f"{path}: expected statistics of {images.originals} images, found {part}")
+        if (count := facts["count"]) != images.originals:
+            raise InputError(f"{path}: expected statistics of {images.originals} images, found {count}")
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
-        features = np.ascontiguousarray(token_array(table["features"]).T)
-        return cls(whole, held, _stored_rows(count, kept), features, metadata)
-
-
-def kernel_rows(count: int) -> np.ndarray:
-    """Return the rows of `count` that the kernel distance uses: at most KERNEL_ROWS, held-out rows first."""
-    return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
+        if extractor.all_rows and "features" not in table.column_names:
+            raise InputError(f"{path}: no column 'features', which statistics by {extractor.name} have")
+        values = token_array(table["features"]) if extractor.all_rows else np.empty((0, 0))
+        return cls(whole, held, np.ascontiguousarray(values.T), metadata)
 
 
 def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Compute the statistics of `images`, without mirror images, in one pass.
-
-    The features of KERNEL_ROWS images are stored, or of all if the extractor has `all_rows`. Raises
-    InputError for fewer than 4 images.
-    """
+    """Compute the statistics of `images`, without mirror images, in one pass. Raises InputError for fewer
+    than 4 images."""
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")
-    stored = _stored_rows(count, count if extractor.all_rows else min(count, KERNEL_ROWS))
-    is_stored, is_held = (np.isin(np.arange(count), rows) for rows in (stored, halves(count)[1]))
+    is_held = np.isin(np.arange(count), halves(count)[1])
     rest = held = Moments.from_features(np.empty((0, extractor.dimension)))
-    features = []
+    features = [np.empty((0, extractor.dimension), np.float32)]
     for rows, batch, _ in extract(extractor, images, np.arange(count), progress):
         rest += Moments.from_features(batch[~is_held[rows]])
         held += Moments.from_features(batch[is_held[rows]])
-        features.append(batch[is_stored[rows]])
+        features += [batch] if extractor.all_rows else []
     facts = {"extractor": extractor.name, "dimension": extractor.dimension, "count": count}
     same = ("length", "vocabulary_size", "vocabulary", "shape")
     metadata = Metadata(
         kind="reference",
-        parameters={**facts, "kept": len(stored)},
+        parameters=facts,
         inputs={"tokens": digest(images.path)},
         **{key: getattr(images.metadata, key) for key in same},
     )
-    return ReferenceStatistics(rest + held, held, stored, np.concatenate(features), metadata)
-
-
-def _stored_rows(count: int, stored: int) -> np.ndarray:
-    return np.arange(count) if stored == count else np.sort(kernel_rows(count)[:stored])
+    return ReferenceStatistics(rest + held, held, np.concatenate(features), metadata)

@@ -106,20 +106,6 @@ _frechet = partial(
     pitfalls="compare only equal numbers of samples and the same network",
     source="Heusel et al. 2017 (`pairflow/metrics/frechet.py`)",
 )
-_kernel = partial(
-    _by_features,
-    best="lowest",
-    log=True,
-    group="kernel",
-    signed=True,
-    description="The kernel distance of the same features, which has no bias at few samples. It is called "
-    "KID if they come from Inception.",
-    formula="mean k(sample, other sample) + mean k(real, other real) - 2 mean k(sample, real), with k(x, y) "
-    "= (x·y / D + 1)³ over D features",
-    unit="none",
-    pitfalls="values slightly below 0 are noise; compare only the same network",
-    source="Bińkowski et al. 2018 (`pairflow/kinds/images/measures.py`)",
-)
 _neighbours = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
 _nearest = partial(
     _neighbours,
@@ -143,8 +129,6 @@ METRICS = {
         pitfalls="it never looks at real data: one perfect image of each class is enough",
         source="Salimans et al. 2016 (`pairflow/kinds/images/measures.py`)",
     ),
-    "kid": _kernel("KID"),
-    "kd": _kernel("KD"),
     "nn_l2": _nearest("L2", log=True, features=False),
     "nn_cosine": _nearest("cosine"),
     "nn_copies": _neighbours(
@@ -161,7 +145,7 @@ METRICS = {
     ),
     **PATHS,
 }
-GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}
+GROUPS = {"neighbours": "Distance to the nearest images", **PATH_GROUP}
 
 
 class RealImages(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pairflow.config import DataSettings, DemandSettings, Experiment, SampleSettings
+from pairflow.config import DataSettings, DemandSettings, Experiment, Settings
 from pairflow.kinds.kind import (
     Costs,
     Drafting,
@@ -25,7 +25,6 @@ from pairflow.kinds.molecules.settings import (
     NewLibrary,
     chemistry_settings,
     own_columns,
-    start_settings,
 )
 from pairflow.kinds.molecules.settings.demand import MoleculeDemand
 from pairflow.kinds.molecules.settings.metrics import MoleculeFiles, MoleculeFloorFiles
@@ -122,18 +121,21 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
                 settings = self.start_settings(experiment, name, seed)
                 yield Job("sample_start", inputs, {"samples": samples}, settings, gpu=True, seed=seed)
 
-    def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> SampleSettings:
-        """Return the settings for sampling from the model that the trainings start from."""
-        return start_settings(experiment, evaluation, seed)
+    def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> Settings:
+        """Return settings to draw a trial from the model that the trainings start from, which knows no
+        condition, at the evaluation's largest number of steps."""
+        steps = max(experiment.evaluations[evaluation].nfe)
+        plain = {"trials": 1, "condition": (), "guidance": 1.0}
+        return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)
 
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
     ) -> dict[str, Path]:
-        """Return the files that a floor of this evaluation reads. Samples of the model to start from
-        (`start`) are among them, except in evaluations of variants of molecules."""
+        """Return the files that a floor of this evaluation reads, with samples of the model to start from
+        (`start`), if there is one."""
         real = self.reference.list_files(root, experiment)
         files = {name: path for name, path in real.items() if name in MoleculeFloorFiles._fields}
-        if experiment.parent and experiment.evaluations[evaluation].noise is None:
+        if experiment.parent:
             files["start"] = paths.start_samples(root, experiment.seeds[0], evaluation)
         return files
 

@@ -33,7 +33,6 @@ def list_sheets(
     sheets = [headline_sheet(contents, headline)] if headline else []
     for block in blocks:
         tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
-        tables |= block.details.tables
         sheets += [
             metric_sheet(contents, table, block.scope, f"{title}, evaluation {block.name}")
             for title, table in tables.items()

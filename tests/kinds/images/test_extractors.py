@@ -52,7 +52,7 @@ def test_a_classifier_that_comes_with_pairflow_is_the_same_on_every_machine(name
     assert digest(path) == CLASSIFIERS[name]
     extractor = extractors.load(ExtractorSettings(extractor="classifier", weights=name))
     assert extractor.name == f"classifier-{CLASSIFIERS[name][:8]}"
-    assert (extractor.distance, extractor.kernel) == ("fd", "kd")
+    assert extractor.distance == "fd"
     assert json.loads(path.with_suffix(".json").read_text())["accuracy"] == accuracy
     line = 255 * np.eye(size, dtype=np.uint8)[None, :, :, None]
     features, probabilities = extractor(line)
@@ -84,7 +84,7 @@ def test_inception_is_pytorch_fids(inception_file, monkeypatch, float32_error):
         ExtractorSettings(extractor="inception", weights=str(inception_file), sha256=sha256)
     )
     assert extractor.name == f"inception-{digest(inception_file)[:8]}"
-    assert (extractor.distance, extractor.kernel, extractor.dimension) == ("fd", "kd", 2048)
+    assert (extractor.distance, extractor.dimension) == ("fd", 2048)
     features, probabilities = extractor(images(3))
     assert features.shape == (3, 2048)
     assert probabilities is None
@@ -99,7 +99,7 @@ def test_inception_is_pytorch_fids(inception_file, monkeypatch, float32_error):
     np.testing.assert_allclose(features, expected.numpy(), rtol=0, atol=allowed)
 
 
-def test_the_published_weights_make_it_fid_kid_and_is(inception_file, monkeypatch, tmp_path, float32_error):
+def test_the_published_weights_make_it_fid_and_is(inception_file, monkeypatch, tmp_path, float32_error):
     """From a path, or from the data directory under the published name; the logits go without a bias."""
     monkeypatch.setattr(extractors, "INCEPTION", replace(extractors.INCEPTION, sha256=digest(inception_file)))
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
@@ -107,7 +107,7 @@ def test_the_published_weights_make_it_fid_kid_and_is(inception_file, monkeypatc
     for weights in (str(inception_file), None):
         extractor = extractors.load(ExtractorSettings(extractor="inception", weights=weights))
         assert extractor.name == "inception"
-        assert (extractor.distance, extractor.kernel) == ("fid", "kid")
+        assert extractor.distance == "fid"
     features, probabilities = extractor(images(2, channels=3))
     head = torch.load(inception_file, weights_only=True)["fc.weight"].numpy()
     logits = features.astype(np.float64) @ head.T

@@ -8,8 +8,6 @@ from pairflow.errors import InputError
 from pairflow.kinds.images import measures as images
 from pairflow.kinds.images.measures import (
     inception_score,
-    kernel_distance,
-    mean_kernel,
     most_similar,
     nearest,
 )
@@ -80,32 +78,6 @@ def test_the_inception_score_of_constructed_probabilities():
     assert inception_score(by_class) == pytest.approx(1)
     with pytest.raises(InputError, match="Inception Score: expected at least 10 samples, found 9"):
         inception_score(by_class[:9])
-
-
-def test_the_kernel_distance_is_its_double_loop(monkeypatch):
-    monkeypatch.setattr(images, "_KERNEL_ROWS", 4)
-    x, y = features(11, 5), features(9, 5, seed=1)
-
-    def mean(pairs):
-        values = [(a @ b / 5 + 1) ** 3 for a, b in pairs]
-        return sum(values) / len(values)
-
-    def apart(rows):
-        return mean((a, b) for i, a in enumerate(rows) for j, b in enumerate(rows) if i != j)
-
-    expected = apart(x) + apart(y) - 2 * mean((a, b) for a in x for b in y)
-    assert kernel_distance(x, y) == pytest.approx(expected, rel=1e-12)
-    assert kernel_distance(x, y, within=mean_kernel(y)) == kernel_distance(x, y)
-
-
-def test_the_kernel_distance_is_unbiased():
-    """The mean over draws of one distribution is 0 within 3 standard errors, at 8 rows each."""
-    draws = np.random.default_rng(0).normal(size=(3000, 2, 8, 3))
-    actual = np.array([kernel_distance(one, other) for one, other in draws])
-    assert abs(actual.mean()) < 3 * actual.std() / len(actual) ** 0.5
-    assert (actual < 0).mean() > 0.3
-    with pytest.raises(InputError, match="kernel distance: expected at least 2 rows, found 1"):
-        kernel_distance(np.ones((1, 3)), np.ones((4, 3)))
 
 
 @pytest.mark.parametrize("symbols", [2, 256])

@@ -1,7 +1,6 @@
 """What the page shows of molecules beyond valid, unique and novel."""
 
 import re
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 
 from pairflow.kinds.molecules.measures.chemistry import histograms
-from pairflow.kinds.molecules.page.best import BestRun, Core
 from pairflow.kinds.molecules.page.charts import STAGES
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
@@ -47,14 +45,9 @@ def contents(make):
         }
         for nfe in NFE
     }
-    timings = pd.DataFrame(
-        [("sample", method, 0, "main", nfe, 2.0 * nfe, "cpu") for method in METHODS for nfe in NFE],
-        columns=["step", "method", "seed", "evaluation", "nfe", "seconds", "device"],
-    ).assign(peak_memory_mb=1.0)
     return make(
         settings={"methods": list(METHODS)},
         metrics=rows.assign(seed=0, evaluation="main", samples=1024, reference=None, extractor=None),
-        timings=timings,
         properties={"main": counts},
     )
 
@@ -98,29 +91,10 @@ def test_properties_are_drawn_at_both_ends_with_their_distance(found):
     assert "udlm: " in many["picture"].alt
 
 
-def test_speed_is_molecules_over_the_time_of_all_trials(found):
-    per_second = {table.metric: table.rows["pairflow"] for table in found["speed"]["tables"]}
-    totals = {"valid_per_second": 2 * 624, "unique_per_second": 2 * 500}  # novel ones break the data's rules
-    assert {name: [cell.mean for cell in cells] for name, cells in per_second.items()} == {
-        name: pytest.approx([total / 2.0, total / 64.0]) for name, total in totals.items()
-    }
-    assert found["speed"]["tables"][0].call_rows == {"": (2, 33)}  # with the greedy tail
-
-
-def test_novel_molecules_per_second_are_shown_where_the_data_are_not_complete(contents):
-    data = contents.experiment.data.model_copy(update={"source": "my_library.smi"})
-    other = replace(contents, experiment=contents.experiment.model_copy(update={"data": data}))
-    [block] = evaluation_blocks(other)
-    *_, novel = block.details.shown["speed"]["tables"]
-    assert novel.metric == "novel_per_second"
-    assert [cell.mean for cell in novel.rows["pairflow"]] == pytest.approx([2 * 100 / 2.0, 2 * 100 / 64.0])
-    assert novel.call_rows == {"": (2, 33)}
-
-
-def test_without_times_or_histograms_those_parts_are_left_out(make):
+def test_without_histograms_those_parts_are_left_out(make):
     [block] = evaluation_blocks(make())
     bare = block.details.shown
-    assert (bare["reasons"], bare["properties"], bare["speed"]) == ({}, {}, None)
+    assert (bare["reasons"], bare["properties"]) == ({}, {})
     assert [group.title for group in block.groups] == ["Counts by spelling"]
 
 
@@ -167,19 +141,17 @@ def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_sam
 
 
 def test_the_page_of_a_users_library_begins_with_plausible_molecules_and_names_no_paper(make):
-    core = Core("substructure", "CC(=O)Nc1ccccc1", 1.0, 0.875)
     data = {"source": "my_library.smi", "length": 16}
     every = make().metrics
     contents = make(
         settings={"methods": ["pairflow"], "data": data},
         metrics=every[every.method == "pairflow"],
         correlations={},
-        describe_best=lambda *run: BestRun(["CC(=O)Nc1ccccc1C"], core),
+        choose_plausible=lambda *run: ["CC(=O)Nc1ccccc1C"],
     )
     page = render(contents)
     text = page[page.index("<main") :]
     assert text.index("Structure of CC(=O)Nc1ccccc1C") < text.index("<table")
-    assert "<code>CC(=O)Nc1ccccc1</code>: 100.0 % of them have it, and 87.5 %" in page
     words = page[: page.index("The whole configuration")]
     found = re.findall("(?:.{30})(?:[Pp]aper|[Ss]ource|[Cc]oupling)(?:.{30})", words)
     assert not found, found

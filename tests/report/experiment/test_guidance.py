@@ -1,13 +1,11 @@
-"""What the page shows of an evaluation at several weights of guidance, or several noises of variants."""
+"""What the page shows of an evaluation at several weights of guidance."""
 
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.kinds.molecules.measures.chemistry import histograms
 from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
@@ -31,26 +29,21 @@ def contents(make, sampled):
         for name, trial in product(WEIGHTS, range(2))
         for of in ({"method": method, "nfe": nfe} for method, nfe in product(METHODS, NFE))
     ]
-    random = np.random.default_rng(0)
-    counts = histograms(random.normal(size=(90, 4)), random.normal(size=(500, 4)))
-    properties = {name: {nfe: dict.fromkeys(METHODS, counts) for nfe in NFE} for name in WEIGHTS}
-    return make(settings=SETTINGS, metrics=pd.concat(rows, ignore_index=True), properties=properties)
+    return make(settings=SETTINGS, metrics=pd.concat(rows, ignore_index=True))
 
 
-def test_a_curve_per_number_of_steps_and_the_property_at_each_weight(contents):
+def test_a_curve_per_number_of_steps(contents):
     [block] = evaluation_blocks(contents)  # the repetitions have no block of their own
     guidance = block.details.shown["guidance"]
     assert guidance["condition"] == "logp=high"
-    assert [*guidance["trades"], *guidance["shapes"]] == ["in the class asked for", "logP"]
-    trades, shapes = guidance["trades"]["in the class asked for"], guidance["shapes"]["logP"]
+    assert [*guidance["trades"]] == ["in the class asked for"]
+    trades = guidance["trades"]["in the class asked for"]
     assert list(trades) == [1, 4]
-    assert [(nfe, {*methods}) for nfe, methods in shapes.items()] == [(nfe, {*METHODS}) for nfe in (4, 1)]
     trade = trades[1]
     assert "at guidance 0, 1, 2.5. " in trade.alt
     shares = ("41.7", "58.3", "91.7")  # of 600 valid samples, means of both trials
     for weight, share in zip(("0", "1", "2.5"), shares, strict=True):
         assert f'"guidance {weight}","in the class {share} %"' in trade.points
-    assert all(f"guidance {weight:g}" in shapes[4]["udlm"].alt for weight in WEIGHTS.values())
 
 
 def test_each_of_several_properties_has_its_own_chart(make, sampled):
@@ -127,27 +120,3 @@ def test_the_page_says_how_many_held_out_rows_are_likelier_under_their_class(mak
     contents = replace(contents, metrics=metrics)
     assert contents.likelier == {"udlm": (0.75, 0.25, 250)}
     assert "udlm 75.0 % 25.0 % 250" in parse(render(contents)).words()
-
-
-def test_variants_are_drawn_against_their_noise(make, sampled, parse):
-    values = {
-        "main": {"valid": 900, "novel_strict": 800},
-        "main_n0_1": {"valid": 950, "novel_strict": 250, "origin_similarity": 0.75},
-        "main_n0_4": {"valid": 900, "novel_strict": 700, "origin_similarity": 0.25},
-    }
-    files = product(values, range(2))
-    rows = [sampled(values[name], evaluation=name, method="pairflow", nfe=4, trial=n) for name, n in files]
-    settings = {
-        "data": {"source": "small_molecules", "length": 16},
-        "methods": ["pairflow"],
-        "evaluations": {"main": {"nfe": [4], "noises": [0.1, 0.4]}},
-    }
-    contents = make(settings=settings, metrics=pd.concat(rows, ignore_index=True), properties={})
-    [block] = evaluation_blocks(contents)  # the variants have no block of their own
-    charts = block.details.shown["variants"]
-    assert [*charts] == [4]
-    assert [*charts[4]] == ["similarity to the varied molecule", "novel"]  # plausible ones were not counted
-    similarity = charts[4]["similarity to the varied molecule"].points
-    assert '"noise 0.1","similarity to the varied molecule 0.75"' in similarity
-    assert '"noise 0.4","novel 70.0 %"' in charts[4]["novel"].points
-    assert "Variants of held-out molecules" in parse(render(contents)).words()

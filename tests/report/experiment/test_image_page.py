@@ -23,7 +23,7 @@ def test_what_the_page_shows(image_page, parse):
     ]
     for text in (
         *("Training rows 1,257", "Image size 8 × 8 pixels, grey"),
-        "FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from 1,000 samples; IS by",
+        "FD by the features of the classifier 1a2b3c4d, from 1,000 samples; IS by",
         "the floor, the same distance between real images: FD to the training images 4.8 (from 540).",
     ):
         assert page.words().count(text) == 1
@@ -43,15 +43,15 @@ def test_tables_follow_the_order_of_metrics_and_references(make_images):
     [block] = quality.evaluation_blocks(contents)
     main = ["FD to the training images", "FD to the test images", "IS"]
     assert [table.label for table in block.main.tables] == main
-    assert [[table.metric for table in group.tables] for group in block.groups] == [["kd"], [*NEAREST]]
-    assert [len(group.charts) for group in [block.main, *block.groups]] == [3, 1, 1]  # no chart of copies
+    assert [[table.metric for table in group.tables] for group in block.groups] == [[*NEAREST]]
+    assert [len(group.charts) for group in [block.main, *block.groups]] == [3, 1]  # no chart of copies
     measured = {table.metric: table for table in block.tables}
     assert contents.methods == list(measured["fd"].rows) == ["udlm", "random", "pairflow"]  # not `data`
     cells = {
         metric: [cell for row in table.rows.values() for cell in row] for metric, table in measured.items()
     }
     best = {metric: any(cell.best for cell in row) for metric, row in cells.items()}
-    assert best == {"fd": True, "kd": True, "is": True, "nn_l2": False, "nn_copies": False}
+    assert best == {"fd": True, "is": True, "nn_l2": False, "nn_copies": False}
     fd, test, *_ = block.main.charts
     assert fd.alt.endswith("; real images: 4.8.")
     assert "real images" not in test.alt
@@ -108,7 +108,7 @@ def test_a_metric_over_all_trials_has_single_values(make_images, parse):
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [Cell(-0.01, count=1, digits=2), Cell(0.5, count=1, digits=2)]}
-    assert "a: −0.01 at 1, 0.5 at 2" in figures.quality(given_table("kd", [1, 2], cells), [10], "q").alt
+    assert "a: −0.01 at 1, 0.5 at 2" in figures.quality(given_table("fd", [1, 2], cells), [10], "q").alt
     cells = {"a": [Cell(1, 5, 3), Cell(2, 0.1, 3)]}
     [axes] = figures.quality(given_table("fd", [1, 2], cells), [10], "q").figure.axes
     assert axes.get_yscale() == "log"

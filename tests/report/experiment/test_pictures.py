@@ -6,7 +6,6 @@ import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
 from pairflow.kinds.images.page.page import ImagesPage
-from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.report.kind_page import draw_between
 
@@ -58,7 +57,6 @@ def test_pictures_of_known_samples(experiment, folder):
     assert (nearest == 255 * tokens[[5, 7]].reshape(2, 8, 8, 1)).all()
     assert distances == pytest.approx([0, 255 * np.sqrt(3)])
     assert list(found["neighbours"]) == ["udlm"]
-    assert found["accuracies"] == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
 
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):

@@ -1,7 +1,6 @@
 """What pages show of images: samples, pairs with the states between them, nearest training images."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +8,8 @@ import numpy as np
 from pairflow.artifacts import read_metadata
 from pairflow.artifacts.tables import from_points
 from pairflow.config import Experiment
-from pairflow.kinds.images.extractors import SHIPPED
 from pairflow.kinds.images.measures import nearest
 from pairflow.kinds.images.rows import ImageRows, read_images
-from pairflow.kinds.images.settings import extractors
 from pairflow.pixels import ROOM, Png, encode, enlarge, tile
 from pairflow.plan import paths
 from pairflow.report import kind_page
@@ -46,13 +43,8 @@ class ImagesPage(KindPage):
                 1/(S+1), (B, S, H, W, C), and noise x0.
             neighbours: for each method, samples at its highest NFE, the training image nearest to each, and
                 their distances (B,).
-            accuracies: for each classifier, the share of test images that it recognises, or None.
         """
         train, seed = read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
-        accuracies = {}
-        if classifier := extractors(experiment).get("classifier"):
-            facts = json.loads((SHIPPED / f"{classifier.weights}.json").read_text())
-            accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
         return {
             "examples": train[choose_examples(len(train.tokens), SAMPLES, seed)],
             "images": {
@@ -61,7 +53,6 @@ class ImagesPage(KindPage):
             },
             "ends": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
             "neighbours": _neighbours(samples, train),
-            "accuracies": accuracies,
         }
 
     def make_details(
@@ -70,13 +61,13 @@ class ImagesPage(KindPage):
         """Name the network behind each metric, and the networks with as many features as images, or more."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
-        accuracies, features = contents.part["accuracies"], []
+        features = []
         for grid in tables:
             if grid.extractor:
-                by = f" by the features of {name_extractor(grid.extractor, accuracies)}"
+                by = f" by the features of {name_extractor(grid.extractor)}"
                 metric = f"{grid.about.label}{by if grid.about.features else ''}"  # pixels have no features
                 features.append(f"{metric}, from {grid.samples}")
-        few = dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)
+        few = dict.fromkeys(name_extractor(extractor) for extractor in deficient)
         return Details({"features": [*dict.fromkeys(features)], "deficient": [*few]})
 
     def draw(self, contents: Contents) -> dict[str, object]:
@@ -99,12 +90,10 @@ class ImagesPage(KindPage):
         }
 
 
-def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:
-    """Return `the classifier 1a2b3c4d` for `classifier-1a2b3c4d`, and its accuracy if that is known."""
+def name_extractor(extractor: str) -> str:
+    """Return `the classifier 1a2b3c4d` for `classifier-1a2b3c4d`."""
     kind, _, weights = extractor.partition("-")
-    name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
-    accuracy = accuracies.get(extractor)
-    return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
+    return f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:

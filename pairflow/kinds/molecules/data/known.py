@@ -7,12 +7,11 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, read_table, write_table
+from pairflow.artifacts import read_table
 
 KNOWN = "known molecules"
 
@@ -36,13 +35,9 @@ class KnownMolecules:
     def table(self) -> pa.Table:
         return pa.table({"hash": self.hashes})
 
-    def save(self, file: Any, **metadata: Any) -> None:
-        """Write a Parquet file to a path or into an open file, with these `metadata`."""
-        write_table(file, self.table, Metadata(kind=KNOWN, **metadata))
-
     @classmethod
     def load(cls, path: str | Path) -> "KnownMolecules":
-        """Read a file that `save` wrote; InputError if it is missing or has other content."""
+        """Read a file of such a table; InputError if it is missing or has other content."""
         table, _ = read_table(Path(path), KNOWN)
         return cls(table["hash"].to_numpy())
 

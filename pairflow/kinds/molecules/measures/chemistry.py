@@ -3,15 +3,13 @@
 See docs/method.md, "Molecule metrics".
 
 Only distinct valid molecules are compared: those with the same canonical SMILES (the one text that RDKit
-writes for a molecule) count once, in samples and in the training set. `compare_as_moses` follows MOSES
-(Polykovskiy et al. 2020), but fingerprints have 2,048 bits.
+writes for a molecule) count once, in samples and in the training set.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -26,7 +24,6 @@ REFERENCES = {  # metric -> the molecules that it compares with
     **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
     **dict.fromkeys(["common_scaffolds", "common_frameworks"], "train"),
     **{f"{name}_wasserstein": "train" for name in PROPERTIES},
-    **{f"held_out_{kind}": "test" for kind in ("similarity", "fragments", "scaffolds")},
 }
 CORES = 10  # number of scaffolds that count as common, the most frequent ones of training molecules
 _BINS = 30
@@ -153,32 +150,3 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
         bins = {"low": edges[:-1], "high": edges[1:], "samples": samples, "training": known}
         tables.append(pd.DataFrame({"property": name, **bins}))
     return pd.concat(tables, ignore_index=True)
-
-
-def compare_as_moses(molecules: pd.DataFrame, held_out: pd.DataFrame) -> dict[str, float]:
-    """Compare molecules of one trial, a table of `describe_samples`, with held-out ones; NaN for too few.
-
-    `held_out` has their STRUCTURES and fragments; if it is empty, nothing is compared.
-
-    - `held_out_similarity`: the mean similarity to the nearest held-out molecule.
-    - `held_out_fragments`, `held_out_scaffolds`: the cosine between the counts of BRICS fragments, or of
-      Bemis-Murcko scaffolds, in these and in held-out molecules. Molecules without rings have no scaffold.
-    """
-    if held_out.empty:
-        return {}
-    nearest = Neighbours(held_out["fingerprint"]).similarity(molecules["fingerprint"])
-    fragments, others = (Counter(chain(*table["fragments"])) for table in (molecules, held_out))
-    return {
-        "held_out_similarity": _mean(nearest),
-        "held_out_fragments": cosine(fragments, others),
-        "held_out_scaffolds": cosine(Counter(molecules["scaffold"]), Counter(held_out["scaffold"])),
-    }
-
-
-def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """Return the cosine of the angle between two vectors of counts by name; NaN if one is all zero. The empty
-    name, which stands for molecules without rings, is left out."""
-    names = [name for name in one | other if name]
-    first, second = (np.array([them[name] for name in names], float) for them in (one, other))
-    norms, product = (np.linalg.norm(first), np.linalg.norm(second)), first @ second
-    return float(product / np.prod(norms)) if all(norms) else np.nan

@@ -1,6 +1,6 @@
 """Measures samples of molecules: rows of metrics, and histograms of properties."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,11 +16,11 @@ from pairflow.kinds.molecules.measures import chemistry, plausible, training_mol
 from pairflow.kinds.molecules.measures.counts import canonical, count, count_reasons, spellings
 from pairflow.kinds.molecules.measures.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.measures.plausible import Norms
-from pairflow.kinds.molecules.measures.training_molecules import HELD_OUT_ROWS, DatasetMolecules, common, draw
+from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, common, draw
 from pairflow.kinds.molecules.settings import COMPUTED, LONGEST, Chemistry, MoleculeDraws
 from pairflow.kinds.molecules.settings.metrics import MoleculeFiles, MoleculeFloorFiles
 from pairflow.kinds.molecules.structures import similarity
-from pairflow.kinds.molecules.structures.descriptors import PROPERTIES, STRUCTURES, tabulate
+from pairflow.kinds.molecules.structures.descriptors import PROPERTIES
 from pairflow.kinds.molecules.structures.standardise import identify_all
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
@@ -45,10 +45,6 @@ def measure_samples(
         distinct = described.iloc[np.unique(valid)].drop_duplicates("key")
         values = sampled.count(list(texts), described.iloc[valid], distinct)
         values |= chemistry.compare(distinct, sampled.training)
-        if sampled.origins is not None:
-            values |= measure_variants(sampled.origins.loc[[trial]], texts, described)
-        if settings.moses:
-            values |= chemistry.compare_as_moses(distinct, sampled.held_out)
         shared = {"trial": int(trial), "samples": sampled.metadata.parameters["samples"]}
         rows += _metric_rows(values, **shared)
         if settings.fcd:
@@ -160,35 +156,14 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
     return values | ({"in_class": int(met.sum())} if asked else {})
 
 
-def read_origins(origins: np.ndarray, words: Vocabulary, index: pd.Index) -> pd.Series:
-    """Return the fingerprints of the molecules `origins` (B, N) of which samples are variants."""
-    smiles = [canonical(text := words.decode(row)) or text for row in origins]
-    names = [*dict.fromkeys(smiles)]
-    fingerprints = dict(zip(names, tabulate(["fingerprint"], names)["fingerprint"], strict=True))
-    return pd.Series([fingerprints[name] for name in smiles], index=index)
-
-
-def measure_variants(origins: pd.Series, texts: Iterable[str], described: pd.DataFrame) -> dict[str, float]:
-    """Measure the mean similarity of the valid samples among `texts` to the molecules that they vary."""
-    names = np.array([*map(canonical, texts)], object)
-    valid = names != None  # noqa: E711 - for each element
-    fingerprints = described.loc[names[valid], "fingerprint"]
-    return {"origin_similarity": _mean(similarity.similarity_of_pairs(fingerprints, origins[valid]))}
-
-
-def _mean(errors: np.ndarray) -> float:
-    return float(errors.mean()) if len(errors) else np.nan
-
-
 class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
     `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set `known`. `keys` maps canonical SMILES to what identifies the molecules by the data
-    set's rule; the `known_keys` are in the data set. `origins` has the fingerprints of the molecules that
-    they vary, if any. `nearest` has what samples were asked for by classes of the user's own columns, if the
-    files have labels. `described` is a table of the distinct SMILES of all trials, with their keys. It has a
-    column for each of `plausible.STAGES` if the settings ask for them.
+    are in the data set `known`. `keys` maps canonical SMILES to what identifies them by the rule of the data
+    set, of which `known_keys` are in the data set. `nearest` has what samples were asked for by classes of
+    the user's own columns, if the files have labels. `described` is a table of the distinct SMILES of all
+    trials, with their keys. It has a column for each of `plausible.STAGES` if the settings ask for them.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -198,11 +173,8 @@ class SampledMolecules:
         self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)
         self.known.metadata.require_same_vocabulary(words.hash, files.smiles, files.vocabulary)
         self.metadata.require_same_data(self.known.metadata.data, samples, files.smiles)
-        tokens, self.origins = token_array(table["tokens"]), None
-        decoded = [*map(words.decode, tokens)]
+        decoded = [*map(words.decode, token_array(table["tokens"]))]
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
-        if "origin" in table.column_names:
-            self.origins = read_origins(token_array(table["origin"]), words, self.strings.index)
         self.training = training_molecules.read_training(files.molecules, self.known)
         work = machine.threads or 1, machine.progress
         self.copies = common(spellings(decoded), self.known.smiles)
@@ -210,7 +182,7 @@ class SampledMolecules:
         self.known_keys = self.known.known_among(self.keys.values())
         asked = read_asked(self.metadata)
         self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}
-        further = (*["fragments"] * settings.moses, *(classes.property for classes in self.asked))
+        further = [classes.property for classes in self.asked]
         further += plausible.DESCRIBED if settings.plausible else ()
         self.described = chemistry.describe_samples(self.strings, self.training, further, *work)
         self.described["key"] = self.described.index.map(self.keys)
@@ -229,9 +201,6 @@ class SampledMolecules:
             new = self.described[~self.described["key"].isin(self.known_keys)]
             stages = plausible.survive(new, norms, *work)
             self.described = self.described.join(stages).fillna(dict.fromkeys(stages, False))
-        if settings.moses:
-            held_out = draw(self.known.held_out, HELD_OUT_ROWS)
-            self.held_out = tabulate((*STRUCTURES, "fragments"), held_out, *work)
 
     def _read_chemnet(self, statistics: Path | None, machine: Machine) -> None:
         if statistics is None:

@@ -25,7 +25,6 @@ from pairflow.kinds.molecules.structures.standardise import identify
 from pairflow.runtime.progress import bar
 
 PROPERTY_ROWS = 20_000  # most training molecules whose properties are computed, because QED takes time
-HELD_OUT_ROWS = 2_000  # most held-out molecules that samples are compared with
 CHEMNET_ROWS = 10_000  # most training molecules whose ChemNet features are computed
 CHEMNET_DIMENSION = 512
 _CHEMNET_CHUNK = 1024  # molecules between two updates of the progress bar

@@ -1,5 +1,4 @@
-"""Draws the charts that only pages on molecules have: invalid samples, properties, speed, guidance, and
-variants."""
+"""Draws the charts that only pages on molecules have: invalid samples, properties and guidance."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -14,7 +13,7 @@ from pairflow.report import drawing
 from pairflow.report.colours import Fill, Style, contrast
 from pairflow.report.drawing import Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Grid
-from pairflow.report.words import format_percent, pluralise, shorten
+from pairflow.report.words import format_percent, shorten
 
 _PANELS = 3  # most small panels in a row
 _PANEL = 0.72  # inches: the height of a panel
@@ -138,24 +137,6 @@ def survivors(shares: pd.DataFrame, real: str, name: str) -> Picture:
         return drawing.finish(figure, name, alt, lines, named=True)
 
 
-def trade(rows: pd.DataFrame, samples: int, evaluation: str, name: str) -> Picture:
-    """Draw valid samples against the time to draw them, a line per method through its numbers of steps.
-    `rows` have method, nfe, calls (of the network), seconds (per `samples`), valid."""
-
-    def write(row: Any) -> list[str]:
-        steps = f"{pluralise(row.nfe, 'step')}, {pluralise(row.calls, 'call')}"
-        return [steps, f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
-
-    lines = drawing.make_lines(rows, "seconds", "valid", write)
-    x, y = f"seconds per {samples:,} samples", f"valid of {samples:,}"
-    with line_chart(lines, x, y) as (figure, axes):
-        axes.set_xscale("log")
-        drawing.set_log_ticks(axes.xaxis)
-        drawing.start_at_zero(axes)
-        alt = describe_lines(f"Valid samples by seconds of sampling, evaluation {evaluation}", lines)
-        return drawing.finish(figure, name, alt, lines)
-
-
 def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
     """Draw novel molecules against `metric`, how well samples meet what was asked for, a line per method.
 
@@ -177,25 +158,4 @@ def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
         drawing.start_at_zero(axes)
         weights = ", ".join(f"{weight:g}" for weight in sorted(rows.weight.unique()))
         alt = describe_lines(f"{y} by share {x}, {title}, at guidance {weights}", lines)
-        return drawing.finish(figure, name, alt, lines)
-
-
-VARIED = ("origin_similarity", "plausible", "novel_strict")
-
-
-def variants(rows: pd.DataFrame, metric: str, name: str) -> Picture:
-    """Draw a metric of VARIED against the noise of variants, a line per method. `rows` have method, noise and
-    value: a similarity, or a share of the samples in %."""
-    about = METRICS[metric]
-    y = f"{about.label} (% of samples)" if about.counted else about.label
-
-    def write(row: Any) -> list[str]:
-        value = format_percent(row.value / 100) if about.counted else f"{row.value:.2f}"
-        return [f"noise {row.noise:g}", f"{about.label} {value}"]
-
-    lines = drawing.make_lines(rows.sort_values(["method", "noise"], kind="stable"), "noise", "value", write)
-    with line_chart(lines, "noise (share of tokens drawn again)", y) as (figure, axes):
-        axes.set_xlim(left=0)
-        drawing.start_at_zero(axes)
-        alt = describe_lines(f"{y} of variants of held-out molecules, by their noise", lines)
         return drawing.finish(figure, name, alt, lines)

@@ -1,7 +1,6 @@
-"""Makes the part of the section on quality that only molecules have: invalid samples, properties, speed."""
+"""Makes the part of the section on quality that only molecules have: invalid samples, properties."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.settings import own_columns
 from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.contents import Contents
-from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.grid import REAL, Grid
 from pairflow.report.kind_page import Details
@@ -20,22 +18,15 @@ from pairflow.settings.conditions import SPREAD
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 _KEPT = ("plausible", "novel_strict", "common_scaffolds", "common_frameworks")  # of a start, beside methods
-YIELDS = {  # counts of molecules -> the same per second
-    "valid": "valid_per_second",
-    "unique_strict": "unique_per_second",
-    "novel_strict": "novel_per_second",
-}
 
 
 def describe_molecules(
-    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str, complete: bool
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> Details:
     """Return the details of one evaluation for its section of the page. `measured` has a table for each
-    metric, `prefix` makes the names of drawings unique, and `complete` says that the data set has every
-    molecule that follows its rules."""
+    metric, and `prefix` makes the names of drawings unique."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
     properties = draw_properties(contents, evaluation, measured, prefix)
-    speed = measure_speed(contents, evaluation, rows, prefix, complete)
     reasons, fills = {}, {}
     if members := [table for table in measured.values() if table.about.group == "reasons"]:
         samples = int(rows.samples.max())
@@ -44,7 +35,6 @@ def describe_molecules(
             method: charts.reasons(members, method, samples, f"{prefix}-invalid-{name_file(method)}")
             for method in members[0].rows
         }
-    tables = speed["tables"] if speed else []
     return Details(
         {
             "training": legend(["training molecules"], f"{prefix}-training", lambda _: charts.TRAINING),
@@ -53,12 +43,9 @@ def describe_molecules(
             "survivors": draw_survivors(contents, evaluation, measured, prefix),
             "start": compare_with_start(contents, evaluation, measured),
             "properties": properties,
-            "speed": speed,
             "guidance": describe_guidance(contents, evaluation, prefix),
             "nearest": describe_nearest(contents, evaluation),
-            "variants": draw_variants(contents, evaluation, prefix),
-        },
-        tables={"Molecules per second": tables} if tables else {},
+        }
     )
 
 
@@ -130,59 +117,12 @@ def draw_properties(
     return properties
 
 
-def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
-    """Compute molecules per second: rows evaluation, method, nfe, seed, metric (values of `YIELDS`), value.
-
-    Unique and novel molecules are counted within each trial, by canonical SMILES, and summed over trials.
-    """
-    counts = metrics[metrics.metric.isin(YIELDS)].groupby([*RUN, "metric"])["value"].sum().reset_index()
-    both = counts.merge(sampling_times(timings), on=RUN)
-    return both[RUN].assign(metric=both.metric.map(YIELDS), value=both.value / both.seconds)
-
-
-def measure_speed(
-    contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str, complete: bool
-) -> dict[str, Any] | None:
-    """Compare valid molecules with the time to draw them; None without timings. Returns a chart, tables of
-    molecules per second of the step `sample`, and the names of the devices."""
-    yields = sampling_yields(rows, contents.timings)
-    if yields.empty:
-        return None
-    shown = [name for name in YIELDS.values() if name in set(yields.metric)]
-    if complete:  # novel molecules break the rules of the data, so that nobody wants them
-        shown = [name for name in shown if name != "novel_per_second"]
-    seeds = yields.dropna(subset="value").seed.nunique()
-    made = [
-        contents.add_calls(
-            Grid(evaluation, name, METRICS[name], yields[yields.metric == name], all_seeds=seeds)
-        )
-        for name in shown
-    ]
-    keys = ["method", "nfe", "seed"]
-    valid = rows[rows.metric == "valid"].groupby(keys)["value"].agg(["mean", "count"]).reset_index()
-    times = sampling_times(contents.timings)
-    times = times[times.evaluation == evaluation]
-    both = valid.merge(times, on=keys)
-    # A job draws all trials, whereas the chart has the molecules and seconds of one.
-    per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
-    means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
-    count = contents.experiment.count_calls
-    means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
-    shown_means = pd.concat(means[means.method == method] for method in made[0].rows)
-    return {
-        "picture": charts.trade(shown_means, int(rows.samples.max()), evaluation, f"{prefix}-speed"),
-        "tables": made,
-        "devices": " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
-    }
-
-
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, object] | None:
     """Draw what guidance does in an evaluation with several weights; None without them, or if no class was
     counted.
 
     Returns `trades`, by what samples were asked for and by NFE: charts of the share of novel molecules
-    against how well the samples meet that. Returns also `shapes`, by property, NFE and method: the
-    distribution of the property at each weight, if the page shows this property.
+    against how well the samples meet that.
     """
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
@@ -206,12 +146,7 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
         }
         for metric in targets
     }
-    shapes = {
-        PROPERTIES[name]: _draw_shapes(contents, weights, name, prefix)
-        for name in names
-        if name in PROPERTIES
-    }
-    return {"condition": ", ".join(conditions), "trades": trades, "shapes": shapes}
+    return {"condition": ", ".join(conditions), "trades": trades}
 
 
 def describe_nearest(contents: Contents, evaluation: str) -> dict[str, object] | None:
@@ -245,47 +180,4 @@ def describe_nearest(contents: Contents, evaluation: str) -> dict[str, object] |
             for method in contents.methods
             if (evaluation, method) in shares.index
         ],
-    }
-
-
-def draw_variants(contents: Contents, evaluation: str, prefix: str) -> dict[int, dict[str, Picture]]:
-    """Draw variants of held-out molecules against their noise: for each NFE, the highest first, the charts of
-    `charts.VARIED` by label. Empty without variants."""
-    noises = contents.experiment.noised().get(evaluation, {})
-    rows = contents.measured[contents.measured.evaluation.isin([*noises])]
-    rows = rows[rows.metric.isin(charts.VARIED)]
-    counted = rows.metric.map(lambda metric: METRICS[metric].counted)
-    shares = np.where(counted, 100 * rows.value / rows.samples, rows.value)
-    rows = rows.assign(noise=rows.evaluation.map(noises), value=shares)
-    means = rows.groupby(["nfe", "metric", "method", "noise"], sort=False)["value"].mean().reset_index()
-    return {
-        int(nfe): {
-            METRICS[metric].label: charts.variants(
-                points[points.metric == metric], metric, f"{prefix}-variants-{metric}-nfe{int(nfe)}"
-            )
-            for metric in charts.VARIED
-            if metric in set(points.metric)
-        }
-        for nfe, points in sorted(means.groupby("nfe"), reverse=True)
-    }
-
-
-def _draw_shapes(
-    contents: Contents, weights: Mapping[str, float], name: str, prefix: str
-) -> dict[int, dict[str, Picture]]:
-    """Draw a property's distribution at each weight of guidance, by NFE (the highest first) and method."""
-    by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
-    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]):
-        for nfe, methods in contents.part["properties"].get(evaluation, {}).items():
-            for method, counts in methods.items():
-                by_weight = by_nfe.setdefault(nfe, {}).setdefault(method, {})
-                by_weight[f"guidance {weight:g}"] = counts[counts.property == name]
-    return {
-        nfe: {
-            method: charts.histograms(
-                counts, PROPERTIES[name], f"{prefix}-guided-{name}-{name_file(method)}-nfe{nfe}"
-            )
-            for method, counts in methods.items()
-        }
-        for nfe, methods in sorted(by_nfe.items(), reverse=True)
     }

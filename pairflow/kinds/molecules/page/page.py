@@ -51,12 +51,12 @@ class MoleculesPage(KindPage):
 
         - `samples`: method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn.
         - `examples`: some training molecules as SMILES.
-        - `describe_best`: a function from (evaluation, method, NFE) to a `best.BestRun`.
+        - `choose_plausible`: a function from (evaluation, method, NFE) to some plausible samples as SMILES.
         - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
           numbers of molecules in each bin of a property, by `chemistry.histograms`.
         """
         from pairflow.kinds.molecules.data.prepare import Vocabulary
-        from pairflow.kinds.molecules.page.best import describe_best
+        from pairflow.kinds.molecules.page.best import choose_plausible
 
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
         table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
@@ -76,7 +76,7 @@ class MoleculesPage(KindPage):
                 for method, by_nfe in samples.items()
             },
             "examples": [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))],
-            "describe_best": partial(describe_best, root, experiment, _SHOWN),
+            "choose_plausible": partial(choose_plausible, root, experiment, _SHOWN),
             "properties": properties,
         }
 
@@ -191,10 +191,9 @@ class MoleculesPage(KindPage):
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
         measured = {table.metric: table for table in tables}
-        return describe_molecules(contents, evaluation, measured, prefix, is_complete(contents.experiment))
+        return describe_molecules(contents, evaluation, measured, prefix)
 
     def draw(self, contents: Contents) -> dict[str, object]:
-        from pairflow.kinds.molecules.page.best import BestRun
         from pairflow.kinds.molecules.page.drawing import draw_gallery
 
         part, seed = contents.part, contents.experiment.seeds[0]
@@ -206,15 +205,16 @@ class MoleculesPage(KindPage):
         examples = draw_gallery(part["examples"], _SHOWN, seed).molecules
         complete = is_complete(contents.experiment)
         leading = contents.leading
-        best = part["describe_best"](leading.evaluation, *leading.best()) if leading else BestRun()
-        drawn = {"plausible": draw_gallery(best.plausible, _SHOWN, seed).molecules, "core": best.core} | {
+        plausible = part["choose_plausible"](leading.evaluation, *leading.best()) if leading else []
+        return {
+            "plausible": draw_gallery(plausible, _SHOWN, seed).molecules,
             "galleries": galleries,
             "examples": examples,
             "shown": _SHOWN,
             "complete": complete,
             "identity": IDENTITIES[identity_of(contents.experiment)],
+            "compared": min(contents.data["training_rows"], DESCRIBED_ROWS),
         }
-        return drawn | {"compared": min(contents.data["training_rows"], DESCRIBED_ROWS)}
 
 
 def find_held_out(metrics: pd.DataFrame, evaluation: str) -> int:

@@ -16,5 +16,4 @@ from pairflow.kinds.molecules.settings.experiment import (
     chemistry_settings,
     identity_of,
     own_columns,
-    start_settings,
 )

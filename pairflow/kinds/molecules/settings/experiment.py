@@ -29,7 +29,7 @@ from pairflow.settings.fields import (
     TrainingRows,
     without_braces,
 )
-from pairflow.settings.sampling import RealDraws, SampleSettings
+from pairflow.settings.sampling import RealDraws
 
 Split = Annotated[
     Literal["random", "scaffold"],
@@ -218,11 +218,6 @@ class Chemistry(Settings):
         description="Count plausible molecules: different, novel, with the ring systems and atoms "
         "of the training molecules, and few alerts. Methods are then judged by them first.",
     )
-    moses: bool = Field(
-        False,
-        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity); takes "
-        "a few milliseconds per molecule.",
-    )
 
 
 class MoleculeDraws(RealDraws, Chemistry):
@@ -353,14 +348,6 @@ def own_columns(experiment: Any) -> list[str]:
     compute."""
     names = (setting.name() for setting in experiment.data.conditioned)
     return [name for name in names if name not in COMPUTED]
-
-
-def start_settings(experiment: Any, evaluation: str, seed: int) -> SampleSettings:
-    """Return settings to draw a trial from the model that the base methods start from, which knows no
-    condition, at the evaluation's largest number of steps."""
-    steps = max(experiment.evaluations[evaluation].nfe)
-    plain = {"trials": 1, "condition": (), "guidance": 1.0}
-    return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)
 
 
 class NewLibrary(LibraryRules, NewSettings):

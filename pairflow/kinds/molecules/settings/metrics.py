@@ -100,19 +100,6 @@ _common = partial(
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _likeness = partial(Metric, chart=False, compared=False, unit="none, 0 to 1")
-_moses = partial(
-    _likeness,
-    best="highest",
-    group="moses",
-    description="How similar different valid molecules are to held-out ones (2,000 at most): SNN, Frag and "
-    "Scaf of MOSES, with `chemistry: {moses: true}`.",
-    formula="mean over molecules of the largest Tanimoto similarity to a held-out one; cosine of the angle "
-    "between the counts of BRICS fragments, and of Bemis-Murcko scaffolds",
-    better="higher, but copies of training molecules score well, too",
-    pitfalls="they grow with the number of held-out molecules; MOSES differs in details (repeats, small "
-    "scaffolds, bits)",
-    source="Polykovskiy et al. 2020; Degen et al. 2008 (`pairflow/kinds/molecules/measures/chemistry.py`)",
-)
 _property = partial(
     _likeness,
     best="lowest",
@@ -125,18 +112,6 @@ _property = partial(
     pitfalls="few valid molecules make it larger",
     source="Bickerton et al. 2012, Ertl and Schuffenhauer 2009, Wildman and Crippen 1999; RDKit "
     "(`pairflow/kinds/molecules/structures/descriptors.py`)",
-)
-_speed = partial(
-    _likeness,
-    best="highest",
-    group="speed",
-    description="Molecules that a model makes per second: valid ones, different ones, and different ones "
-    "that are not in the data set (left out if it is complete).",
-    formula="`valid`, `unique_strict`, `novel_strict` of all trials over the wall time of `sample`, without "
-    "start and loading",
-    unit="molecules per second",
-    pitfalls="it depends on what else the machine does; larger trials have more repeats",
-    source="`timings.parquet`; only in reports, not in `metrics.parquet`",
 )
 _NAMES = {"qed": "QED", "logp": "logP", "weight": "molecular weight", "rings": "rings"}
 METRICS = {
@@ -179,16 +154,6 @@ METRICS = {
     "novel_scaffolds": _scaffold("novel scaffolds"),
     "common_scaffolds": _common("with a common scaffold"),
     "common_frameworks": _common("with a common framework"),
-    "origin_similarity": _likeness(
-        "similarity to the varied molecule",
-        group="variants",
-        description="How similar variants are to the held-out molecules that they vary, in evaluations with "
-        "`noise`.",
-        formula="mean Tanimoto similarity (Morgan) of valid samples to their molecules",
-        better="neither; variants should be near and new",
-        pitfalls="one token can change a molecule much; an unchanged one is not novel",
-        source="`pairflow/kinds/molecules/measures/measure.py`",
-    ),
     "internal_diversity": _likeness(
         "internal diversity",
         best="highest",
@@ -208,9 +173,6 @@ METRICS = {
         pitfalls="it rises with the size of the training set",
         source="RDKit (`pairflow/kinds/molecules/measures/chemistry.py`)",
     ),
-    "held_out_similarity": _moses("similarity to the nearest held-out molecule"),
-    "held_out_fragments": _moses("fragments as in held-out molecules"),
-    "held_out_scaffolds": _moses("scaffolds as in held-out molecules"),
     "qed_wasserstein": _property("QED"),
     "sa_wasserstein": _property("SA score"),
     "logp_wasserstein": _property("logP"),
@@ -226,9 +188,6 @@ METRICS = {
         pitfalls="it falls with the number of valid samples: compare equal numbers, for good models 10,000",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
-    "valid_per_second": _speed("valid per second"),
-    "unique_per_second": _speed("unique per second"),
-    "novel_per_second": _speed("novel per second"),
     **{
         f"{name}_in_class": _in_class(f"in the class of {of}", chart=False, group="targets")
         for name, of in _NAMES.items()
@@ -261,9 +220,7 @@ OFF_RULES = {
 GROUPS = {
     "stages": "On the way from novel to plausible",
     "structure": "Pieces, scaffolds, similarity",
-    "moses": "Compared with held-out molecules (MOSES)",
     "properties": "Distance of properties from the training set’s",
-    "variants": "Variants of held-out molecules",
     "targets": "How near samples come to what they were asked for",
     "reasons": "Why samples are invalid",
     "spellings": "Counts by spelling",

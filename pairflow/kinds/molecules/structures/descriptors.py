@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rdkit import Chem, DataStructs, rdBase
-from rdkit.Chem import BRICS, QED, Crippen, Descriptors, rdFingerprintGenerator, rdMolDescriptors
+from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator, rdMolDescriptors
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogEntry, FilterCatalogParams, SmartsMatcher
 
 from pairflow.kinds.molecules.structures.similarity import BITS
@@ -138,7 +138,6 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "scaffold": scaffold,
     "inchikey": Chem.MolToInchiKey,
     "fingerprint": lambda molecule: DataStructs.BitVectToBinaryText(_morgan().GetFingerprint(molecule)),
-    "fragments": lambda molecule: Chem.MolToSmiles(BRICS.BreakBRICSBonds(molecule)).split("."),
     "ring_systems": ring_systems,
     "surroundings": surroundings,
     "alerts": alerts,
@@ -156,14 +155,13 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
 - `scaffold`: Bemis-Murcko scaffold.
 - `inchikey`: InChIKey, empty if InChI does not support the molecule.
 - `fingerprint`: packed bits, see `similarity.py`.
-- `fragments`: pieces after cuts at all BRICS bonds (Degen et al. 2008), with dummy atoms at the cuts.
 - `ring_systems`, `surroundings`, `alerts`, `severity`: see these functions.
 """
 PROPERTIES = ("qed", "sa", "logp", "weight")
 STRUCTURES = ("fingerprint", "scaffold")
 _UNREADABLE = {
     **{"largest_ring": 0, "scaffold": "", "fingerprint": bytes(BITS // 8)},
-    **dict.fromkeys(("fragments", "ring_systems", "surroundings", "alerts"), ()),
+    **dict.fromkeys(("ring_systems", "surroundings", "alerts"), ()),
 }
 
 
@@ -184,7 +182,7 @@ def tabulate(
     """Describe each molecule in a row of a table, with the DESCRIPTORS `names` as columns.
 
     It works in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes. Such a
-    molecule has an empty fingerprint, no scaffold, ring, fragment or alert, and NaN for all others.
+    molecule has an empty fingerprint, no scaffold, ring or alert, and NaN for all others.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[object]] = []

@@ -100,14 +100,6 @@ class Neighbours:
         return best, np.where(rows < 0, -1, np.append(self._order, -1)[rows])
 
 
-def similarity_of_pairs(ones: Iterable[bytes], others: Iterable[bytes]) -> np.ndarray:
-    """Return the Tanimoto similarity (B,) of each of B molecules to the one at the same place of `others`;
-    two empty fingerprints have the similarity 0."""
-    (first, sizes), (second, other_sizes) = _unpack(ones), _unpack(others)
-    common = np.bitwise_count(first & second).sum(axis=1, dtype=np.int64)
-    return common / np.maximum(sizes + other_sizes - common, 1)
-
-
 def internal_diversity(fingerprints: Iterable[bytes]) -> float:
     """1 - the mean Tanimoto similarity over pairs of different rows; NaN for fewer than two rows."""
     rows, sizes = _unpack(fingerprints)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.data.known import KnownMolecules
+from pairflow.kinds.molecules.data.known import KNOWN, KnownMolecules
 
 SMILES = [f"C{'C' * length}O" for length in range(300)]
 
@@ -19,8 +20,9 @@ def test_only_stored_molecules_are_known():
 
 
 def test_order_and_repetition_leave_no_trace_in_the_file(tmp_path):
-    KnownMolecules.from_smiles(SMILES).save(tmp_path / "a.parquet", vocabulary="v")
-    KnownMolecules.from_smiles([*SMILES[::-1], *SMILES]).save(tmp_path / "b.parquet", vocabulary="v")
+    for name, smiles in {"a": SMILES, "b": [*SMILES[::-1], *SMILES]}.items():
+        table = KnownMolecules.from_smiles(smiles).table
+        write_table(tmp_path / f"{name}.parquet", table, Metadata(kind=KNOWN, vocabulary="v"))
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert SMILES[7] in KnownMolecules.load(tmp_path / "a.parquet")
 

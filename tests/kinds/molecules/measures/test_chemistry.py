@@ -97,50 +97,6 @@ def test_histograms_count_every_molecule_once(training):
     assert counts.loc[counts["high"] == np.inf, "samples"].tolist() == [2] * 4
 
 
-FEW_TRAINED = ["CCO", "c1ccccc1CC"]
-ANISOLE, AMIDE, PYRIDINE = "COc1ccccc1", "CC(=O)NCC", "CCc1ccncc1"
-HELD_OUT = [ANISOLE, AMIDE, PYRIDINE]
-
-
-@pytest.fixture(scope="module")
-def measure():
-    """The metrics of molecules beside HELD_OUT."""
-    few_trained = trained_on(FEW_TRAINED)
-    held_out = tabulate((*STRUCTURES, "fragments"), HELD_OUT)
-
-    def run(smiles):
-        described = chemistry.describe_samples(smiles, few_trained, ["fragments"])
-        return chemistry.compare_as_moses(described, held_out)
-
-    return run
-
-
-def test_the_angle_between_counts_leaves_the_empty_name_out():
-    assert chemistry.cosine(Counter("aab"), Counter("aab")) == pytest.approx(1)
-    assert chemistry.cosine(Counter("ab"), Counter("ac")) == pytest.approx(0.5)
-    assert chemistry.cosine(Counter("a"), Counter("b")) == 0
-    with_empty = Counter({"a": 3, "": 5}), Counter({"a": 1, "": 1, "b": 1})
-    assert chemistry.cosine(*with_empty) == pytest.approx(0.5**0.5)
-    assert np.isnan(chemistry.cosine(Counter({"": 2}), Counter("a")))
-
-
-def test_molecules_are_cut_at_brics_bonds():
-    fragments = tabulate(["fragments"], [ANISOLE, AMIDE, "CCCC"])["fragments"]
-    assert [sorted(pieces) for pieces in fragments] == [
-        ["[16*]c1ccccc1", "[3*]OC"],
-        ["[1*]C(C)=O", "[4*]CC", "[5*]N[5*]"],
-        ["CCCC"],
-    ]
-
-
-def test_the_held_out_molecules_are_like_themselves(measure):
-    values = measure(HELD_OUT)
-    for kind in ("similarity", "fragments", "scaffolds"):
-        assert values[f"held_out_{kind}"] == pytest.approx(1)
-    assert measure([PYRIDINE])["held_out_scaffolds"] == pytest.approx(0.5**0.5)  # of benzene, pyridine
-    assert measure(["C1CC1"])["held_out_scaffolds"] == 0
-
-
 def test_internal_diversity_by_hand():
     """Sets {0}, {0, 1} and {2}: similarities 1/2, 0 and 0."""
     rows = [bytes([first]) + bytes(255) for first in (1, 3, 4)]

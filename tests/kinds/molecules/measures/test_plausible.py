@@ -148,7 +148,8 @@ def test_an_alert_counts_by_the_share_of_the_library_that_has_it():
     ],
 )
 def test_odd_bonds_by_hand(text, names):
-    assert alerts(Chem.MolFromSmiles(text), ["pairflow"]) == [f"pairflow: {name}" for name in names]
+    own = [alert for alert in alerts(Chem.MolFromSmiles(text)) if alert.startswith("pairflow")]
+    assert own == [f"pairflow: {name}" for name in names]
 
 
 def test_stages_in_their_order(norms):

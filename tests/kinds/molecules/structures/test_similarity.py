@@ -17,7 +17,6 @@ from pairflow.kinds.molecules.structures.similarity import (
     BITS,
     Neighbours,
     internal_diversity,
-    similarity_of_pairs,
 )
 
 SMILES = [
@@ -43,14 +42,6 @@ def test_nearest_is_the_largest_of_rdkits_bulk_similarities():
     assert own.tolist() == expected
     assert own[1:10].tolist() == [1] * 9
     assert own[-1] < 1
-
-
-def test_pairs_have_rdkits_similarity():
-    ones, others = SMILES, SMILES[::-1]
-    own = similarity_of_pairs(fingerprints(ones), fingerprints(others))
-    both = zip(rdkit_fingerprints(ones), rdkit_fingerprints(others), strict=True)
-    assert own.tolist() == list(itertools.starmap(DataStructs.TanimotoSimilarity, both))
-    assert similarity_of_pairs([bytes(BITS // 8)], [bytes(BITS // 8)]).tolist() == [0]
 
 
 @pytest.mark.parametrize("density", [0.002, 0.02, 0.4, 1.0])
